@@ -40,14 +40,14 @@ def row(path: Path, folder: Path) -> str:
     try:
         done = convert(sources, out, **OPTIONS.get(path.name, {}))
     except TurnwiseError as error:
-        return f"| {shown} | - | - | not read: {error} |"
+        return f"| {shown} | not read | - | {_cells(str(error))} | - | - |"
     if not validate(out).ok:
         raise DataError(f"{path.name}: what was written is not valid")
     lines = [
         EXAMPLE.sub("", line).strip() for line in done.understood if not line.startswith("  the records")
     ]
     counts = "; ".join(lines)
-    dropped = "; ".join(f"{count} {what}" for what, count in done.dropped.items()) or "nothing"
+    dropped = "; ".join(f"{_cells(what)}: {count}" for what, count in done.dropped.items()) or "nothing"
     try:
         found = score(out, metrics="length,question-rate", figures=False).records()
     except DataError:  # there is nothing to score: no reply has text

@@ -12,7 +12,7 @@ from turnwise.cli import group
 @pytest.mark.parametrize(
     ("command", "said"),
     [
-        ("convert", "the same command resumes where it stopped"),
+        ("convert", "the same command starts again from the beginning"),  # there is no draft
         ("score", "the same command with the same -o resumes where it stopped"),
         ("simulate", "the same command starts again from the beginning"),
     ],

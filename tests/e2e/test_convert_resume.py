@@ -220,12 +220,26 @@ def test_an_interruption_keeps_the_draft_and_an_error_deletes_it(tmp_path: Path)
     while not (tmp_path / ".out.jsonl.journal").exists():
         time.sleep(0.002)
     process.send_signal(signal.SIGINT)
-    process.communicate()
+    assert b"interrupted; the same command resumes where it stopped" in process.communicate()[1]
     assert (tmp_path / ".out.jsonl.draft").exists()
     with (tmp_path / "in.jsonl").open("a") as file:
         file.write("{broken\n")
     process = convert(tmp_path, *arguments, "out.jsonl")
     assert b"is not JSON" in process.communicate()[1]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.jsonl"]
+
+
+def test_an_interruption_before_the_first_journal_says_that_nothing_is_kept(tmp_path: Path):
+    arguments = lines(tmp_path)
+    program = RUN.replace("0.05", "float('inf')")
+    process = subprocess.Popen(
+        [sys.executable, "-c", program, *arguments, "out.jsonl"], cwd=tmp_path, stderr=subprocess.PIPE
+    )
+    draft = tmp_path / ".out.jsonl.draft"
+    while process.poll() is None and not (draft.exists() and draft.stat().st_size):
+        time.sleep(0.002)
+    process.send_signal(signal.SIGINT)
+    assert b"interrupted; the same command starts again from the beginning" in process.communicate()[1]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.jsonl"]
 
 

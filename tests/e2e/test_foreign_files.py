@@ -12,7 +12,7 @@ import pytest
 
 from tests.console import run
 from turnwise.errors import DataError
-from turnwise.library import convert
+from turnwise.library import convert, score
 
 TAU = [{"task_id": 3, "trial": 0, "reward": 1.0, "info": {"task": {"goal": "fly"}},
         "traj": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello you"}]}]  # fmt: skip
@@ -113,20 +113,29 @@ def test_a_parquet_file_of_another_shape_is_named_with_the_command_that_reads_it
     status, said = run("turnwise score rows.parquet -m length", tmp_path)
     assert "is a table with the columns conv, who, text" in said
     assert (
-        "turnwise convert --from parquet --map 'id=...,role=...,content=...' rows.parquet logs.jsonl" in said
+        "turnwise convert --from parquet --map 'id=conv,role=who,content=text' rows.parquet logs.jsonl"
+        in said
     )
 
 
-@pytest.mark.parametrize("command", ["score -m length logs", "convert logs logs.jsonl"])
-def test_a_folder_of_native_files_is_told_how_to_give_the_files(tmp_path: Path, command: str) -> None:
+@pytest.mark.parametrize(
+    ("command", "better"),
+    [
+        ("score -m length logs", "validate logs/day/*.jsonl"),
+        ("convert logs logs.jsonl", "convert --from native logs/day/*.jsonl logs.jsonl"),
+    ],
+)
+def test_a_folder_of_native_files_is_told_how_to_give_the_files(
+    tmp_path: Path, command: str, better: str
+) -> None:
     (tmp_path / "logs" / "day").mkdir(parents=True)
     (tmp_path / "logs" / "about.txt").write_text("Logs, of two days.\n")
     for name in ("a", "b"):
         (tmp_path / "logs" / "day" / f"{name}.jsonl").write_text(json.dumps({**NATIVE, "id": name}))
     status, said = run(f"turnwise {command}", tmp_path)
     assert status == 2
-    assert "is a folder; give the files in it: turnwise validate logs/day/*.jsonl" in said
-    status, said = run("turnwise validate logs/day/*.jsonl", tmp_path)
+    assert said.endswith(f"is a folder; give the files in it: turnwise {better}")
+    status, said = run(f"turnwise {better}", tmp_path)
     assert status == 0, said
 
 
@@ -151,6 +160,7 @@ def test_a_folder_without_logs_is_told_what_was_expected(tmp_path: Path) -> None
 def test_a_zip_file_of_native_files_is_told_how_to_unpack_it(tmp_path: Path, command: str) -> None:
     with zipfile.ZipFile(tmp_path / "in.zip", "w") as packed:
         packed.writestr("a.jsonl", json.dumps(NATIVE))
+        packed.writestr("b.jsonl", json.dumps({**NATIVE, "id": "2"}))
     status, said = run(f"turnwise {command}", tmp_path)
     assert status == 2
     assert "--map" not in said
@@ -216,7 +226,7 @@ def test_strict_makes_a_drop_an_error_and_writes_nothing(tmp_path: Path) -> None
     }
     (tmp_path / "tracker.json").write_text(json.dumps(tracker))
     status, said = run("turnwise convert tracker.json logs.jsonl", tmp_path)
-    assert (status, "not kept: 1 replies whose text is not in the tracker" in said) == (0, True)
+    assert (status, "not kept: replies whose text is not in the tracker" in said) == (0, True)
     (tmp_path / "logs.jsonl").unlink()
     status, said = run("turnwise convert --strict tracker.json logs.jsonl", tmp_path)
     assert (status, "--strict is given" in said, (tmp_path / "logs.jsonl").exists()) == (2, True, False)
@@ -416,7 +426,7 @@ def test_a_table_that_is_not_mapped_is_shown_with_its_columns(tmp_path: Path) ->
     status, said = run("turnwise convert tweets.csv logs.jsonl", tmp_path)
     assert status == 2
     assert "is a table with the columns tweet_id, author_id, text" in said
-    assert "--from csv --map 'id=...,role=...,content=...'" in said
+    assert "--from csv --map 'id=...,role=author_id,content=text' tweets.csv logs.jsonl" in said
 
 
 def test_a_text_is_no_table_because_of_a_comma(tmp_path: Path) -> None:
@@ -445,3 +455,436 @@ def test_names_of_data_sets_are_names_of_formats(tmp_path: Path) -> None:
     status, said = run("turnwise convert --from hh-rlhf pairs.jsonl logs.jsonl", tmp_path)
     assert status == 0, said
     assert "2 dialogues written" in said
+
+
+FED = [
+    {"context": "User: Hi!\nSystem: Hello\nUser: How are you?", "response": "System: Fine", "system": "Meena",
+     "annotations": {"Overall": [3, 4]}},
+    {"context": "User: Hi!\nSystem: Hello there\nUser: Bye\nSystem: See you", "system": "Mitsuku",
+     "annotations": {"Overall": [3, 4]}},
+]  # fmt: skip
+HH = [{"chosen": "\n\nHuman: hi\n\nAssistant: hello you", "rejected": "\n\nHuman: hi\n\nAssistant:"}]
+
+
+@pytest.mark.parametrize(
+    ("records", "judged", "of"), [(FED, 1, " that are rated, of 4 (--items all takes all)"), (HH, 2, "")]
+)
+def test_convert_counts_the_replies_that_score_judges(
+    tmp_path: Path, records: list[Any], judged: int, of: str
+) -> None:
+    (tmp_path / "in.json").write_text(json.dumps(records))
+    status, said = run("turnwise convert in.json logs.jsonl", tmp_path)
+    assert status == 0, said
+    assert f"  judged replies: {judged}{of}; ratings: " in said
+    status, said = run("turnwise score logs.jsonl -m length -q --format json", tmp_path)
+    assert sum(one["n_items"] for one in json.loads(said)["results"]) == judged
+
+
+def test_an_agent_without_a_rated_reply_is_named_where_only_rated_replies_are_scored(tmp_path: Path) -> None:
+    (tmp_path / "in.json").write_text(json.dumps(FED))
+    run("turnwise convert in.json logs.jsonl", tmp_path)
+    note = (
+        "note: 1 dialogue without a rated reply not scored, because other replies of the file are rated (Mitsuku 1); "
+        "--items all scores every reply"
+    )
+    assert run("turnwise score logs.jsonl -m length", tmp_path)[1].endswith(note)
+    for line in ("-m length --items all", "-m length --items rated", "-m length --where agent=Meena"):
+        assert "without a rated reply" not in run(f"turnwise score logs.jsonl {line}", tmp_path)[1]
+
+
+def test_files_without_agents_that_are_scored_together_are_named(tmp_path: Path) -> None:
+    bot(tmp_path / "bot_a.jsonl", "one", "two")
+    bot(tmp_path / "bot_b.jsonl", "one two", "three four")
+    status, said = run("turnwise score bot_a.jsonl bot_b.jsonl -m length", tmp_path)
+    assert status == 0
+    assert (
+        "note: 2 files name no agent, so their replies are scored together as `unknown`: bot_a.jsonl, "
+        in said
+    )
+    assert "--by file scores each file by itself" in said
+    _, said = run("turnwise score bot_a.jsonl bot_b.jsonl -m length --by file", tmp_path)
+    assert "name no agent" not in said
+    assert re.findall(r"bot_[ab] +\d\.000", said) == ["bot_a     1.000", "bot_b     2.000"]
+    for line in ("bot_a.jsonl", "bot_a.jsonl bot_b.jsonl --agent me"):
+        assert "name no agent" not in run(f"turnwise score {line} -m length", tmp_path)[1]
+
+
+def chats(path: Path, words: int, **keys: Any) -> None:
+    """Dialogues of two replies, of `words` words or one more, in which the second context has the first reply."""
+    lines = []
+    for number in range(12):
+        reply = " ".join(["yes"] * (words + number % 2))
+        said = [f"question {number}", reply, "more", f"{reply} indeed"]
+        messages = [
+            {"role": role, "content": one} for role, one in zip(("user", "assistant") * 2, said, strict=True)
+        ]
+        named = {key: value.format(number) for key, value in keys.items()}
+        lines.append(json.dumps({**named, "messages": messages}))
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("\n".join(lines))
+
+
+def compared(line: str, folder: Path) -> tuple[dict[str, Any], str]:
+    """The one result of `compare`, and its notes."""
+    status, said = run(f"turnwise compare {line} -m length --format json 2> notes", folder)
+    assert status == 0, (folder / "notes").read_text()
+    (found,) = json.loads(said)["results"]
+    return found, (folder / "notes").read_text()
+
+
+@pytest.mark.parametrize(
+    ("files", "agents", "keys"),
+    [
+        (("bot_a.jsonl", "bot_b.jsonl"), ("bot_a", "bot_b"), {}),
+        (("bot_a.jsonl", "bot_b.jsonl"), ("bot_a", "bot_b"), {"id": "q{}"}),
+        (("new/bot.jsonl", "old/bot.jsonl"), ("new/bot.jsonl", "old/bot.jsonl"), {}),
+        (("new/bot.jsonl", "old/bot.jsonl"), ("new/bot.jsonl", "old/bot.jsonl"), {"id": "q{}"}),
+    ],
+)
+def test_two_plain_files_of_several_turns_pair_by_id(
+    tmp_path: Path, files: tuple[str, str], agents: tuple[str, str], keys: dict[str, str]
+) -> None:
+    """By context only the first replies pair; the note names the key that pairs the others too."""
+    for name, words in zip(files, (3, 5), strict=True):
+        chats(tmp_path / name, words, **keys)
+    found, said = compared(" ".join(files), tmp_path)
+    assert (found["agent_a"], found["agent_b"]) == agents
+    assert (found["n_items"], found["unpaired_a"], found["unpaired_b"]) == (12, 12, 12)
+    assert "--pair id makes 24 pairs instead of 12" in said
+    found, said = compared(f"{' '.join(files)} --pair id", tmp_path)
+    assert (found["n_items"], found["n_clusters"], found["estimate"], said) == (24, 12, -2, "")
+    assert str(tmp_path) not in str(found["flips"])
+    assert "/tmp" not in str(found["flips"])
+
+
+def test_a_file_that_names_no_agent_has_its_own_name_beside_one_that_does(tmp_path: Path) -> None:
+    chats(tmp_path / "bot_a.jsonl", 3)
+    chats(tmp_path / "bot_d.jsonl", 5, agent="D", id="{}")
+    found, _ = compared("bot_a.jsonl bot_d.jsonl", tmp_path)
+    assert (found["agent_a"], found["agent_b"], found["n_items"]) == ("bot_a", "D", 12)
+
+
+def test_records_without_an_agent_among_others_have_the_name_of_the_file(tmp_path: Path) -> None:
+    chats(tmp_path / "all.jsonl", 3, agent="old")
+    chats(tmp_path / "more.jsonl", 5)
+    with (tmp_path / "all.jsonl").open("a") as file:
+        file.write("\n" + (tmp_path / "more.jsonl").read_text())
+    (tmp_path / "rest.jsonl").write_text((tmp_path / "more.jsonl").read_text())
+    _, said = run("turnwise compare all.jsonl rest.jsonl -m length", tmp_path)
+    assert "--agents A,B names the two to compare; the data has old, all, rest" in said
+
+
+def test_ids_that_pair_nothing_are_named_in_the_note(tmp_path: Path) -> None:
+    chats(tmp_path / "a.jsonl", 3, id="a{}")
+    chats(tmp_path / "b.jsonl", 5, id="b{}")
+    _, said = compared("a.jsonl b.jsonl --pair id", tmp_path)
+    assert "fewer than half of the items of a and b have a partner with the same `id`" in said
+
+
+def test_lines_that_hold_other_questions_are_not_said_to_pair(tmp_path: Path) -> None:
+    chats(tmp_path / "a.jsonl", 3)
+    chats(tmp_path / "b.jsonl", 5)
+    lines = (tmp_path / "b.jsonl").read_text().splitlines()
+    (tmp_path / "b.jsonl").write_text("\n".join(reversed(lines)))
+    _, said = compared("a.jsonl b.jsonl", tmp_path)
+    assert "--pair id" not in said
+
+
+TWEETS = "tweet,who,reply,text\n1,ann,,It is late.\n2,Desk,1,Sorry! Which order?\n3,bob,,Hi\n4,Desk,3,Hello there\n"
+TWEET_MAP = "--map message=tweet,reply_to=reply,role=who,content=text --roles 'Desk=assistant,*=user'"
+
+
+def test_a_saved_mapping_lets_every_command_read_a_table(tmp_path: Path) -> None:
+    (tmp_path / "table.csv").write_text(TWEETS)
+    status, said = run("turnwise score --from csv table.csv -m length", tmp_path)
+    assert (status, "--mapping FILE.toml" in said) == (2, True), said
+    line = f"turnwise convert --from csv {TWEET_MAP} --save-mapping desk.toml table.csv log.jsonl"
+    assert run(line, tmp_path)[0] == 0
+    for command in ("score -m length", "validate", "meta -m length", "power --difference 1 -m length"):
+        first, second = (
+            run(f"turnwise {command} {source}", tmp_path)
+            for source in ("--mapping desk.toml table.csv", "log.jsonl")
+        )
+        assert (first[0], first[1].replace("table.csv", "log.jsonl")) == second
+    status, said = run("cat table.csv | turnwise score --mapping desk.toml - -m length --agent me", tmp_path)
+    assert (status, "length  Desk " in said) == (0, True), said
+
+
+def test_a_mapping_of_roles_alone_goes_with_from(tmp_path: Path) -> None:
+    times = ("31.12.24, 09:15 - ", "31.12.24, 09:16 - ")
+    (tmp_path / "chat.txt").write_text(f"{times[0]}Ann: hi\n{times[1]}Bot: hello you\n")
+    (tmp_path / "who.toml").write_text('[roles]\nBot = "assistant"\n"*" = "user"\n')
+    for how in ("--from whatsapp --mapping who.toml", "--mapping who.toml"):
+        status, said = run(f"turnwise score {how} chat.txt -m length", tmp_path)
+        assert (status, "length  Bot       2.000" in said) == (0, True), said
+
+
+def test_a_mapping_file_with_a_mistake_is_named(tmp_path: Path) -> None:
+    bot(tmp_path / "a.jsonl", "one")
+    (tmp_path / "bad.toml").write_text('form = "csv"\n')
+    status, said = run("turnwise score --mapping bad.toml a.jsonl -m length", tmp_path)
+    assert (status, "--mapping bad.toml: there is no key `form`; the nearest are from" in said) == (
+        2,
+        True,
+    ), said
+
+
+def test_a_mapping_may_be_given_as_a_dict(tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text("conv,who,text\n1,user,hi\n1,bot,hello you\n")
+    columns = {"id": "conv", "role": "who", "content": "text"}
+    (found,) = score(
+        tmp_path / "in.csv",
+        metrics="length",
+        mapping={"from": "csv", "map": columns, "agent": "m1"},
+        figures=False,
+    ).records()
+    assert (found["agent"], found["estimate"]) == ("m1", 2)
+
+
+@pytest.mark.parametrize("command", ["rate runs.json --port 0", "rate runs.json --export rated.jsonl"])
+def test_rate_names_a_foreign_file_with_the_commands_that_read_it(tau: Path, command: str) -> None:
+    pytest.importorskip("starlette")
+    status, said = run(f"turnwise {command}", tau.parent)
+    assert status == 2
+    assert "turnwise: error: runs.json: is in the format tau-bench " in said
+    assert "or rate it directly: turnwise rate --from tau-bench runs.json" in said
+
+
+def test_reference_dialogues_in_another_format_are_named(tau: Path) -> None:
+    bot(tau.parent / "a.jsonl", "one")
+    status, said = run("turnwise score a.jsonl -m specificity --real runs.json", tau.parent)
+    assert status == 2
+    assert "runs.json: is in the format tau-bench " in said
+    assert said.endswith("turnwise convert --from tau-bench runs.json logs.jsonl")
+
+
+CHATGPT = [
+    {
+        "title": "A chat",
+        "current_node": "b",
+        "mapping": {
+            "root": {"id": "root", "message": None, "parent": None, "children": ["a"]},
+            "a": {
+                "id": "a",
+                "message": {"author": {"role": "user"}, "content": {"content_type": "text", "parts": ["hi"]}},
+                "parent": "root",
+                "children": ["b"],
+            },
+            "b": {
+                "id": "b",
+                "message": {
+                    "author": {"role": "assistant"},
+                    "content": {"content_type": "text", "parts": ["hello you"]},
+                },
+                "parent": "a",
+                "children": [],
+            },
+        },
+    }
+]
+TAU2 = {
+    "info": {"agent_info": {"llm": "m1"}},
+    "tasks": [],
+    "simulations": [{"id": "s1", "task_id": "t", "messages": CHAT, "reward_info": {"reward": 1.0}}],
+}
+TAU2_RUN = {
+    "run/results.json": json.dumps({**TAU2, "simulations": None}),
+    "run/simulations/s1.json": json.dumps(TAU2["simulations"][0]),
+}
+FROM = [{"from": "user", "text": "hi"}, {"from": "bot", "text": "hello you"}]
+WHATSAPP = "31.12.24, 09:15 - Ann: hi\n31.12.24, 09:16 - Bot: hello you\n"
+
+
+def zipped(path: Path, **files: str) -> None:
+    with zipfile.ZipFile(path, "w") as packed:
+        for name, content in files.items():
+            packed.writestr(name, content)
+
+
+@pytest.mark.parametrize(
+    ("files", "reader", "options"),
+    [
+        (
+            {"conversations.json": json.dumps(CHATGPT), "user.json": "{}", "chat.html": "<html>"},
+            "chatgpt",
+            "",
+        ),
+        ({"WhatsApp Chat/_chat.txt": WHATSAPP}, "whatsapp", " --roles 'Bot=assistant,*=user'"),
+        ({"results.json": json.dumps(TAU2, indent=1)}, "tau2", ""),
+        (TAU2_RUN, "tau2", ""),
+        ({"a.jsonl": json.dumps(NATIVE)}, "native", ""),
+        (
+            {"a.csv": "conv,who,text\n1,user,hi\n1,bot,hello you\n"},
+            "csv",
+            " --map id=conv,role=who,content=text",
+        ),
+    ],
+)
+def test_a_zip_file_with_one_file_that_is_recognised_is_read(
+    tmp_path: Path, files: dict[str, str], reader: str, options: str
+) -> None:
+    """An empty option: also without --from; the file in it is the only one that a reader recognises."""
+    zipped(tmp_path / "in.zip", **files)
+    status, said = run(f"turnwise convert --from {reader}{options} in.zip logs.jsonl", tmp_path)
+    assert (status, "assistant  1 message" in said) == (0, True), said
+    assert ("not kept: other files of the zip file: 2" in said) == ("user.json" in files)
+    converted = (tmp_path / "logs.jsonl").read_bytes()
+    assert run("turnwise validate logs.jsonl", tmp_path)[0] == 0
+    if options:
+        return
+    status, said = run("turnwise validate in.zip", tmp_path)
+    assert (status, f"in the format {reader} " in said) == (2, True), said
+    assert f"turnwise convert --from {reader} in.zip logs.jsonl, or score it directly" in said
+    status, said = run(f"turnwise score --from {reader} in.zip -m length", tmp_path)
+    assert (status, "2.000" in said) == (0, True), said
+    assert run("turnwise convert in.zip again.jsonl", tmp_path)[0] == 0
+    assert (tmp_path / "again.jsonl").read_bytes() == converted
+
+
+def test_errors_in_a_zip_file_name_the_file_in_it(tmp_path: Path) -> None:
+    zipped(tmp_path / "in.zip", **{"chat/_chat.txt": WHATSAPP})
+    status, said = run("turnwise convert in.zip logs.jsonl", tmp_path)
+    assert (status, said.startswith("turnwise: error: in.zip/chat/_chat.txt: the roles of")) == (2, True), (
+        said
+    )
+    zipped(tmp_path / "bad.zip", **{"a.jsonl": json.dumps(NATIVE) + '\n{"messages": 3}'})
+    status, said = run("turnwise convert bad.zip logs.jsonl", tmp_path)
+    assert (status, said.startswith("turnwise: error: bad.zip/a.jsonl:2: $.messages is 3")) == (2, True), said
+
+
+def test_a_zip_file_with_several_files_names_them_and_their_formats(tmp_path: Path) -> None:
+    zipped(tmp_path / "in.zip", **{"a.json": json.dumps(CHATGPT), "b.json": json.dumps(TAU2)})
+    for command in ("validate in.zip", "convert in.zip logs.jsonl"):
+        status, said = run(f"turnwise {command}", tmp_path)
+        assert (status, "give the files in it (a.json (chatgpt), b.json (tau2))" in said) == (2, True), said
+    assert run("turnwise convert --from tau2 in.zip logs.jsonl", tmp_path)[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("content", "option"),
+    [
+        ('{"q": "hi", "a": "hello you"}\n{"q": "x", "a": "y z"}\n', "--map 'context=q,response=a'"),
+        ('{"prompt": "hi", "response": "hello you"}\n', "--map 'context=prompt,response=response'"),
+        (
+            json.dumps({"conversations": [{"messages": CHAT}], "n": 1}),
+            "--each 'conversations[*]' --map 'messages=messages,role=role,content=content'",
+        ),
+        (
+            json.dumps({"data": [{"meta": {"chat": FROM}}]}, indent=1),
+            "--each 'data[*]' --map 'messages=meta.chat,role=from,content=text'",
+        ),
+    ],
+)  # fmt: skip
+def test_json_of_an_unknown_shape_is_named_with_a_map_that_reads_it(
+    tmp_path: Path, content: str, option: str
+) -> None:
+    (tmp_path / "in.jsonl").write_text(content)
+    for command in ("validate in.jsonl", "score in.jsonl -m length", "convert in.jsonl logs.jsonl"):
+        status, said = run(f"turnwise {command}", tmp_path)
+        assert (status, said.count("\n")) == (2, 0), said
+        named = f"turnwise convert --from json {option} in.jsonl logs.jsonl"
+        assert named in said
+    status, said = run(named, tmp_path)
+    assert (status, "assistant  " in said) == (0, True), said
+
+
+def test_records_of_an_unknown_shape_are_named_once_with_their_keys(tmp_path: Path) -> None:
+    (tmp_path / "in.jsonl").write_text('{"left": 1, "right": 2}\n' * 50)
+    status, said = run("turnwise validate in.jsonl", tmp_path)
+    assert (status, said.count("\n")) == (2, 0)
+    assert "in.jsonl: has records with the keys left, right; expected JSON Lines" in said
+    assert "--from json --map 'messages=...,role=...,content=...' in.jsonl logs.jsonl" in said
+
+
+def test_several_pretty_printed_values_are_named_with_the_command_that_makes_lines(tmp_path: Path) -> None:
+    lines = [json.dumps({"messages": CHAT}, indent=1) for _ in range(3)]
+    (tmp_path / "many.json").write_text("\n".join(lines))
+    for command in (
+        "validate many.json",
+        "convert many.json logs.jsonl",
+        "convert --from openai many.json logs.jsonl",
+    ):
+        status, said = run(f"turnwise {command}", tmp_path)
+        assert status == 2
+        assert "several JSON values over several lines" in said
+        assert said.endswith("which this writes: jq -c . many.json > lines.jsonl")
+    (tmp_path / "one.json").write_text(lines[0])
+    assert run("turnwise convert one.json logs.jsonl", tmp_path)[0] == 0
+
+
+def test_a_table_whose_columns_have_the_names_of_meanings_needs_no_option(tmp_path: Path) -> None:
+    (tmp_path / "messages.csv").write_text("id;role;content\n1;user;hi\n1;assistant;hello you\n")
+    (tmp_path / "replies.csv").write_text("context,response,rating:overall\nhi,hello you,3\n")
+    polars = pytest.importorskip("polars")
+    polars.DataFrame({"context": ["hi"], "response": ["hello you"]}).write_parquet(
+        tmp_path / "replies.parquet"
+    )
+    for name in ("messages.csv", "replies.csv", "replies.parquet"):
+        status, said = run(f"turnwise convert {name} logs.jsonl", tmp_path)
+        assert (status, "assistant  1 message" in said) == (0, True), said
+        _, said = run(f"turnwise validate {name}", tmp_path)
+        assert f"turnwise convert --from {name.partition('.')[2]} {name} logs.jsonl" in said
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"User: line\n" * 60_000, 'is text, not JSON; expected JSON Lines, one dialogue a line. It begins with "User'),
+        (b"\xff\xfe\x00\x01\n" * 5000, "is neither JSON nor text in UTF-8; expected JSON Lines"),
+        (b"{'messages': []}\n" * 5000, "is not JSON: JSON is malformed"),
+        (json.dumps({"messages": CHAT * 50}, indent=1)[:-9].encode(), "is not JSON: Input data was truncated"),
+    ],
+)  # fmt: skip
+def test_a_file_without_a_line_of_json_has_one_problem(tmp_path: Path, content: bytes, said: str) -> None:
+    (tmp_path / "in.txt").write_bytes(content)
+    status, shown = run("turnwise validate in.txt", tmp_path)
+    assert (status, shown.count("\n"), shown.startswith(f"in.txt: {said}")) == (2, 0, True), shown
+
+
+def test_a_line_that_is_not_json_among_others_is_named_by_its_number(tmp_path: Path) -> None:
+    (tmp_path / "in.jsonl").write_text("# a comment\n" + f"{json.dumps(NATIVE)}\n")
+    status, said = run("turnwise validate in.jsonl", tmp_path)
+    assert (status, said.startswith("in.jsonl:1: is not JSON"), said.count("\n")) == (2, True, 0), said
+
+
+@pytest.mark.parametrize(
+    ("reader", "content", "found"),
+    [
+        ("tau2", TAU, "it is in the format tau-bench ("),
+        ("otel", TAU2, "it is in the format tau2 ("),
+        ("csv", [{"chosen": "hi" * 2000, "rejected": "yo"}], "it is in the format preferences ("),
+        ("hh-rlhf", [{"messages": DEVELOPER}], "it is in the format openai ("),
+        ("rasa", [{"q": "x", "a": "y"}], "(line 1: $.events is missing); it has records with the keys q, a"),
+        ("rasa", [NATIVE], "it is in the native format: leave out --from"),
+        ("native", TAU2, "it is in the format tau2 ("),
+    ],
+)
+def test_a_wrong_format_is_answered_with_the_right_one(
+    tmp_path: Path, reader: str, content: Any, found: str
+) -> None:
+    """A list is written as JSON Lines, an object over several lines."""
+    is_lines = isinstance(content, list) and content is not TAU
+    text = "\n".join(map(json.dumps, content)) if is_lines else json.dumps(content, indent=1)
+    (tmp_path / "in.json").write_text(text)
+    for command in (
+        f"convert --from {reader} in.json logs.jsonl",
+        f"score --from {reader} in.json -m length",
+    ):
+        status, said = run(f"turnwise {command}", tmp_path)
+        assert status == 2
+        assert said.startswith("turnwise: error: in.json: cannot be read as ")
+        assert found in said
+        assert len(said) < 500
+
+
+def test_an_error_of_the_right_format_or_of_a_map_is_not_explained_by_another_format(tmp_path: Path) -> None:
+    (tmp_path / "in.json").write_text(json.dumps({**TAU2, "simulations": [{"id": 1, "messages": 3}]}))
+    (tmp_path / "in.jsonl").write_text(json.dumps({"messages": CHAT}))
+    (tmp_path / "bad.jsonl").write_text(json.dumps({"messages": [{"role": "robot", "content": "x"}]}))
+    for line in (
+        "--from tau2 in.json",
+        "--from json --map messages=said,role=role,content=content in.jsonl",
+        "--from native bad.jsonl",
+    ):
+        status, said = run(f"turnwise convert {line} logs.jsonl", tmp_path)
+        assert (status, "cannot be read as" in said) == (2, False), said

@@ -44,6 +44,27 @@ def test_json_contains_all_counts(tmp_path: Path) -> None:
     )
 
 
+def test_preferences_tool_calls_and_images_are_counted(tmp_path: Path) -> None:
+    call = {"id": "c1", "type": "function", "function": {"name": "find", "arguments": "{}"}}
+    picture = {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}
+    said = [
+        {"role": "user", "content": [{"type": "text", "text": "hi"}, picture]},
+        {"role": "assistant", "content": None, "tool_calls": [call, call]},
+        {"role": "assistant", "content": "yo"},
+    ]
+    preference = {"other": "b", "winner": "this"}
+    (tmp_path / "a.jsonl").write_text(
+        json.dumps({"id": "a", "agent": "x", "messages": said, "preferences": [preference]})
+        + "\n"
+        + json.dumps({"id": "b", "agent": "y", "messages": GOOD["messages"]})
+    )
+    code, out, _ = turnwise("validate", "a.jsonl", folder=tmp_path)
+    assert code == 0
+    assert out.splitlines()[-1].endswith("1 preference (overall); 2 tool calls; parts without text: 1 image")
+    (record,) = json.loads(turnwise("validate", "a.jsonl", "--format", "json", folder=tmp_path)[1])
+    assert (record["preferences"], record["tool_calls"], record["parts"]) == ({"overall": 1}, 2, {"image": 1})
+
+
 def test_twenty_problems_are_shown_and_the_rest_counted(tmp_path: Path) -> None:
     (tmp_path / "bad.jsonl").write_text("{}\n" * 23)
     (tmp_path / "good.jsonl").write_text(json.dumps(GOOD))
@@ -72,7 +93,7 @@ def test_dropped_data_are_reported(tmp_path: Path) -> None:
     code, out, err = turnwise("convert", "--from", "parlai", "log.jsonl", "-", folder=tmp_path)
     assert code == 0
     assert json.loads(out)["messages"] == [{"role": "user", "content": "hi", "id": "human"}]
-    assert "not kept: 1 messages without text" in err
+    assert "not kept: messages without text: 1" in err
 
 
 @pytest.mark.parametrize("target", ["out.jsonl", "-"])

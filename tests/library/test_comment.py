@@ -56,7 +56,7 @@ def test_conclusions_come_first_and_each_run_has_one_folded_table(runs: Path):
 
 def test_the_numbers_are_those_of_the_results(runs: Path):
     found = json.loads((runs / "compare" / "results.json").read_text())["results"][0]
-    (section,) = [part for part in comment(runs).split("<details>") if "turnwise compare" in part]
+    (section,) = [part for part in comment(runs).split("<details>") if ": turnwise compare" in part]
     row = next(line for line in section.splitlines() if line.startswith("| rouge-l"))
     low, high = found["interval"]
     assert f"{found['estimate']:.3f} | \\[{low:.3f}, {high:.3f}\\]" in row

@@ -84,8 +84,11 @@ def _how_to_continue(args: list[str]) -> str:
     """What the same command does after an interruption, in words for the message."""
     if args[:1] == ["simulate"]:  # its agents may have changed since
         return "the same command starts again from the beginning"
-    if args[:1] == ["convert"]:  # it has no -o
-        return "the same command resumes where it stopped"
+    if args[:1] == ["convert"]:  # it has no -o, and OUT may stand before an option
+        begun = any(map(_has_journal, args[1:]))
+        return (
+            f"the same command {'resumes where it stopped' if begun else 'starts again from the beginning'}"
+        )
     return "the same command with the same -o resumes where it stopped"
 
 
@@ -110,6 +113,12 @@ def _say_error(error: TurnwiseError) -> None:
     say(
         "\n".join([f"turnwise: error: {line}" if not at else line for at, line in enumerate(lines)]), err=True
     )
+
+
+def _has_journal(path: str) -> bool:
+    """Whether an interrupted conversion to this file can be continued (`logs.draft`, which takes long to import)."""
+    folder, name = os.path.split(os.path.realpath(path))
+    return os.path.exists(os.path.join(folder, f".{name}.journal"))
 
 
 def run(args: list[str]) -> int:

@@ -12,6 +12,7 @@ from turnwise.terminal import say
 @click.command(name="rate")
 @options.config
 @options.data
+@options.reader
 @click.option("--study", "study", metavar="FILE.toml", help="Questions, wording, scales, quality control.")
 @click.option(
     "--mode", type=click.Choice(["reply", "dialogue", "pairwise", "write", "chat"]),

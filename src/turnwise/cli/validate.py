@@ -12,7 +12,7 @@ from turnwise.terminal import say, say_lines
 @options.reader
 @options.style
 @options.wide
-def command(data: tuple[str, ...], reader: str | None, style: str, wide: bool) -> int:
+def command(data: tuple[str, ...], reader: str | None, mapping: str | None, style: str, wide: bool) -> int:
     """Check files of dialogues; every bad line is named with its place.
 
     What good files hold goes to standard output; the first 20 problems go to standard error, then a count.
@@ -23,7 +23,7 @@ def command(data: tuple[str, ...], reader: str | None, style: str, wide: bool) -
     from turnwise.cli.common.printed import HINT, print_json
     from turnwise.library import validate
 
-    found = validate(data, reader=reader)
+    found = validate(data, reader=reader, mapping=mapping)
     if style == "json":
         print_json(found.records())
     elif table := found.table(wide=wide, hint=HINT):

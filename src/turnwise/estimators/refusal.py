@@ -1,4 +1,5 @@
-"""When an estimate is refused: too few logged dialogues, or a target unlike everything that was logged.
+"""When an estimate is refused: too few logged dialogues, ratings that are all equal, a target unlike everything that
+was logged, or an estimate outside the scale.
 
 The distance of a target's replies from the logged ones is measured as for `nearest`: 1 minus the cosine with the most
 similar logged reply, on average. The distances of the logged agents, each left out in turn, are the reference. A target
@@ -19,6 +20,8 @@ from turnwise.types import Episodes
 DIALOGUES = 30
 # Distance that is added to the limit: a reply that joins two logged ones is .12 from each, unrelated texts .7 and more.
 SLACK = 0.25
+# Share of the scale's width by which an estimate may lie outside the scale; beyond it the estimator extrapolates.
+OUTSIDE = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,27 @@ def check_enough(agents: int, rated: int) -> None:
     if rated < DIALOGUES:
         raise Refused(
             f"{counted(rated, 'rated dialogue')} of other agents, and {DIALOGUES} are needed; rate more dialogues"
+        )
+
+
+def check_ratings_differ(episodes: Episodes) -> None:
+    """Raise `Refused` if all rated dialogues have the same rating, from which nothing can be learned about replies."""
+    rated = episodes.reward[np.isfinite(episodes.reward)]
+    if len(rated) and np.ptp(rated) == 0:
+        raise Refused(
+            f"all {counted(len(rated), 'rated dialogue')} of other agents have the rating {rated[0]:g}: nothing shows "
+            "how ratings depend on what is said; rate dialogues that differ in quality"
+        )
+
+
+def check_on_scale(low: float, high: float, scale: tuple[float, float]) -> None:
+    """Raise `Refused` if an interval, or an estimate that is both of its ends, lies clearly outside the scale."""
+    margin = OUTSIDE * (scale[1] - scale[0])
+    if high < scale[0] - margin or low > scale[1] + margin:
+        found = f"{low:.3g}" if low == high else f"{low:.3g} to {high:.3g}"
+        raise Refused(
+            f"the estimate lies outside the scale {scale[0]:g} to {scale[1]:g} ({found}): the estimator extrapolates "
+            "beyond what was logged; log agents that talk like the target, or rate some of its dialogues"
         )
 
 

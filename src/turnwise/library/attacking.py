@@ -19,6 +19,7 @@ from turnwise.library.arguments import (
     paths,
 )
 from turnwise.library.data import Data, Where, files, selected
+from turnwise.library.reading import MappingLike
 from turnwise.library.results import Attack, Hardened, folder_of, result
 from turnwise.library.scoring import Draws, ScoredRole
 from turnwise.logs.items.items import Judged
@@ -35,6 +36,7 @@ def attack(
     contexts: Data,
     *,
     reader: str | None = None,
+    mapping: MappingLike | None = None,
     count: Annotated[int, Range(least=40)] = 200,
     budget: Annotated[int, Range(least=500)] = 20_000,
     stages: Names = STAGES,
@@ -81,6 +83,7 @@ def attack(
         metric: One name of `turnwise ls metrics`, with settings in brackets; `module:function`; or an http address.
         contexts: Dialogues of people, in any form that `score` takes. The strategies must reply in them.
         reader: The format of the files where it is not the native one, as `turnwise ls readers` lists it.
+        mapping: As in `score`.
         count: Contexts: half to search on, half to test on.
         budget: Metric calls; one call is one reply scored. Perturbations and the stage `rl` come on top.
         stages: Any of `baselines`, `search` and `rl`, which tunes a language model on the metric.
@@ -119,7 +122,10 @@ def attack(
         figures: Keep the figures that a notebook shows.
     """
     check_place(on, address)
-    with files(contexts, reader=reader) as given, folder_of(output, figures=figures) as folder:
+    with (
+        files(contexts, reader=reader, mapping=mapping) as given,
+        folder_of(output, figures=figures) as folder,
+    ):
         from turnwise.run.attack.command import run_attack
 
         spec = AttackSpec(
@@ -168,6 +174,7 @@ def harden(
     contexts: Data,
     *,
     reader: str | None = None,
+    mapping: MappingLike | None = None,
     output: PathLike,
     rounds: Count = 4,
     learn_from: PathLike | Sequence[PathLike] = (),
@@ -244,6 +251,7 @@ def harden(
         cluster: The key of what is resampled together. Default: the dialogue.
         limit: Only the first dialogues.
         reader: The format of the files where it is not the native one, as `turnwise ls readers` lists it.
+        mapping: As in `score`.
         output: Folder for the models, one for each round, and results.json; an interrupted run resumes there.
         real: Reference dialogues for metrics that need fitting.
         model: Model of a metric that has one and does not name it itself.
@@ -259,7 +267,10 @@ def harden(
         figures: Keep the figures that a notebook shows.
     """
     check_place(on, address)
-    with files(contexts, reader=reader) as given, folder_of(output, figures=figures) as folder:
+    with (
+        files(contexts, reader=reader, mapping=mapping) as given,
+        folder_of(output, figures=figures) as folder,
+    ):
         from turnwise.run.attack.harden import harden as run
 
         spec = HardenSpec(

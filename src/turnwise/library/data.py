@@ -4,6 +4,7 @@ import math
 import shlex
 import shutil
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
@@ -15,10 +16,11 @@ import msgspec
 
 from turnwise.errors import DataError, Problem, UsageError
 from turnwise.library.arguments import UNCHECKED, Names, split_names
+from turnwise.library.reading import MappingLike, Reading, reading
+from turnwise.logs.dialogue import UNNAMED
 from turnwise.logs.items.items import Judged, Selection
 from turnwise.types import Dialogue, Role
 
-UNNAMED = "unknown"  # the agent of a record that names none
 NAME = "dialogues.jsonl"  # of the file that dialogues in memory are written to
 PIPE = "-"
 OF_CONVERT = ("--roles", "--map", "--each", "--split")  # options that other commands do not have
@@ -72,19 +74,25 @@ class Files:
 
     paths: tuple[str, ...]
     names: Mapping[str, str] = field(default_factory=dict)  # path -> name
+    native: bool = False  # whether they were written here, in the native format
 
 
 @contextmanager
 def files(
-    data: Data, *, reader: str | None = None, agent: str | None = None, name_files: bool = False
+    data: Data,
+    *,
+    reader: str | None = None,
+    mapping: MappingLike | None = None,
+    agent: str | None = None,
+    name_files: bool = False,
 ) -> Iterator[Files]:
     """The data as files of the native format, for the time of the block.
 
-    What is in memory, on standard input (`-`) or in another format (`reader`) is in a temporary file until
-    then. `agent` names the agent of records that name none; with `name_files`, if the first record of each of
-    several files names none, the files' names are the agents. Errors name the user's files.
+    What is in memory, on standard input (`-`) or in another format (`reader`, `mapping`) is in a temporary file
+    until then. `agent` names the agent of records that name none; with `name_files`, each of several files with such
+    records gives them its name. Errors name the user's files.
     """
-    with _files(data, reader) as found:
+    with _files(data) as stored, _native(stored, reading(reader, mapping), agent) as found:
         named = (
             dict.fromkeys(found.paths, agent) if agent else _named_after_files(found) if name_files else {}
         )
@@ -96,8 +104,8 @@ def files(
 
 
 @contextmanager
-def _files(data: Data, reader: str | None) -> Iterator[Files]:
-    """The data as files, with agents as they are; `reader` has no effect on data in memory or on standard input."""
+def _files(data: Data) -> Iterator[Files]:
+    """The data as files, in the format and with the agents that it has."""
     given = _collected(data)
     found = _paths(given)
     if found is None:
@@ -105,7 +113,7 @@ def _files(data: Data, reader: str | None) -> Iterator[Files]:
             path = Path(folder) / NAME
             path.write_bytes(b"".join(_lines(given)))
             with _renamed(str(path), NAME) as held:
-                yield held
+                yield replace(held, native=True)
     elif PIPE in found:
         if found.count(PIPE) > 1:
             raise UsageError("`-` is given twice, and standard input can be read once")
@@ -115,79 +123,108 @@ def _files(data: Data, reader: str | None) -> Iterator[Files]:
                 shutil.copyfileobj(sys.stdin.buffer, file)
             with _renamed(str(path), PIPE) as held:
                 yield Files(tuple(str(path) if one == PIPE else one for one in found), held.names)
-    elif reader is not None:
-        with TemporaryDirectory() as folder, _converted(found, reader, Path(folder)) as held:
-            yield held
     else:
         yield Files(found)
 
 
 @contextmanager
-def _converted(paths: tuple[str, ...], reader: str, folder: Path) -> Iterator[Files]:
+def _native(stored: Files, said: Reading | None, agent: str | None) -> Iterator[Files]:
+    """The files in the native format: converted as is `said`; as they are if nothing is, or if they are from memory."""
+    if said is None or stored.native:
+        yield stored
+        return
+    with TemporaryDirectory() as folder, _converted(stored, said, agent, Path(folder)) as held:
+        yield held
+
+
+@contextmanager
+def _converted(stored: Files, said: Reading, agent: str | None, folder: Path) -> Iterator[Files]:
     """Native files in `folder`, one for each of the files of another format, under the names of the originals."""
     from turnwise.logs.conversion import convert
     from turnwise.logs.readers import READERS
 
-    if reader != "native" and reader in READERS and READERS[reader].several:
+    paths, reader = stored.paths, said.reader
+    if reader is not None and reader != "native" and reader in READERS and READERS[reader].several:
         together = " ".join(map(shlex.quote, paths)) + ("" if len(paths) > 1 else " OTHER_FILES...")
         raise UsageError(
             f"{reader} is a format of several files, which must be converted together first: "
             f"turnwise convert --from {reader} {together} logs.jsonl"
         )
     names = {}
-    for number, path in enumerate(paths):
-        target = folder / str(number) / f"{Path(path).stem}.jsonl"
-        target.parent.mkdir()
+    shown = [stored.names.get(path, path) for path in paths]
+    for path, name, stem in zip(paths, shown, _stems(shown), strict=True):
+        target = folder / f"{stem}.jsonl"
         try:
-            convert(reader, path, str(target))
-        except UsageError as error:
+            convert(reader, path, str(target), said.options(agent=agent))
+        except (UsageError, DataError) as error:
             if (option := next((one for one in OF_CONVERT if one in str(error)), None)) is None:
                 raise
             raise UsageError(
-                f"{error} ({option} is an option of `turnwise convert`: convert the file first)"
+                f"{str(error).replace(path, name)} ({option} is an option of `turnwise convert`: convert the file "
+                "first, or give --mapping FILE.toml, which `turnwise convert --save-mapping FILE.toml` writes)"
             ) from None
-        names[str(target)] = path
+        names[str(target)] = name
     with _all_renamed(names) as held:
         yield held
 
 
 def _named_after_files(found: Files) -> dict[str, str]:
-    """Path -> agent, the files' names; empty if there is one file only, a folder, or a first record that names
-    an agent.
+    """Path -> agent, the file's name, for files in which a record names no agent; empty if there is one file only, or
+    a file that is not native.
     """
     from turnwise.logs.native import file_names, read
 
     shown = {path: found.names.get(path, path) for path in found.paths}
-    if len(shown) < 2:
+    twice = len(shown) < len(found.paths)  # which the command refuses
+    if len(shown) < 2 or twice or any(Path(path).is_dir() for path in shown):
         return {}
-    for path in shown:
-        if Path(path).is_dir():
-            return {}
-        try:
-            first = next(iter(read(path)), None)
-        except DataError:  # the command checks all files, and says what this one is
-            return {}
-        if first is None or first.agent != UNNAMED:
-            return {}
     stems = file_names(list(shown.values()))
-    return {path: stems[name] for path, name in shown.items()}
+    try:
+        return {
+            path: stems[name]
+            for path, name in shown.items()
+            if any(dialogue.agent == UNNAMED for dialogue in read(path))
+        }
+    except DataError:  # the command checks all files, and says what this one is
+        return {}
 
 
 @contextmanager
 def _rewritten(found: Files, agents: Mapping[str, str], folder: Path) -> Iterator[Files]:
-    """Copies of the files in `folder`, with the agent of `agents` (by path) in each dialogue that names none."""
-    from turnwise.logs.native import read_each, write
+    """Copies in `folder` of the files in `agents` (path -> agent), with this agent in each dialogue that names none."""
+    from turnwise.logs.native import read, write
 
     names = {}
-    for number, (path, dialogues) in enumerate(zip(found.paths, read_each(found.paths), strict=True)):
-        shown = found.names.get(path, path)
-        target = folder / str(number) / f"{Path(shown.removesuffix('.gz')).stem}.jsonl"
-        target.parent.mkdir()
-        named = (replace(one, agent=agents[path]) if one.agent == UNNAMED else one for one in dialogues)
-        write(named, str(target))
-        names[str(target)] = shown
+    all_shown = [found.names.get(path, path) for path in found.paths]
+    for path, shown, stem in zip(found.paths, all_shown, _stems(all_shown), strict=True):
+        if path not in agents:
+            names[path] = shown
+            continue
+        target = str(folder / f"{stem}.jsonl")
+        # The prefix that a line without an id gets where the copies are read together.
+        dialogues = read(path, prefix=f"{stem}:" if len(all_shown) > 1 else "")
+        write(
+            (replace(one, agent=agents[path]) if one.agent == UNNAMED else one for one in dialogues), target
+        )
+        names[target] = shown
     with _all_renamed(names) as held:
         yield held
+
+
+def _stems(names: Sequence[str]) -> list[str]:
+    """A distinct name for the copy of each file, without its ending: `bot`, and `new-bot` of `new/bot.jsonl` where
+    several files are called so. Ids that the copies share have it as a prefix.
+    """
+    plain = [Path(name.removesuffix(".gz")) for name in names]
+    count = Counter(path.stem for path in plain)
+    long = [
+        path.stem if count[path.stem] == 1 else "-".join([*path.parent.parts, path.stem]).strip("./-")
+        for path in plain
+    ]
+    return [
+        stem.replace("/", "-") if long.count(stem) == 1 else f"{stem.replace('/', '-')}-{number}"
+        for number, stem in enumerate(long, 1)
+    ]
 
 
 @contextmanager

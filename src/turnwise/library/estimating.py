@@ -17,6 +17,7 @@ from turnwise.library.arguments import (
     split_names,
 )
 from turnwise.library.data import Data, Where, files, selected
+from turnwise.library.reading import MappingLike
 from turnwise.library.results import Calibration, Estimates, folder_of, result
 from turnwise.logs.items.items import Judged
 from turnwise.run.spec import CalibrateSpec, OpeSpec, Place
@@ -29,6 +30,7 @@ def ope(
     data: Data,
     *,
     reader: str | None = None,
+    mapping: MappingLike | None = None,
     targets: Names = (),
     all_agents: bool = False,
     rating: str | None = None,
@@ -62,6 +64,7 @@ def ope(
     Parameters:
         data: As in `score`, with ratings and alternatives.
         reader: The format of the files where it is not the native one, as `turnwise ls readers` lists it.
+        mapping: As in `score`.
         targets: Agents to estimate; `@alternatives` is all that have alternatives. Their own dialogues are not used.
         all_agents: Leave out each logging agent in turn, and compare the estimates with the known means.
         rating: The dimension that is estimated; `all` for each; `metric:NAME` for a metric's score.
@@ -94,7 +97,7 @@ def ope(
             "name agents with --target NAMES or @alternatives, or leave each out in turn with --all "
             "(in Python, targets=... or all_agents=True)"
         )
-    with files(data, reader=reader) as given, folder_of(output, figures=figures) as folder:
+    with files(data, reader=reader, mapping=mapping) as given, folder_of(output, figures=figures) as folder:
         from turnwise.run.ope.command import ope as run
 
         spec = OpeSpec(
@@ -145,6 +148,7 @@ def calibrate(
     labels: str,
     to: str | None = None,
     reader: str | None = None,
+    mapping: MappingLike | None = None,
     level: Literal["turn", "dialogue"] | None = None,
     fit: Literal["none", "linear", "isotonic"] = "none",
     plan: Count | None = None,
@@ -180,6 +184,7 @@ def calibrate(
         labels: How the rated items were drawn: `random`, `unknown`, or `weights:KEY`; KEY holds inverse probabilities.
         to: The rating, as `rating:DIMENSION`. Default: overall, else the only one.
         reader: The format of the files where it is not the native one, as `turnwise ls readers` lists it.
+        mapping: As in `score`.
         level: What was rated. Default: the only one of turn and dialogue that was.
         fit: Map scores to ratings first, by a line or a monotone function that is cross-fitted on the ratings.
         plan: Draw this many dialogues to rate next into `output`: plan.jsonl, with the weights, and rest.jsonl.
@@ -217,7 +222,7 @@ def calibrate(
         raise UsageError(
             "--plan adds to labels whose draw is known; with --labels unknown, plan without their ratings"
         )
-    with files(data, reader=reader) as given, folder_of(output, figures=figures) as folder:
+    with files(data, reader=reader, mapping=mapping) as given, folder_of(output, figures=figures) as folder:
         from turnwise.run.scoring.calibrate import run
 
         spec = CalibrateSpec(

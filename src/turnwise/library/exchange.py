@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from turnwise.errors import Problem, UsageError
 from turnwise.library.arguments import PathLike, checked, paths
 from turnwise.library.data import Data, files
+from turnwise.library.reading import MappingLike, Reading
 from turnwise.library.written import Converted, Report, Validation
 
 if TYPE_CHECKING:
@@ -16,18 +17,19 @@ SHOWN = 20  # problems that are kept; the rest are counted
 
 
 @checked
-def validate(data: Data, *, reader: str | None = None) -> Validation:
+def validate(data: Data, *, reader: str | None = None, mapping: MappingLike | None = None) -> Validation:
     """Check files of dialogues; every bad line is named with its place.
 
     Parameters:
         data: As in `score`.
         reader: The format of the files where it is not the native one, as `turnwise ls readers` lists it.
+        mapping: As in `score`.
     """
     from turnwise.logs.scan import survey
 
     found = _Problems()
     records: list[Mapping[str, Any]] = []
-    with files(data, reader=reader) as given:
+    with files(data, reader=reader, mapping=mapping) as given:
         for path in given.paths:
             before, found.file = found.count, given.names.get(path)
             census = survey([path], found.note)
@@ -67,6 +69,9 @@ def _holdings(census: "Census") -> dict[str, Any]:
         "dimensions": {name: _rated(dimension) for name, dimension in census.dimensions.items()},
         "references": census.has_references,
         "alternatives": list(census.alternatives),
+        "preferences": dict(census.preferences),
+        "tool_calls": census.tool_calls,
+        "parts": dict(census.unseen.parts.most_common()),
         "sha256": census.files[0].sha256,
     }
 
@@ -118,22 +123,14 @@ def convert(
     """
     from turnwise.logs.conversion import convert as run
     from turnwise.logs.conversion import size
-    from turnwise.logs.readers import speakers
-    from turnwise.logs.readers.columns import parse
-    from turnwise.logs.readers.source import Options
+    from turnwise.logs.place import is_unpacked
     from turnwise.run.workers.execute import progress as bar
 
     first, *more = paths(source)
-    options = Options(
-        columns=parse(_listed(columns)),
-        split=split,
-        roles=speakers.parse(_listed(roles)),
-        agent=agent,
-        each=each,
-        more=tuple(more),
-    )
+    said = Reading(columns=_listed(columns), split=split, roles=_listed(roles), agent=agent, each=each)
+    options = said.options(more=tuple(more))
     passes = 2 if reader == "json" and "messages" in options.columns else 1  # roles first, then dialogues
-    total = passes * size([first, *more])
+    total = 0 if is_unpacked(reader, first) else passes * size([first, *more])
     with bar("converting", total or None, quiet=not progress, in_bytes=True) as advance:
         done = run(
             reader,

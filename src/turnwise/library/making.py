@@ -17,6 +17,7 @@ from turnwise.library.arguments import (
     split_names,
 )
 from turnwise.library.data import Data, Where, files, pairs, selected
+from turnwise.library.reading import MappingLike
 from turnwise.library.results import Trained, result
 from turnwise.library.scoring import ScoredRole
 from turnwise.library.written import Replies, Simulated
@@ -30,6 +31,7 @@ def train(
     data: Data,
     *,
     reader: str | None = None,
+    mapping: MappingLike | None = None,
     output: PathLike,
     dimension: str | None = None,
     lower_is_better: Names = (),
@@ -52,6 +54,7 @@ def train(
         metric: The name of a trainer: turnwise, usr-ret, usr-full, maude, att, adem, hred, ...
         data: As in `score`.
         reader: The format of the files where it is not the native one, as `turnwise ls readers` lists it.
+        mapping: As in `score`.
         output: The folder to write; an interrupted run resumes.
         dimension: What people rated. Default: overall, else the only one.
         lower_is_better: Dimensions on which a high rating is bad, where the data does not say so itself.
@@ -66,7 +69,7 @@ def train(
         restart: Ignore the checkpoints of an interrupted run.
         progress: Report progress on standard error.
     """
-    with files(data, reader=reader) as given:
+    with files(data, reader=reader, mapping=mapping) as given:
         from turnwise.run.train.command import train as run
 
         spec = TrainSpec(
@@ -95,6 +98,7 @@ def respond(
     data: Data,
     *,
     reader: str | None = None,
+    mapping: MappingLike | None = None,
     agent: str,
     name: str,
     output: PathLike,
@@ -121,6 +125,7 @@ def respond(
     Parameters:
         data: As in `score`.
         reader: The format of the files where it is not the native one, as `turnwise ls readers` lists it.
+        mapping: As in `score`.
         agent: An OpenAI-compatible address, `module:function`, a folder of `train`, or a language model.
         name: The name under which the replies stand.
         output: The file to write; an interrupted run resumes.
@@ -143,7 +148,7 @@ def respond(
         raise UsageError(
             "--user plays the user in --self-play; without --self-play the user's turns are the logged ones"
         )
-    with files(data, reader=reader) as given:
+    with files(data, reader=reader, mapping=mapping) as given:
         from turnwise.agents.calling import CallLimits
         from turnwise.run.dialogues.respond import Request
         from turnwise.run.dialogues.respond import respond as run

@@ -93,8 +93,9 @@ def _unpaired(finding: Finding) -> str | None:
         )
     if not any(left):
         more = better or "--pair KEY, such as meta.item, pairs by another key"
+        same = f"`{details['pair_key']}`" if "pair_key" in details else "context"
         return (
-            f"note: fewer than half of the items of {agents[0]} and {agents[1]} have a partner with the same context, "
+            f"note: fewer than half of the items of {agents[0]} and {agents[1]} have a partner with the same {same}, "
             f"so the agents are compared as independent samples; {more}"
         )
     counts = " and ".join(f"{count or 0} of {agent}" for count, agent in zip(left, agents, strict=True))

@@ -17,6 +17,7 @@ from turnwise.library.arguments import (
     split_names,
 )
 from turnwise.library.data import Data, Files, Where, files, selected
+from turnwise.library.reading import MappingLike
 from turnwise.library.results import Power, folder_of, result
 from turnwise.logs.items.items import Judged
 from turnwise.run.spec import Place, PowerSpec
@@ -55,6 +56,7 @@ def power(
     cost_rating: Price | None = None,
     cost_judge: Price | None = None,
     reader: str | None = None,
+    mapping: MappingLike | None = None,
     items: Judged | None = None,
     role: Literal["assistant", "user"] = "assistant",
     where: Where | None = None,
@@ -104,6 +106,7 @@ def power(
         cost_rating: Cost of one rating.
         cost_judge: Cost of scoring one item.
         reader: The format of the files where it is not the native one, as `turnwise ls readers` lists it.
+        mapping: As in `score`.
         items: What is scored. Default: the rated turns where the data has turn ratings, else all turns.
         role: Whose messages are scored.
         where: Only dialogues with these values, such as {"meta.corpus": "dailyz"}.
@@ -150,7 +153,7 @@ def power(
     if win_rate == 0.5 and have is None:
         raise UsageError("a win rate of one half is no difference")
     with (
-        files(data, reader=reader) if pilot else nullcontext(Files((), {})) as given,
+        files(data, reader=reader, mapping=mapping) if pilot else nullcontext(Files((), {})) as given,
         folder_of(output, figures=figures) as folder,
     ):
         from turnwise.run.scoring.power import run

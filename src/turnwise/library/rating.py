@@ -1,5 +1,6 @@
 """`rate` and `export_ratings`: people rate dialogues in a browser, and the ratings are written with the dialogues."""
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
@@ -19,7 +20,8 @@ from turnwise.library.arguments import (
     paths,
     split_names,
 )
-from turnwise.library.data import Where, selected
+from turnwise.library.data import Where, files, selected
+from turnwise.library.reading import MappingLike
 from turnwise.logs.items.items import Judged, Selection
 from turnwise.types import Role
 
@@ -62,6 +64,8 @@ class ExportedRatings:
 def rate(
     data: PathLike | Sequence[PathLike],
     *,
+    reader: str | None = None,
+    mapping: MappingLike | None = None,
     study: PathLike | None = None,
     mode: Mode | None = None,
     store: str | None = None,
@@ -88,7 +92,9 @@ def rate(
     The same call goes on where it stopped. Nothing leaves this machine.
 
     Parameters:
-        data: Files of dialogues in the native format.
+        data: Files of dialogues.
+        reader: The format of the files where it is not the native one, as `turnwise ls readers` lists it.
+        mapping: As in `score`.
         study: A TOML file of questions, wording, scales and quality control.
         mode: What raters do. Default: the study's, else reply.
         store: Where ratings are stored: a file, or postgresql://... Default: the data's name with .ratings.db.
@@ -117,7 +123,7 @@ def rate(
         items=items, role=role, where=where, by=by, pair=pair, cluster=cluster, limit=limit, as_agents=as_agents
     )  # fmt: skip
     changes = {"mode": mode, "seed": seed, "per_task": per_task, "whole": whole}
-    given = _described(paths(data), optional_path(study), store, agents, selection, changes)
+    given = _described(paths(data), reader, mapping, optional_path(study), store, agents, selection, changes)
     try:
         from turnwise.web.pages.app import app
         from turnwise.web.pages.serving import linked_host, open_socket, serve
@@ -145,6 +151,8 @@ def export_ratings(
     data: PathLike | Sequence[PathLike],
     output: PathLike,
     *,
+    reader: str | None = None,
+    mapping: MappingLike | None = None,
     study: PathLike | None = None,
     mode: Mode | None = None,
     store: str | None = None,
@@ -169,6 +177,8 @@ def export_ratings(
     Parameters:
         data: As in `rate`.
         output: The file to write, in the native format.
+        reader: As in `rate`.
+        mapping: As in `rate`.
         study: As in `rate`.
         mode: As in `rate`.
         store: As in `rate`.
@@ -194,7 +204,7 @@ def export_ratings(
         items=items, role=role, where=where, by=by, pair=pair, cluster=cluster, limit=limit, as_agents=as_agents
     )  # fmt: skip
     changes = {"mode": mode, "seed": seed, "per_task": per_task, "whole": whole}
-    given = _described(paths(data), optional_path(study), store, agents, selection, changes)
+    given = _described(paths(data), reader, mapping, optional_path(study), store, agents, selection, changes)
     found = export_dialogues(read_ledger(given.store, given.ledger), given.dialogues, everything=everything)
     return ExportedRatings(path=str(output), n_dialogues=native.write(found, str(output)))
 
@@ -211,6 +221,8 @@ class _Described:
 
 def _described(
     data: Sequence[str],
+    reader: str | None,
+    mapping: MappingLike | None,
     study: str | None,
     store: str | None,
     agents: str | Sequence[str] | Mapping[str, str],
@@ -225,10 +237,13 @@ def _described(
         raise UsageError("name the files whose dialogues are rated")
     asked = read_study(study, **changes)
     named = _agents(agents, asked.mode)
-    dialogues = read_dialogues(data)
+    with files(data, reader=reader, mapping=mapping) as native:
+        dialogues = read_dialogues(native.paths)
     ledger = new_ledger(asked, dialogues, selection, agents=list(named))
-    place = store or f"{data[0].removesuffix('.gz').removesuffix('.jsonl')}.ratings.db"
-    return _Described(ledger, dialogues, place, named)
+    stem = data[0].rstrip("/").removesuffix(".gz").removesuffix(".jsonl")
+    if reader is not None or mapping is not None:
+        stem = os.path.splitext(stem)[0]
+    return _Described(ledger, dialogues, store or f"{stem}.ratings.db", named)
 
 
 def _agents(given: str | Sequence[str] | Mapping[str, str], mode: str) -> dict[str, str]:

@@ -110,6 +110,10 @@ class Scores(Result):
         names=("metric", "agent", "group"), results=("estimate", "interval"), others=("n_items", "n_clusters")
     )
 
+    def notes(self) -> list[str]:
+        """As in `Result`, and on what was left out or scored together."""
+        return [*Result.notes(self), *(f"note: {note}" for note in self.document.get("notes", ()))]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Comparison(Result):

@@ -18,6 +18,7 @@ from turnwise.library.arguments import (
     split_names,
 )
 from turnwise.library.data import Data, Where, files, selected
+from turnwise.library.reading import MappingLike
 from turnwise.library.results import Agreement, Changes, Comparison, Scores, folder_of, result
 from turnwise.logs.items.items import Judged
 from turnwise.run.spec import CompareSpec, DiffSpec, MetaSpec, Place, ScoreSpec
@@ -34,6 +35,7 @@ def score(
     *,
     metrics: Names,
     reader: str | None = None,
+    mapping: MappingLike | None = None,
     agent: str | None = None,
     as_agents: Names = (),
     items: Judged | None = None,
@@ -66,13 +68,16 @@ def score(
         metrics: Names of metrics, as `turnwise ls metrics` lists them; `rating:overall` is people's ratings,
             `module:function` is your own.
         reader: The format of the files where it is not the native one, as `turnwise ls readers` lists it.
+        mapping: A file that `turnwise convert --save-mapping` writes, or its content: `from`, `map`, `split`, `roles`,
+            `agent` and `each`, for files that a reader's name is not enough for.
         agent: The agent's name where the records name none.
         as_agents: Score what these agents would have said at the logged points; `@alternatives` is all of them.
         items: What is scored. Default: the rated turns where the data has turn ratings, else all turns.
         role: Whose messages are scored.
         where: Only dialogues with these values, such as {"meta.corpus": "dailyz"}.
         by: One result for each value of a key such as `meta.corpus`; `file` is the file.
-        pair: The key that pairs items of different agents. Default: the same context.
+        pair: The key that pairs items of different agents; `id` is the id or line of a dialogue in its own file.
+            Default: the same context.
         cluster: The key of what is resampled together. Default: the dialogue.
         limit: Only the first dialogues.
         output: Folder for results.json and items.jsonl; an interrupted run resumes there.
@@ -90,7 +95,10 @@ def score(
         figures: Keep the figures that a notebook shows. Without them nothing is written to a temporary folder.
     """
     check_place(on, address)
-    with files(data, reader=reader, agent=agent) as given, folder_of(output, figures=figures) as folder:
+    with (
+        files(data, reader=reader, mapping=mapping, agent=agent) as given,
+        folder_of(output, figures=figures) as folder,
+    ):
         from turnwise.run.scoring.score import score as run
 
         spec = ScoreSpec(
@@ -123,6 +131,7 @@ def compare(
     *,
     metrics: Names = (),
     reader: str | None = None,
+    mapping: MappingLike | None = None,
     agents: Names = (),
     as_agents: Names = (),
     lower_is_better: Names = (),
@@ -157,6 +166,7 @@ def compare(
         metrics: Names of metrics; `rating:overall` is people's ratings, `preference:overall` their choices. The default
             is everything that people said, and for two finished runs every metric that both have.
         reader: As in `score`. Where the records of several files name no agent, the files' names are used.
+        mapping: As in `score`.
         agents: The two agents, A and B. May be left out where the data, or `as_agents`, has just two.
         as_agents: Compare what these agents would have said at the logged points.
         lower_is_better: Dimensions on which a high rating is bad, where the data does not say so itself.
@@ -165,7 +175,8 @@ def compare(
         role: Whose messages are scored.
         where: Only dialogues with these values, such as {"meta.corpus": "dailyz"}.
         by: One result for each value of a key such as `meta.corpus`; `file` is the file.
-        pair: The key that pairs items of different agents. Default: the same context.
+        pair: The key that pairs items of different agents; `id` is the id or line of a dialogue in its own file.
+            Default: the same context.
         cluster: The key of what is resampled together. Default: the dialogue.
         limit: Only the first dialogues.
         output: Folder for results.json and items.jsonl; an interrupted run resumes there.
@@ -189,7 +200,10 @@ def compare(
     selection = selected(
         items=items, role=role, where=where, by=by, pair=pair, cluster=cluster, limit=limit, as_agents=would
     )
-    with files(data, reader=reader, name_files=True) as given, folder_of(output, figures=figures) as folder:
+    with (
+        files(data, reader=reader, mapping=mapping, name_files=True) as given,
+        folder_of(output, figures=figures) as folder,
+    ):
         from turnwise.run.scoring.compare import compare as run
         from turnwise.run.scoring.compare import compare_runs
 
@@ -297,6 +311,7 @@ def meta_evaluate(
     *,
     metrics: Names = (),
     reader: str | None = None,
+    mapping: MappingLike | None = None,
     level: MetaLevel | None = None,
     dimension: str | None = None,
     statistics: Names = STATISTICS,
@@ -339,6 +354,7 @@ def meta_evaluate(
         data: As in `score`, with ratings.
         metrics: Names of metrics; none: the raters' agreement among themselves.
         reader: The format of the files where it is not the native one, as `turnwise ls readers` lists it.
+        mapping: As in `score`.
         level: `pair` compares with preferences. Default: every level that the ratings have.
         dimension: What people rated; `all` gives a result for each. Default: overall, else the only one.
         statistics: Names, as `turnwise ls statistics` explains them.
@@ -373,7 +389,7 @@ def meta_evaluate(
         figures: Keep the figures that a notebook shows.
     """
     check_place(on, address)
-    with files(data, reader=reader) as given, folder_of(output, figures=figures) as folder:
+    with files(data, reader=reader, mapping=mapping) as given, folder_of(output, figures=figures) as folder:
         from turnwise.run.scoring.meta import meta
         from turnwise.run.scoring.raters import raters
 

@@ -107,7 +107,7 @@ class Converted:
 
             kinds = [f"{self.redacted[kind]} {kind}" for kind in KINDS if self.redacted.get(kind)]
             lines.append(f"redacted: {', '.join(kinds) or 'nothing found'}; {NOT_COMPLETE}")
-        lines += [f"not kept: {count} {what}" for what, count in self.dropped.items()]
+        lines += [f"not kept: {what}: {count}" for what, count in self.dropped.items()]
         return "\n".join(map(visible, lines))
 
 
@@ -179,6 +179,14 @@ def _holdings(record: Mapping[str, Any]) -> list[Any]:
     notes = ["references"] if record["references"] else []
     if record["alternatives"]:
         notes.append(f"alternatives of {_several(record['alternatives'])}")
+    if preferences := record["preferences"]:
+        count = counted(sum(preferences.values()), "preference")
+        notes.append(f"{count} ({_several(list(preferences))})")
+    if record["tool_calls"]:
+        notes.append(counted(record["tool_calls"], "tool call"))
+    if record["parts"]:
+        kinds = [f"{count} {kind}" for kind, count in record["parts"].items()]
+        notes.append(f"parts without text: {_several(kinds)}")
     if mixed := [name for name, about in record["dimensions"].items() if len(about["scales"]) > 1]:
         notes.append(f"scales differ in {_several(mixed)}")
     counts = [record["dialogues"], record["messages"]]

@@ -4,7 +4,7 @@ import hashlib
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -12,21 +12,22 @@ from turnwise import __version__, registry
 from turnwise.errors import DataError, Problem, UsageError, counted
 from turnwise.logs import native, typed
 from turnwise.logs.checks import RuleError, shown
-from turnwise.logs.dialogue import from_record
+from turnwise.logs.dialogue import UNNAMED, from_record
 from turnwise.logs.draft import Draft, State, can_resume
 from turnwise.logs.files import Advance, counting, replacing
-from turnwise.logs.foreign import recognised
+from turnwise.logs.foreign import mistaken
 from turnwise.logs.ids import IdSet
+from turnwise.logs.place import Place, located
 from turnwise.logs.readers import Reader, find
 from turnwise.logs.readers.account import Account
 from turnwise.logs.readers.source import Options, decoded, refuse
 from turnwise.types import Dialogue
 
+OTHER_FILES = "other files of the zip file"
 CONTINUED = "an interrupted conversion was continued after"
 AFRESH = (
     "an interrupted conversion to this file had another input or options; this one started from the beginning"
 )
-UNKNOWN = "unknown"  # the agent of records that name none
 IDENTIFIERS = (
     "ids, agents or raters look like personal data; they are not redacted, because results are joined by them"
 )
@@ -64,10 +65,10 @@ def convert(
     options = options or Options()
     if any(_is_same(one, target) for one in (source, *options.more)):
         raise UsageError(f"{target}: is both read and written; give the output another name")
-    found = name or recognised(source)
-    reader = find(found)
-    work = _Conversion(reader, source, options, Counter() if redact else None)
     with ExitStack() as stack:
+        read = located(source, name, options, stack)
+        found, reader = read.reader, find(read.reader)
+        work = _Conversion(reader, read, options, Counter() if redact else None, name)
         if advance is not None:
             stack.enter_context(counting(advance))
         if resume and can_resume(target) and all(map(_is_stored, (source, *options.more))):
@@ -97,9 +98,10 @@ class _Conversion:
     """One conversion: what was read so far, and the lines to write."""
 
     reader: Reader
-    source: str
+    source: Place
     options: Options
     redacted: Counter[str] | None  # replacements by kind; None where nothing is to be redacted
+    asked: str | None  # the format that the user named
     account: Account = field(default_factory=Account)
     seen: IdSet = field(default_factory=IdSet)  # ids
 
@@ -111,7 +113,7 @@ class _Conversion:
         if draft.is_other:
             self.options.notes.append(AFRESH)
         for number, line in enumerate(draft.written(), 1):
-            dialogue = native.parse(line, file=self.source, line_number=number)
+            dialogue = native.parse(line, file=self.source.given, line_number=number)
             self.account.add(dialogue)
             self.seen.add(dialogue.id)
         done = draft.done
@@ -136,18 +138,42 @@ class _Conversion:
 
     def lines(self, strict: bool) -> Iterator[bytes]:
         """The lines to write; with `strict`, anything that cannot be kept is a `DataError` at the end."""
-        dialogues = _named(_readable(self.reader, self.source, self.options), self.options)
-        for dialogue, line in _checked(dialogues, self.source, self.seen, self.account.dialogues):
-            if self.redacted is not None:
-                dialogue = _redacted(dialogue, self.redacted, self.options)
-                line = native.dump(dialogue)
-            self.account.add(dialogue)
-            yield line
+        dialogues = _named(_readable(self.reader, self.source.path, self.options), self.options)
+        with self._explained():
+            for dialogue, line in _checked(dialogues, self.source.given, self.seen, self.account.dialogues):
+                if self.redacted is not None:
+                    dialogue = _redacted(dialogue, self.redacted, self.options)
+                    line = native.dump(dialogue)
+                self.account.add(dialogue)
+                yield line
+        if self.source.others:
+            self.options.dropped[OTHER_FILES] = self.source.others
         if strict and self.options.dropped:
-            lost = "; ".join(f"{count} {what}" for what, count in self.options.dropped.items())
+            lost = "; ".join(f"{what}: {count}" for what, count in self.options.dropped.items())
             raise DataError(
-                Problem(self.source, None, "", f"was not kept whole, and --strict is given: {lost}")
+                Problem(self.source.given, None, "", f"was not kept whole, and --strict is given: {lost}")
             )
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Make errors of the block name the user's file; and where the first dialogue of a format that the user named
+        cannot be read, say which format the file has.
+        """
+        try:
+            yield
+        except (DataError, UsageError) as error:
+            source = self.source
+            if type(error) not in (DataError, UsageError):  # nothing that another format explains
+                raise
+            if self.asked is not None and not (source.folder or self.options.more or self.account.dialogues):
+                other = mistaken(source.given, self.asked, error, is_mapped=bool(self.options.columns))
+                if other is not None:
+                    raise other from None
+            if not source.folder:
+                raise
+            if isinstance(error, UsageError):
+                raise UsageError(source.renamed(str(error))) from None
+            raise DataError(*(source.renamed_problem(problem) for problem in error.problems)) from None
 
 
 def _key(name: str, reader: Reader, source: str, options: Options, redact: bool) -> str:
@@ -221,7 +247,7 @@ def _readable(reader: Reader, source: str, options: Options) -> Iterator[Dialogu
 def _named(dialogues: Iterator[Dialogue], options: Options) -> Iterator[Dialogue]:
     """The dialogues; those whose agent is unknown get the name that --agent gives, if it is given."""
     for dialogue in dialogues:
-        if options.agent is not None and dialogue.agent == UNKNOWN:
+        if options.agent is not None and dialogue.agent == UNNAMED:
             yield replace(dialogue, agent=options.agent)
         else:
             yield dialogue

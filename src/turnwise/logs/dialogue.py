@@ -46,6 +46,7 @@ TEXT_PARTS = frozenset({"text", "input_text", "output_text"})  # kinds of conten
 EXACT = 2**53  # below it a whole number is written without a point, as people write it
 POINTER = "db_pointer"  # in `meta`, by user turn: bits that say how much a task's database finds, and what is booked
 CALLS = ("tool_calls", "function_call")  # a message beside one of these may have no content
+UNNAMED = "unknown"  # the agent of a record that names none
 
 _texts = each(text)
 _scores = mapping(number)
@@ -74,7 +75,7 @@ def from_record(value: Any, *, default_id: str, before: str = "") -> Dialogue:
 
     return Dialogue(
         id=identity,
-        agent=optional(values, "agent", name, default="unknown"),
+        agent=optional(values, "agent", name, default=UNNAMED),
         turns=turns,
         ratings=optional(values, "ratings", each(rating), default=()),
         goal=optional(values, "goal", record, default=None),
@@ -82,6 +83,15 @@ def from_record(value: Any, *, default_id: str, before: str = "") -> Dialogue:
         extra=others(values, RECORD),
         preferences=optional(values, "preferences", each(preference), default=()),
     )
+
+
+def is_reply(turn: Turn) -> bool:
+    """Whether a message is a reply; one that only calls tools is none, and one without words or calls is an
+    empty reply.
+    """
+    if turn.content is None:
+        return False
+    return bool(turn.content.strip()) or not any(turn.extra.get(call) for call in CALLS)
 
 
 def _role(value: Any) -> Role:

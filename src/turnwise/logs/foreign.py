@@ -3,54 +3,67 @@
 import os
 import re
 import shlex
+from collections.abc import Iterator, Sequence
 from itertools import islice
+from typing import Any
 
 from turnwise.errors import DataError, Problem, UsageError
 from turnwise.logs import native
+from turnwise.logs.archive import SUFFIXES, members, one_of, unpacked
+from turnwise.logs.checks import RuleError, shown
 from turnwise.logs.files import PIPE
-from turnwise.logs.readers import COLUMN, READERS, recognise
+from turnwise.logs.readers import ALIASES, COLUMN, READERS, recognise
 from turnwise.logs.readers.openai import ROLES
-from turnwise.logs.readers.sniff import Sample, sample, utf16
-from turnwise.logs.readers.source import records
+from turnwise.logs.readers.sniff import HEAD, Sample, sample, utf16
+from turnwise.logs.readers.source import decoded, records
+from turnwise.logs.suggestion import json_options, table_options
+from turnwise.types import Dialogue
 
-SUFFIXES = (".jsonl", ".json", ".parquet", ".csv", ".tsv", ".txt")  # of files that may hold dialogues
+# Commands that read a file of another format directly.
+SCORE = "score it directly: turnwise score --from FORMAT FILE -m length"
+RATE = "rate it directly: turnwise rate --from FORMAT FILE"
 EXPECTED = "expected JSON Lines, one dialogue a line"
 ROLE_OPTION = "--roles 'NAME=assistant,*=user'"
-NESTED_MAP = "--map 'messages=...,role=...,content=...'"
-TABLE_MAP = "--map 'id=...,role=...,content=...'"
+DOCS = "(docs/convert.md)"
+NAMED = 8  # keys of a record, or files of a zip file, that a message names
+MANY = 20  # lines, each of which would have an error
+REASON = 100  # characters of another error that a message repeats
+# Forms of the sources that a reader with --map reads; what a map gets wrong is no other format.
+MAPPED = {"json": ("json", "jsonl"), "csv": ("table", "text"), "parquet": ("parquet",), "hf": ("folder",)}
 JSON_LIST = re.compile(r'\s*\[\s*[\[{"]')  # begins a JSON list, also one that is cut off in its first element
 
 
-def foreign(path: str) -> Problem | None:
+def read_all(paths: Sequence[str], *, direct: str | None) -> Iterator[Dialogue]:
+    """As `native.read_all`, but a file of another format raises a `DataError` that says what it is; `direct` as in
+    `foreign`.
+    """
+    for path, dialogues in zip(paths, native.read_each(paths), strict=True):
+        is_native = False
+        try:
+            for dialogue in dialogues:
+                is_native = True
+                yield dialogue
+        except DataError:
+            if is_native or (problem := foreign(path, direct=direct)) is None:
+                raise
+            raise DataError(problem) from None
+
+
+def foreign(path: str, *, direct: str | None = SCORE) -> Problem | None:
     """A problem that says what a file is and which command reads it, for a file whose first dialogue the native
     reader refuses. None if the file seems to be a native one with an error.
+
+    `direct` is a command that reads the file without converting it first, with the places FORMAT and FILE.
     """
     looked = sample(path)
     name = recognise(path)
-    if name is not None:
-        if name == "native" or _is_native(looked, name):
-            return None
-        found = f"is in the format {name} ({READERS[name].summary}); read it with: {_command(path, name)}"
-        if READERS[name].roles:
-            found += ", where NAME is the agent's name in the file"
-        elif not READERS[name].several:
-            found += f", or score it directly: turnwise score --from {name} {shlex.quote(path)} -m length"
-    elif looked.form == "folder":
-        found = _folder(path, looked)
-    elif looked.form == "zip":
-        found = _zip(path)
-    elif (encoding := utf16(path)) is not None:
-        found = in_utf16(path, encoding)
-    elif looked.form in ("table", "parquet") and looked.header and all(map(COLUMN.fullmatch, looked.header)):
-        kind = "parquet" if looked.form == "parquet" else "csv"
-        columns = f"is a table with the columns {', '.join(looked.header)}; {EXPECTED}"
-        found = f"{columns}. Say what they are: {_command(path, kind, TABLE_MAP)} (docs/convert.md)"
-    elif looked.form == "json" and any(looked.records):
-        where = f"is one JSON value; {EXPECTED}. If it holds dialogues, say where"
-        found = f"{where}: {_command(path, 'json', NESTED_MAP)} (docs/convert.md)"
+    if name is None:
+        found = _unrecognised(path, looked, direct=direct)
+    elif name == "native" or _is_native(looked, name):
+        found = None
     else:
-        return None
-    return Problem(path, None, "", found)
+        found = _in_format(path, name, direct)
+    return None if found is None else Problem(path, None, "", found)
 
 
 def _is_native(looked: Sample, name: str) -> bool:
@@ -68,6 +81,17 @@ def _is_native(looked: Sample, name: str) -> bool:
     )
 
 
+def _in_format(path: str, name: str, direct: str | None, *, what: str = "is") -> str:
+    """That a file is in a format, and the commands that read it; `what` comes before `in the format`."""
+    reader = READERS[name]
+    found = f"{what} in the format {name} ({reader.summary}); read it with: {_command(path, name)}"
+    if reader.roles:
+        return f"{found}, where NAME is the agent's name in the file"
+    if direct is None or (reader.several and name != "native"):
+        return found
+    return f"{found}, or {direct.replace('FORMAT', name).replace('FILE', shlex.quote(path))}"
+
+
 def _command(path: str, name: str, option: str = "") -> str:
     """The command that converts a file of the format `name`, with the options that the format needs."""
     words = ["turnwise convert --from", name]
@@ -76,12 +100,77 @@ def _command(path: str, name: str, option: str = "") -> str:
     if option:
         words.append(option)
     words.append(shlex.quote(path))
-    if READERS[name].several:
+    if READERS[name].several and name != "native":
         words.append("OTHER_FILES...")
     return " ".join([*words, "logs.jsonl"])
 
 
-def _folder(path: str, looked: Sample) -> str:
+def _unrecognised(path: str, looked: Sample, *, direct: str | None, in_convert: bool = False) -> str | None:
+    """What a file is that no reader recognises, and what reads it; None if nothing can be said of it.
+
+    `in_convert`: the message is for `convert`, which does not expect native files.
+    """
+    if looked.form == "folder":
+        return _folder(path, looked, direct, in_convert=in_convert)
+    if looked.form == "zip":
+        return _zip(path, direct)
+    if (encoding := utf16(path)) is not None:
+        return in_utf16(path, encoding)
+    expected = "" if in_convert else f"; {EXPECTED}"
+    if looked.form in ("table", "parquet") and looked.header and all(map(COLUMN.fullmatch, looked.header)):
+        kind = "parquet" if looked.form == "parquet" else "csv"
+        command = _command(path, kind, table_options(looked.header))
+        return f"is a table with the columns {', '.join(looked.header)}{expected}. Say what they are: {command} {DOCS}"
+    if looked.form == "values":
+        lines = f"jq -c . {shlex.quote(path)} > lines.jsonl"
+        return f"is several JSON values over several lines; expected one value a line, which this writes: {lines}"
+    if looked.form == "json" and any(looked.records):
+        command = _command(path, "json", json_options(looked.records[0]))
+        return f"is one JSON value{expected}. If it holds dialogues, say where: {command} {DOCS}"
+    if looked.form == "jsonl" and looked.first and not any(map(_has_messages, looked.records)):
+        command = _command(path, "json", json_options(looked.first))
+        more = ["..."] if len(looked.first) > NAMED else []
+        keys = ", ".join([*list(looked.first)[:NAMED], *more])
+        return (
+            f"has records with the keys {keys}{expected}. If it holds dialogues, say where: {command} {DOCS}"
+        )
+    return None if in_convert else _no_json(looked)
+
+
+def _has_messages(record: Any) -> bool:
+    """Whether a record has the one key that a native one must have."""
+    return isinstance(record, dict) and "messages" in record
+
+
+def _no_json(looked: Sample) -> str | None:
+    """That a file of several lines has no line of JSON at its beginning, and why; None for any other file.
+
+    A file that begins as JSON does must have many lines, since otherwise the error of each is shown.
+    """
+    lines = [line for line in looked.text.splitlines() if line.strip()]
+    if len(looked.text.encode()) >= HEAD:
+        lines.pop()  # it is cut off
+    is_text = looked.form in ("text", "table")
+    if len(lines) < (2 if is_text else MANY) or any(map(_is_object, lines)):
+        return None
+    if is_text and "\ufffd" in looked.text:
+        return f"is neither JSON nor text in UTF-8; {EXPECTED}"
+    if is_text:
+        return f"is text, not JSON; {EXPECTED}. It begins with {shown(lines[0].strip())}"
+    damage = _damage(looked)
+    problem = damage.problems[0] if damage is not None else None
+    return problem.message if isinstance(problem, Problem) else None
+
+
+def _is_object(line: str) -> bool:
+    """Whether a line is a JSON object by itself."""
+    try:
+        return isinstance(decoded(line), dict)
+    except RuleError:
+        return False
+
+
+def _folder(path: str, looked: Sample, direct: str | None, *, in_convert: bool) -> str:
     """What a folder of a format that is not known holds: native files, which are given themselves, or others,
     which are converted one by one.
     """
@@ -93,17 +182,36 @@ def _folder(path: str, looked: Sample) -> str:
         kinds.setdefault((os.path.dirname(name), os.path.splitext(name)[1]), []).append(name)
     (place, suffix), alike = max(kinds.items(), key=lambda one: len(one[1]))
     within, first = os.path.join(path, place, ""), os.path.join(path, alike[0])
-    if isinstance(next(native.checked(first), None), Problem) and (inside := foreign(first)) is not None:
-        return f"is a folder; give the files in it. {first} {inside.message}"
-    return f"is a folder; give the files in it: turnwise validate {shlex.quote(within)}*{suffix}"
+    if isinstance(next(native.checked(first), None), Problem):
+        inside = foreign(first, direct=direct)
+        if inside is not None:
+            return f"is a folder; give the files in it. {first} {inside.message}"
+    files = f"{shlex.quote(within)}*{suffix}"
+    command = f"convert --from native {files} logs.jsonl" if in_convert else f"validate {files}"
+    return f"is a folder; give the files in it: turnwise {command}"
 
 
-def _zip(path: str) -> str:
-    """How to unpack a zip file of a format that is not known."""
+def _zip(path: str, direct: str | None) -> str:
+    """What a zip file holds that no reader reads as it is: one file that a reader recognises, or how to unpack it."""
+    try:
+        with unpacked(path) as folder:
+            found = members(folder)
+            member = one_of(found, folder, None)
+    except DataError as error:
+        (problem,) = error.problems
+        return problem.message if isinstance(problem, Problem) else problem
+    if member is not None:
+        what = f"is a zip file with {member.name or 'a folder'}"
+        return _in_format(path, member.reader, direct, what=what)
     target = os.path.splitext(path)[0]
     target = target if target != path else f"{path}_files"
+    there = (
+        ", ".join(f"{one.name} ({one.reader})" for one in found[:NAMED])
+        if found
+        else "no format is recognised"
+    )
     unpack = f"python -m zipfile -e {shlex.quote(path)} {shlex.quote(target)}"
-    return f"is a zip file; {EXPECTED}. Unpack it and give the files in it: {unpack}"
+    return f"is a zip file; {EXPECTED}. Unpack it and give the files in it ({there}): {unpack}"
 
 
 def recognised(path: str) -> str:
@@ -113,26 +221,48 @@ def recognised(path: str) -> str:
     if path == PIPE:
         raise UsageError("the format of standard input is not recognised; name it with --from")
     found = recognise(path)
-    if found is None and not os.path.exists(path):
+    if found is not None:
+        return found
+    if not os.path.exists(path):
         raise DataError(Problem(path, None, "", "cannot be read: No such file or directory"))
-    looked = sample(path) if found is None else None
-    if looked is not None and looked.form in ("folder", "zip"):
-        raise UsageError(str(foreign(path)))
-    if looked is not None and (damage := _damage(looked)) is not None:
+    looked = sample(path)
+    if (damage := _damage(looked)) is not None:
         raise damage
-    if looked is not None and looked.header and all(map(COLUMN.fullmatch, looked.header)):
-        kind = "parquet" if looked.form == "parquet" else "csv"
-        raise UsageError(
-            f"{path}: is a table with the columns {', '.join(looked.header)}; say what they are, for example "
-            f"--from {kind} --map 'id=...,role=...,content=...' (a message a row) or --map 'context=...,response=...' "
-            "(an item a row)"
-        )
-    if found is None:
-        raise UsageError(
-            f"{path}: the format is not recognised; name it with --from (`turnwise ls readers` has all), or map "
-            "its fields with --from json --map 'messages=...,role=...,content=...'"
-        )
-    return found
+    if (message := _unrecognised(path, looked, direct=None, in_convert=True)) is not None:
+        raise UsageError(f"{path}: {message}")
+    raise UsageError(
+        f"{path}: the format is not recognised; name it with --from (`turnwise ls readers` has all), or map "
+        "its fields with --from json --map 'messages=...,role=...,content=...'"
+    )
+
+
+def mistaken(path: str, name: str, error: UsageError | DataError, *, is_mapped: bool) -> DataError | None:
+    """The error that a file has another format than `name`, whose reader raised `error`; None if it seems to have it.
+
+    `is_mapped` says that there is a --map, so that the error may be one of the map.
+    """
+    asked = ALIASES.get(name, name)
+    looked = sample(path)
+    found = recognise(path)
+    if asked not in READERS or found == asked or looked.form in ("absent", "empty"):
+        return None
+    if is_mapped and looked.form in MAPPED.get(asked, ()):
+        return None
+    if asked == "native" and found is not None and _is_native(looked, found):
+        return None
+    if found == "native":
+        what = "is in the native format: leave out --from"
+    elif found is not None:
+        what = _in_format(path, found, None)
+    elif asked in MAPPED and looked.form in MAPPED[asked]:
+        return None
+    else:
+        what = _unrecognised(path, looked, direct=None, in_convert=True) or ""
+    reason = re.sub(r"^:(\d+): ", r"line \1: ", str(error).removeprefix(f"{path}: ").removeprefix(path))
+    cut = reason if len(reason) <= REASON else f"{reason[: REASON - 3]}..."
+    return (
+        DataError(Problem(path, None, "", f"cannot be read as {asked} ({cut}); it {what}")) if what else None
+    )
 
 
 def _damage(looked: Sample) -> DataError | None:

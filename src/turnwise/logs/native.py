@@ -85,6 +85,15 @@ def id_prefixes(paths: Sequence[str]) -> dict[str, str]:
     return {path: "" if len(paths) == 1 else f"{name}:" for path, name in file_names(paths).items()}
 
 
+def own_id(identity: str, prefix: str, *, apart: bool = False) -> str:
+    """The id, or the line number, that a dialogue has in its own file: `7` for `a:7` of `a.jsonl`.
+
+    `prefix` is the file's, and `apart` says that every id of the file has it, not only those of lines without an id.
+    """
+    own = identity.removeprefix(prefix)
+    return own if apart or own.isdigit() else identity
+
+
 def file_names(paths: Sequence[str]) -> dict[str, str]:
     """Path -> short name: `a` for `x/a.jsonl.gz`; where several files have the same short name, their paths."""
     stems = {path: Path(path.removesuffix(".gz")).stem for path in paths}

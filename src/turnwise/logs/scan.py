@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from turnwise.errors import DataError, Problem
-from turnwise.logs.dialogue import TEXT_PARTS
+from turnwise.logs.dialogue import TEXT_PARTS, UNNAMED
 from turnwise.logs.foreign import foreign
 from turnwise.logs.ids import FileIds
 from turnwise.logs.native import SharedId, checked, id_prefixes, read_each
@@ -62,6 +62,7 @@ class Source:
     sha256: str  # of the bytes as stored
     n_dialogues: int
     turn_rated: frozenset[str] = frozenset()  # dimensions on which it has ratings of single turns
+    n_unnamed: int = 0  # dialogues that name no agent
 
 
 @dataclass(slots=True)
@@ -104,6 +105,7 @@ class Census:
     preferences: Counter[str] = field(default_factory=Counter)  # dimension -> choices between two
     alternatives: Counter[str] = field(default_factory=Counter)  # agent -> points where it would have spoken
     has_references: bool = False
+    tool_calls: int = 0
     unseen: UnseenParts = field(default_factory=UnseenParts)
     files: list[Source] = field(default_factory=list)
     held: tuple[tuple[Dialogue, ...], ...] = ()  # by file: for commands that keep all dialogues in memory
@@ -152,6 +154,8 @@ class Census:
                 self.has_references = True
             if turn.alternatives:
                 self.alternatives.update(turn.alternatives.keys())
+            if turn.extra:
+                self.tool_calls += len(turn.tool_calls)
 
 
 def scan(paths: Sequence[str], *, apart: bool = False) -> Census:
@@ -191,7 +195,7 @@ def survey(paths: Sequence[str], on_problem: Callable[[Problem], None], *, apart
             on_problem(Problem(path, None, "", "is given twice; expected each file once"))
             continue
         given.add(path)
-        hasher, before = hashlib.sha256(), census.n_dialogues
+        hasher, before, unnamed = hashlib.sha256(), census.n_dialogues, census.agents[UNNAMED]
         rated: set[str] = set()
         for found in checked(path, tap=hasher.update, ids=ids, prefix=prefixes[path], apart=apart):
             if isinstance(found, Problem):
@@ -203,6 +207,6 @@ def survey(paths: Sequence[str], on_problem: Callable[[Problem], None], *, apart
                 census.add(found)
                 if found.ratings:
                     rated.update([rating.dimension for rating in found.ratings if rating.turn is not None])
-        count = census.n_dialogues - before
-        census.files.append(Source(path, hasher.hexdigest(), count, frozenset(rated)))
+        counts = census.n_dialogues - before, frozenset(rated), census.agents[UNNAMED] - unnamed
+        census.files.append(Source(path, hasher.hexdigest(), *counts))
     return census

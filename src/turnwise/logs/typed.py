@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec.structs import astuple
 
+from turnwise.logs.dialogue import UNNAMED
 from turnwise.types import Dialogue, Direction, Rating, Reply, Role, Turn, item_id
 
 _Name = Annotated[str, msgspec.Meta(min_length=1)]
@@ -83,7 +84,7 @@ def read(line: bytes | str, line_number: int, *, prefix: str = "", apart: bool =
     identity = record.id or str(line_number)
     if prefix and (apart or record.id is None):
         identity = prefix + identity
-    agent = record.agent or "unknown"
+    agent = record.agent or UNNAMED
     if not record.ratings:
         return Dialogue(identity, agent, turns, (), record.goal, record.meta or {})
     ratings: list[Rating] = []

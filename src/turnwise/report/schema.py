@@ -211,6 +211,7 @@ class UnseenParts(msgspec.Struct, kw_only=True):
 class ScoreDocument(Document, kw_only=True, tag="score"):
     results: list[Score]
     unseen_parts: UnseenParts | None = None
+    notes: list[str] = []  # what was left out or pooled
 
 
 class MetaDocument(Document, kw_only=True, tag="meta"):

@@ -1,5 +1,7 @@
 """From raw estimates to an answer: calibration over agents that were each left out."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -82,3 +84,50 @@ def test_only_what_calibrates_and_was_estimated_once_saw_the_targets_dialogues(k
     (found,) = estimate_target(asked, "a3")
     assert found.interval is not None
     assert ("saw the target's dialogues" in found.method) is saw
+
+
+def asked_about(reward: np.ndarray, scale: tuple[float, float] | None, own: Estimate) -> TargetEstimate:
+    """What is said of agent a0 without calibration, if an estimator gives `own`."""
+    logs = world(agents=3, dialogues=10)
+    logs = replace(logs, reward=reward if len(reward) else logs.reward, scale=scale)
+    everyone = np.ones(len(logs.dialogues), dtype=np.bool_)
+    request = Request(
+        data=LoggedData("reward", logs, everyone, {}, False, 0),
+        estimators={"any": Direct(model="hashing")},
+        model="hashing",
+        calibrate=False,
+        seed=0,
+        precomputed={"any": {logs.agents[0]: own}},
+    )
+    (found,) = estimate_target(request, logs.agents[0])
+    return found
+
+
+AS_LOGGED = np.array([])
+
+
+def test_ratings_that_are_all_equal_support_no_estimate():
+    found = asked_about(np.ones(30), (0, 1), estimate(1.0, 1.0))
+    assert found.estimate is None
+    assert "all 20 rated dialogues of other agents have the rating 1: nothing shows" in (found.reason or "")
+
+
+@pytest.mark.parametrize(
+    ("contributions", "estimated"),
+    [
+        ([-19.0, -18.9, -19.1], None),  # its interval is outside the scale
+        ([-19.0], None),  # it has no interval
+        ([1.3, 1.4, 1.5], None),
+        ([1.05], 1.0),  # clipped
+        ([-0.5, 0.2, 0.1], 0.0),  # its interval is partly on the scale
+        ([0.4, 0.5, 0.6], 0.5),
+    ],
+)
+def test_an_estimate_far_outside_the_scale_is_refused(contributions, estimated):
+    values = np.array(contributions)
+    own = Estimate(value=float(values.mean()), contributions=values, level=0.5)
+    found = asked_about(AS_LOGGED, (0, 1), own)
+    assert found.estimate == (None if estimated is None else pytest.approx(estimated))
+    assert ("outside the scale 0 to 1" in (found.reason or "")) == (estimated is None)
+    assert found.diagnostics["raw"] == own.value
+    assert asked_about(AS_LOGGED, None, own).estimate == own.value

@@ -62,9 +62,16 @@ def _gates(_: click.Context, __: click.Parameter, values: Sequence[str]) -> tupl
 
 
 data = click.argument("data", nargs=-1, required=True, metavar="DATA...")
-reader = click.option(
-    "--from", "reader", metavar="FORMAT",
-    help="Format of DATA where it is not the native one; `turnwise ls readers` lists them.",
+mapping = click.option(
+    "--mapping", metavar="FILE.toml",
+    help="Read DATA as this file says; `turnwise convert --save-mapping` writes it.",
+)  # fmt: skip
+reader = _options(
+    click.option(
+        "--from", "reader", metavar="FORMAT",
+        help="Format of DATA where it is not the native one; `turnwise ls readers` lists them.",
+    ),
+    mapping,
 )  # fmt: skip
 metrics = click.option(
     "-m", "--metric", "metrics", multiple=True, required=True, callback=names, metavar="NAMES",
@@ -106,7 +113,8 @@ selecting = _options(
     _where,
     _by,
     click.option("--pair", metavar="KEY",
-                 help="The key that pairs items of different agents. Default: the same context."),
+                 help="The key that pairs items of different agents; `id` is the id or line of a dialogue in its file. "
+                 "Default: the same context."),
     _cluster,
     _limit,
 )  # fmt: skip
@@ -116,7 +124,8 @@ selecting_pairs = _options(
     _role,
     _where,
     click.option("--pair", metavar="KEY",
-                 help="The key that pairs items of different agents. Default: the same context."),
+                 help="The key that pairs items of different agents; `id` is the id or line of a dialogue in its file. "
+                 "Default: the same context."),
     _cluster,
     _limit,
 )  # fmt: skip

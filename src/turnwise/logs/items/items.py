@@ -5,26 +5,35 @@ A `Selection` says what is asked for; `settled` adds what the files decide of it
 Two questions are settled here, once, for every metric and test. The *cluster* is what resampling and splits
 must not tear apart: the dialogue, or, where a record holds one judged reply only, all records that answer the
 same context. The *pair* is what lets two agents be compared on the same thing: the identical context, or the
-value of a key such as `meta.item`.
+value of a key such as `meta.item`. The key `id` is the id, or the line, that a dialogue has in its own file.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from turnwise.errors import DataError, UsageError, counted
 from turnwise.logs import native
-from turnwise.logs.dialogue import CALLS
+from turnwise.logs.dialogue import is_reply
 from turnwise.logs.items.keys import lookup, value_of
 from turnwise.logs.items.points import Point
 from turnwise.logs.scan import Census, Source
-from turnwise.types import Dialogue, Item, Role, Turn, item_id
+from turnwise.types import Dialogue, Item, Role, item_id
 
 Judged = Literal["rated", "last", "all"]
 EVERYONE = "@alternatives"  # stands for all agents that have alternatives
 FILE = "file"  # in --by: the file that a dialogue is in
+OWN_ID = "id"  # in --pair: the id or line of a dialogue in its own file, with the number of the reply
+
+
+class FilePlace(NamedTuple):
+    """The file that dialogues are from: its name as a group value, and what `native.own_id` needs."""
+
+    name: str | None = None
+    prefix: str = ""
+    apart: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,24 +106,31 @@ def items(dialogues: Iterable[Dialogue], selection: Selection, *, whole: bool = 
         for dialogue in dialogues:
             census.add(dialogue)
         selection = settled(selection, census)
-    yield from _items_of_file(dialogues, selection, tally, whole=whole)
+    yield from _items_of_file(dialogues, selection, tally, whole=whole, file=FilePlace())
     tally.check(asked)
 
 
 def all_items(
-    paths: Sequence[str], selection: Selection, census: Census, *, whole: bool = False
+    paths: Sequence[str],
+    selection: Selection,
+    census: Census,
+    *,
+    whole: bool = False,
+    unrated: Counter[str] | None = None,
 ) -> Iterator[Item]:
     """The items of files that are read together; `census` is the count over these files.
 
     Each file decides for itself whether only its rated turns are judged; `limit` counts dialogues over all
-    files. Nothing to judge raises `DataError`.
+    files. Nothing to judge raises `DataError`. In `unrated`, the dialogues of each agent are counted that have
+    replies, of which none is rated, where only rated turns are judged.
     """
-    tally = _Tally()
-    names = native.file_names(paths)
+    tally = _Tally(unrated)
+    names, prefixes = native.file_names(paths), native.id_prefixes(paths)
     files: Iterable[Iterable[Dialogue]] = census.held or native.read_each(paths, apart=census.apart)
     for source, dialogues in zip(census.files, files, strict=True):
         mine = settled(selection, census, source=source)
-        yield from _items_of_file(dialogues, mine, tally, whole=whole, file=names[source.path])
+        place = FilePlace(names[source.path], prefixes[source.path], census.apart)
+        yield from _items_of_file(dialogues, mine, tally, whole=whole, file=place)
     tally.check(selection)
 
 
@@ -124,15 +140,17 @@ def _items_of_file(
     tally: "_Tally",
     *,
     whole: bool,
-    file: str | None = None,
+    file: FilePlace,
 ) -> Iterator[Item]:
     """The items of the dialogues of one file, in order, counted in `tally`; with `as_agents` each item is
-    repeated in the words of these agents. `file` is the file's name as a group value.
+    repeated in the words of these agents.
     """
     tally.rated = tally.rated or selection.judged == "rated"
     for dialogue in _filtered(dialogues, selection, tally):
         places = _judged_places(dialogue, selection)
         tally.judged += len(places)
+        if not places and selection.judged == "rated" and _replies(dialogue, selection.role):
+            tally.unrated[dialogue.agent] += 1
         for point in _points(dialogue, places, selection, file, whole=whole) if places else ():
             found: Iterable[Item] = (point.item,)
             if selection.as_agents:
@@ -162,8 +180,7 @@ def _judged_places(dialogue: Dialogue, selection: Selection) -> list[int]:
     """The indices of the judged turns: turns of the judged role that are replies, and of these all, the last,
     or those with a turn rating on the chosen dimension.
     """
-    turns = enumerate(dialogue.turns)
-    places = [place for place, turn in turns if turn.role == selection.role and is_reply(turn)]
+    places = _replies(dialogue, selection.role)
     if selection.judged == "last":
         return places[-1:]
     if selection.judged == "rated":
@@ -173,26 +190,22 @@ def _judged_places(dialogue: Dialogue, selection: Selection) -> list[int]:
     return places
 
 
-def is_reply(turn: Turn) -> bool:
-    """Whether a message is a reply; one that only calls tools is none, and one without words or calls is an
-    empty reply.
-    """
-    if turn.content is None:
-        return False
-    return bool(turn.content.strip()) or not any(turn.extra.get(call) for call in CALLS)
+def _replies(dialogue: Dialogue, role: Role) -> list[int]:
+    """The indices of the turns of this role that are replies."""
+    return [place for place, turn in enumerate(dialogue.turns) if turn.role == role and is_reply(turn)]
 
 
-def _group(dialogue: Dialogue, keys: Sequence[str], file: str | None) -> str:
+def _group(dialogue: Dialogue, keys: Sequence[str], file: FilePlace) -> str:
     """The values of the group keys, joined by `/`, "" without keys; keys that the record lacks are left out, and a
-    record with none of them raises `DataError`. `file` is the value of the key `file`.
+    record with none of them raises `DataError`. The value of the key `file` is the file's name.
     """
-    values = [file if key == FILE else lookup(dialogue, key) for key in keys]
+    values = [file.name if key == FILE else lookup(dialogue, key) for key in keys]
     named = [value for value in values if value is not None]
     return "/".join(named) if named or not keys else value_of(dialogue, keys[0])
 
 
 def _points(
-    dialogue: Dialogue, places: list[int], selection: Selection, file: str | None, *, whole: bool
+    dialogue: Dialogue, places: list[int], selection: Selection, file: FilePlace, *, whole: bool
 ) -> list[Point]:
     """One point a judged place, or with `whole` one for the dialogue.
 
@@ -201,14 +214,20 @@ def _points(
     """
     group = _group(dialogue, selection.group_keys, file)
     prefix = f"{group}/" if selection.by else ""
-    named = value_of(dialogue, selection.pair) if selection.pair else None
+    by_id = selection.pair == OWN_ID
+    named = value_of(dialogue, selection.pair) if selection.pair and not by_id else None
+    own = native.own_id(dialogue.id, file.prefix, apart=file.apart) if by_id else ""
+    numbers = {place: number for number, place in enumerate(places)} if by_id else {}
     contexts = _contexts(dialogue, places)
     single = len(places) == 1
 
     def pair(place: int | None) -> str:
         """What an item of this place (None: the whole dialogue) is paired by: the value of the pair key, with
-        the place if several turns are judged; else the digest of its context, or its id if it has no context.
+        the place if several turns are judged; or the dialogue's own id with the number of the reply; else the digest
+        of its context, or its id if it has no context.
         """
+        if by_id:
+            return own if place is None else reply_of(own, numbers[place])
         if named is not None:
             return named if single or place is None else f"{named}#{place}"
         at = places[0] if single else place  # a whole dialogue with one judged reply is paired as that reply
@@ -240,6 +259,11 @@ def _points(
     return [point(None)] if whole else [point(place) for place in places]
 
 
+def reply_of(own: str, number: int) -> str:
+    """What --pair id pairs the judged reply with this number, from 0, of a dialogue with this own id by."""
+    return f"{own}#{number + 1}"
+
+
 def _contexts(dialogue: Dialogue, places: list[int]) -> dict[int | None, str]:
     """A 64-bit hex digest of the roles and texts before each of `places`; place 0 has no context and is left out."""
     wanted = set(places)
@@ -257,8 +281,9 @@ class _Tally:
     emptied it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, unrated: Counter[str] | None = None) -> None:
         self.read = self.kept = self.judged = self.items = 0
+        self.unrated: Counter[str] = Counter() if unrated is None else unrated  # dialogues of each agent
         self.passed: Counter[tuple[str, str]] = Counter()
         self.spoken: dict[str, None] = {}  # agents with alternatives, in order of appearance
         self.rated = False  # whether rated turns only were judged in some file

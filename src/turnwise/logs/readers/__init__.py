@@ -30,6 +30,7 @@ class Reader:
     tabular: bool = False  # whether it takes a column map (--map) and --split
     several: bool = False  # whether one source may be several files
     roles: bool = False  # whether a source never says who is the agent, so that --roles is needed
+    packed: bool = False  # whether it reads zip files itself
     offer: registry.Offer | None = None  # the entry point of another package
 
     def read(self, path: str, options: Options) -> Iterator[Dialogue]:
@@ -110,6 +111,7 @@ READERS: Mapping[str, Reader] = {
         "turnwise.logs.readers.evaluations.inspect_ai",
         "logs of Inspect AI, .json or .eval; scores become ratings",
         '{"eval": {"model": ...}, "samples": [{"messages": [...], "scores": {...}}]}',
+        packed=True,
     ),
     "promptfoo": Reader(
         "turnwise.logs.readers.evaluations.promptfoo",
@@ -187,6 +189,7 @@ READERS: Mapping[str, Reader] = {
         "Slack exports, a zip file or a folder; needs --roles",
         "CHANNEL/2024-12-31.json and users.json",
         roles=True,
+        packed=True,
     ),
     "whatsapp": Reader(
         "turnwise.logs.readers.chats.whatsapp",
@@ -208,6 +211,7 @@ READERS: Mapping[str, Reader] = {
         "turnwise.logs.readers.convlab",
         "ConvLab-3's unified format, a file, a folder or a zip file, with states and acts",
         '[{"dialogue_id": ..., "turns": [{"speaker": "user", "utterance": ..., "state": {...}}]}]',
+        packed=True,
     ),
     "sharegpt": Reader(
         "turnwise.logs.readers.sharegpt",
@@ -305,6 +309,8 @@ COLUMN = re.compile(r"[\w .:/()\[\]-]{1,60}")  # a name that a table's column ma
 def recognise(path: str) -> str | None:
     """The name of the first reader whose format a file, a folder or a zip file has; None if there is none."""
     looked = sample(path)
+    if looked.form == "values":  # no reader reads them
+        return None
     name = next((name for name, reader in READERS.items() if reader.recognises(looked)), None)
     return "native" if name in NEAR_NATIVE and _is_native(looked) else name
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from turnwise.errors import counted
+from turnwise.logs.dialogue import UNNAMED, is_reply
 from turnwise.types import ROLES, Dialogue, Role
 
 EXAMPLE = 60  # characters of an example
@@ -19,23 +20,33 @@ class Account:
     messages: Counter[Role] = field(default_factory=Counter)
     examples: dict[Role, str] = field(default_factory=dict)  # the first text of each role
     agents: Counter[str] = field(default_factory=Counter)  # dialogues of each
-    judged: int = 0  # messages of the agents that have text
+    replies: int = 0  # messages of the agents that are replies
+    rated_replies: int = 0  # replies that are rated by themselves
+    has_rated_turns: bool = False
     ratings: Counter[str] = field(default_factory=Counter)  # by dimension
     preferences: Counter[str] = field(default_factory=Counter)  # by dimension
     tool_calls: int = 0
     parts: Counter[str] = field(default_factory=Counter)  # content parts that are no text, by type
 
+    @property
+    def judged(self) -> int:
+        """How many replies `score` judges: the rated ones if turns are rated, else all."""
+        return self.rated_replies if self.has_rated_turns else self.replies
+
     def add(self, dialogue: Dialogue) -> None:
         """Count one dialogue."""
         self.dialogues += 1
         self.agents[dialogue.agent] += 1
-        for turn in dialogue.turns:
+        rated = {rating.turn for rating in dialogue.ratings} - {None} if dialogue.ratings else ()
+        self.has_rated_turns |= bool(rated)
+        for place, turn in enumerate(dialogue.turns):
             role = turn.role
             self.messages[role] += 1
-            if turn.content:
-                if role not in self.examples:
-                    self.examples[role] = turn.content
-                self.judged += role == "assistant"
+            if turn.content and role not in self.examples:
+                self.examples[role] = turn.content
+            if role == "assistant" and is_reply(turn):
+                self.replies += 1
+                self.rated_replies += place in rated
             if turn.extra:
                 self.tool_calls += len(turn.tool_calls)
             if turn.parts:
@@ -59,12 +70,14 @@ class Account:
         named = [f"{name} ({counted(count, 'dialogue')})" for name, count in self.agents.most_common(NAMED)]
         more = [f"{len(self.agents) - NAMED} more"] if len(self.agents) > NAMED else []
         yield f"  agents: {', '.join([*named, *more])}"
+        others = f" that are rated, of {self.replies} (--items all takes all)"
         yield (
-            f"  judged replies: {self.judged}; ratings: {_by_name(self.ratings)}; "
+            f"  judged replies: {self.judged}{others if self.judged < self.replies else ''}; "
+            f"ratings: {_by_name(self.ratings)}; "
             f"preferences: {_by_name(self.preferences)}; tool calls: {self.tool_calls}; "
             f"images, audio and files: {_by_name(self.parts)}"
         )
-        if unnamed := self.agents["unknown"]:
+        if unnamed := self.agents[UNNAMED]:
             some = f"{unnamed} of {counted(self.dialogues, 'dialogue')}"
             which = "the records" if unnamed == self.dialogues else some
             yield f"  {which} name no agent: give it with --agent NAME"

@@ -27,6 +27,11 @@ SCALE = re.compile(rf"(.+)\[({NUMBER})-({NUMBER})\]")
 Scale = tuple[float, float]
 
 
+def is_layout(header: Sequence[str]) -> bool:
+    """Whether a table needs no map: its columns are called `id`, `role` and `content`, or `context` and `response`."""
+    return {"id", "role", "content"} <= set(header) or {"context", "response"} <= set(header)
+
+
 def parse(written: str) -> dict[str, tuple[str, ...]]:
     """Meaning -> columns of a `--map`; only `reference` and `say:ROLE` may have several.
 

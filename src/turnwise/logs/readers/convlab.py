@@ -49,9 +49,8 @@ def recognises(sample: Sample) -> bool:
     if sample.form in ("folder", "zip"):
         return any(name.rsplit("/", 1)[-1] == FILE for name in sample.names)
     turns = sample.first.get("turns")
-    return (
-        "dialogue_id" in sample.first and isinstance(turns, list) and bool(turns) and "utterance" in turns[0]
-    )
+    first = turns[0] if isinstance(turns, list) and turns else None
+    return "dialogue_id" in sample.first and isinstance(first, dict) and "utterance" in first
 
 
 def read(path: str, _: Options | None = None) -> Iterator[Dialogue]:

@@ -13,12 +13,19 @@ from itertools import chain
 from turnwise.errors import DataError, Problem
 from turnwise.logs.files import PIPE, opened
 from turnwise.logs.readers import table
+from turnwise.logs.readers.columns import is_layout
+from turnwise.logs.readers.sniff import Sample
 from turnwise.logs.readers.source import Options
 from turnwise.types import Dialogue
 
 DELIMITERS = ",;\t|"
 SAMPLE = 1 << 20  # bytes that decide the encoding
 LONGEST = 1 << 30  # characters in a cell; the library's own limit is 128 Ki
+
+
+def recognises(sample: Sample) -> bool:
+    """Whether the columns of a table have the names of meanings, so that it needs no map."""
+    return sample.form == "table" and is_layout(sample.header)
 
 
 def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:

@@ -1,9 +1,13 @@
-"""A mapping file: the options of `turnwise convert` for one source, written once and shared by a team."""
+"""A mapping file: the options of `turnwise convert` for one source, written once and shared by a team.
+
+Other commands take it with `--mapping`, in place of options of their own.
+"""
 
 import json
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from turnwise.errors import UsageError, unknown
 
@@ -19,18 +23,21 @@ def load(path: str) -> dict[str, str]:
         values = tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, UnicodeError, tomllib.TOMLDecodeError) as error:
         raise UsageError(f"--mapping {path}: {error}") from None
+    return checked(values, f"--mapping {path}")
+
+
+def checked(values: Mapping[str, Any], source: str) -> dict[str, str]:
+    """Option -> text of a mapping's content, with tables as `NAME=VALUE,...`; errors begin with `source`."""
     found: dict[str, str] = {}
     for key, value in values.items():
         if key not in KEYS:
-            raise unknown("key", key, KEYS)
-        if isinstance(value, dict):
+            raise UsageError(f"{source}: {unknown('key', key, KEYS)}")
+        if isinstance(value, Mapping):
             found[key] = ",".join(f"{name}={one}" for name, one in value.items())
         elif isinstance(value, str):
             found[key] = value
         else:
-            raise UsageError(
-                f"--mapping {path}: `{key}` is {value!r}; expected a string or a table of strings"
-            )
+            raise UsageError(f"{source}: `{key}` is {value!r}; expected a string or a table of strings")
     return found
 
 

@@ -18,6 +18,7 @@ from turnwise.logs.dialogue import RECORD
 from turnwise.logs.files import Tap, count_read, is_parquet, stored
 from turnwise.logs.readers import openai, sharegpt, table
 from turnwise.logs.readers.chats import message_records
+from turnwise.logs.readers.columns import is_layout
 from turnwise.logs.readers.sniff import Sample
 from turnwise.logs.readers.source import Build, Options, decoded, refuse
 from turnwise.types import Dialogue
@@ -37,8 +38,8 @@ RECORDS: Mapping[str, Build] = {
 
 
 def recognises(sample: Sample) -> bool:
-    """Whether a Parquet file has a column of whole dialogues."""
-    return sample.form == "parquet" and bool({*RECORDS} & set(sample.header))
+    """Whether a Parquet file has a column of whole dialogues, or columns with the names of meanings."""
+    return sample.form == "parquet" and (bool({*RECORDS} & set(sample.header)) or is_layout(sample.header))
 
 
 def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:

@@ -18,7 +18,8 @@ import msgspec
 from turnwise.errors import DataError
 from turnwise.logs.files import BOM, GZIP, PARQUET, Packed
 
-Form = Literal["folder", "zip", "json", "jsonl", "table", "parquet", "text", "empty", "absent"]
+# `values` is several JSON values that are not one a line, as `jq .` writes them.
+Form = Literal["folder", "zip", "json", "jsonl", "values", "table", "parquet", "text", "empty", "absent"]
 HEAD = 1 << 16  # bytes of a file that are looked at, unless it is one JSON value
 RECORDS = 3  # JSON records that a sample holds
 ZIP = b"PK\x03\x04"
@@ -112,7 +113,10 @@ def _json(path: str, text: str, stripped: str) -> Sample:
         else:
             if rest.strip() or len(first_line) < HEAD:
                 return Sample(path, "jsonl", text, tuple(_lines(stripped)))
-    return Sample(path, "json", text, tuple(_values(path, stripped[0] == "[")), is_list=stripped[0] == "[")
+    if stripped[0] == "[":
+        return Sample(path, "json", text, tuple(_values(path, "item")), is_list=True)
+    found = tuple(_values(path, ""))
+    return Sample(path, "values" if len(found) > 1 else "json", text, found)
 
 
 def _lines(stripped: str) -> Iterator[Any]:
@@ -124,9 +128,9 @@ def _lines(stripped: str) -> Iterator[Any]:
             return
 
 
-def _values(path: str, is_list: bool) -> Iterator[Any]:
-    """The first three elements of a JSON list, or the one JSON object; a broken file has what comes before the
-    break.
+def _values(path: str, prefix: str) -> Iterator[Any]:
+    """The first three elements of a JSON list, or JSON values one after another, by the prefix of ijson; a broken
+    file has what comes before the break.
     """
     with open(path, "rb") as stored:
         packed = stored.read(2) == GZIP
@@ -134,7 +138,9 @@ def _values(path: str, is_list: bool) -> Iterator[Any]:
         try:
             if stream.peek(len(BOM)).startswith(BOM):
                 stream.read(len(BOM))
-            for number, value in enumerate(ijson.items(stream, "item" if is_list else "", use_float=True)):
+            several = not prefix
+            found = ijson.items(stream, prefix, use_float=True, multiple_values=several)
+            for number, value in enumerate(found):
                 yield value
                 if number + 1 == RECORDS:
                     return
@@ -147,10 +153,9 @@ def _header(text: str) -> tuple[str, ...]:
     line = text.partition("\n")[0].strip("\r")
     try:
         delimiter = csv.Sniffer().sniff(line, delimiters=",;\t|").delimiter
+        return tuple(next(csv.reader([line], delimiter=delimiter), []))
     except csv.Error:
         return ()
-    names = next(csv.reader([line], delimiter=delimiter), [])
-    return tuple(names)
 
 
 def _members(folder: str) -> Iterator[str]:

@@ -40,7 +40,8 @@ def change_claims(run: Run) -> Iterator[Claim]:
         ]
         first = shown[0]
         yield Claim(
-            kind="changed", question="agents", run=run.name, verdict=f"The scores of {agent} changed: {'; '.join(parts)}",
+            kind="changed", question="agents", run=run.name,
+            verdict=f"The scores of {agent} changed: {'; '.join(parts)}",
             number=f"new minus old is {with_interval(first)} by {first['metric']}",
             evidence=f"to the bad end by {listed(worse)}" if worse else "",
             facts={"agent": agent, "changes": {r["metric"]: r["estimate"] for r in shown}},

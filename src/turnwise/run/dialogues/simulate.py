@@ -22,6 +22,7 @@ from turnwise.conformance.calls import foreign
 from turnwise.errors import PluginError, TurnwiseError, UsageError
 from turnwise.logs import native
 from turnwise.logs.files import PIPE, replacing
+from turnwise.logs.foreign import read_all
 from turnwise.protocols import world_extras
 from turnwise.registry import described
 from turnwise.report.results import to_json
@@ -207,7 +208,7 @@ def _logged_goals(path: str | None) -> Iterator[tuple[str, Mapping[str, Any]]]:
     if path is None:
         return
     found = False
-    for dialogue in native.read(path):
+    for dialogue in read_all([path], direct=None):
         if dialogue.goal:
             found = True
             yield f"{path}: the goal of {dialogue.id}", dialogue.goal

@@ -10,7 +10,14 @@ from turnwise.conformance.calls import estimate_of
 from turnwise.encode.episodes import leave_out
 from turnwise.errors import PluginError, Refused
 from turnwise.estimators.calibration import can_rank, estimates, line
-from turnwise.estimators.refusal import Reach, check_enough, check_reach, measured_reach
+from turnwise.estimators.refusal import (
+    Reach,
+    check_enough,
+    check_on_scale,
+    check_ratings_differ,
+    check_reach,
+    measured_reach,
+)
 from turnwise.estimators.vectors import encoded, give
 from turnwise.protocols import estimator_extras
 from turnwise.run.ope.logged_data import LoggedData
@@ -140,6 +147,7 @@ def estimate_target(request: Request, target: str) -> list[TargetEstimate]:
     try:
         if request.calibrate:
             check_enough(n_agents, n_dialogues)
+        check_ratings_differ(seen)
         reaches = _reaches(request, seen, [target, *(here if request.calibrate else ())])
         refusal = None
     except Refused as error:
@@ -314,9 +322,16 @@ def _sampling_interval(own: Estimate) -> Interval | None:
 
 
 def _within(one: TargetEstimate, scale: tuple[float, float] | None) -> TargetEstimate:
-    """Clip estimate and interval to the rating scale; unchanged without a scale."""
+    """Clip estimate and interval to the rating scale, or refuse them if they lie clearly outside; unchanged without a
+    scale.
+    """
     if scale is None or one.estimate is None:
         return one
+    try:
+        check_on_scale(*(one.interval or (one.estimate, one.estimate)), scale)
+    except Refused as error:
+        known = {**one.diagnostics, "calibrated": False}
+        return replace(one, estimate=None, interval=None, reason=str(error), method="", diagnostics=known)
     low, high = scale
 
     def clipped(value: float) -> float:

@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from turnwise.errors import Refused, UsageError, nearest
+from turnwise.logs.native import id_prefixes, own_id
 from turnwise.logs.scan import Census, scan_agents
 from turnwise.meta.compare import compare as compare_tables
 from turnwise.meta.compare import has_unpaired, with_adjusted_p
@@ -74,7 +75,9 @@ def _by_metrics(spec: CompareSpec, census: Census) -> list[Finding]:
     if spec.output is not None:
         results.write(spec.output / "rows.json", parts)
     findings = [*absent, *watch.findings()]
-    better_key = cache(lambda group: better_pair_key(items.values(), (first, second), group))
+    better_key = cache(
+        lambda group: better_pair_key(items.values(), (first, second), group, partial(_own_id, spec, census))
+    )
     for table in tables.values():
         for group in dict.fromkeys(item.group for item in items.values()):
             mine = table.of_group(group)
@@ -84,7 +87,11 @@ def _by_metrics(spec: CompareSpec, census: Census) -> list[Finding]:
                 *sides, agents=(first, second), group=group or None, draws=spec.draws, rng=rng
             )
             finding = _with_texts(finding, items)
-            findings.append(_with_pair_key(finding, better_key(group)) if has_unpaired(finding) else finding)
+            findings.append(
+                _with_pair_key(finding, spec.selection.pair, better_key(group))
+                if has_unpaired(finding)
+                else finding
+            )
     return findings
 
 
@@ -107,12 +114,22 @@ def _by_people(spec: CompareSpec, census: Census) -> tuple[Finding, ...]:
     return with_adjusted_p(_by_metrics(own, census))
 
 
-def _with_pair_key(finding: Finding, better: PairKey | None) -> Finding:
-    """The finding with the key that pairs more items, and its number of pairs, if there is such a key."""
-    if better is None:
-        return finding
-    found = {"better_pair_key": better.key, "better_pair_key_pairs": better.pairs}
-    return replace(finding, details={**finding.details, **found})
+def _own_id(spec: CompareSpec, census: Census, dialogue: str) -> str:
+    """The id that a dialogue has in its own file, from the id that it has among all files."""
+    prefixes = (
+        prefix for prefix in id_prefixes(spec.data).values() if prefix and dialogue.startswith(prefix)
+    )
+    return own_id(dialogue, next(prefixes, ""), apart=census.apart)
+
+
+def _with_pair_key(finding: Finding, key: str | None, better: PairKey | None) -> Finding:
+    """The finding with the key of --pair, and with a key that pairs more items and its number of pairs, if there are
+    such keys.
+    """
+    found: dict[str, str | int] = {} if key is None else {"pair_key": key}
+    if better is not None:
+        found |= {"better_pair_key": better.key, "better_pair_key_pairs": better.pairs}
+    return replace(finding, details={**finding.details, **found}) if found else finding
 
 
 def _default_metrics(spec: CompareSpec, census: Census) -> tuple[str, ...]:

@@ -1,11 +1,14 @@
 """`turnwise score`: one number for each metric, agent and group, with its interval."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from turnwise.logs.scan import scan
+from turnwise.errors import counted
+from turnwise.logs.dialogue import UNNAMED
+from turnwise.logs.scan import Census, scan
+from turnwise.metrics import is_rating
 from turnwise.protocols import ReadsPlaceholders
 from turnwise.report import results
 from turnwise.run.resume.block_store import BlockStore
@@ -16,6 +19,8 @@ from turnwise.run.scoring.tally import Tally, generator
 from turnwise.run.spec import Outcome, ScoreSpec, finish
 from turnwise.run.workers.execute import progress
 from turnwise.types import Item, Metric
+
+SHOWN = 5  # files or agents that a note names
 
 
 def score(spec: ScoreSpec) -> Outcome:
@@ -73,7 +78,36 @@ def score(spec: ScoreSpec) -> Outcome:
         for name in (str(finding.what["metric"]),)
     )
     found = (*findings, *watch.findings(), *absent)
-    return finish(spec, found, census.sha256, **census.unseen.section())
+    notes = [*_unnamed(spec, census), *_unrated(spec, watch.unrated)]
+    sections = {"notes": notes} if notes else {}
+    return finish(spec, found, census.sha256, **census.unseen.section(), **sections)
+
+
+def _unnamed(spec: ScoreSpec, census: Census) -> Iterator[str]:
+    """A note that several files name no agent, so that their replies have one number; none with `--by file`."""
+    paths = [source.path for source in census.files if source.n_unnamed]
+    if len(paths) < 2 or spec.selection.apart or spec.selection.as_agents:
+        return
+    shown = ", ".join(
+        [*(spec.names.get(path, path) for path in paths[:SHOWN]), *(["..."] if paths[SHOWN:] else [])]
+    )
+    yield (
+        f"{counted(len(paths), 'file')} name no agent, so their replies are scored together as `{UNNAMED}`: {shown}; "
+        "--by file scores each file by itself, and --agent NAME names the agent"
+    )
+
+
+def _unrated(spec: ScoreSpec, unrated: Mapping[str, int]) -> Iterator[str]:
+    """A note on dialogues that were not scored because none of their replies is rated; none with `--items`, and where
+    ratings are all that is scored.
+    """
+    if unrated and spec.selection.judged is None and not all(map(is_rating, spec.metrics)):
+        agents = [f"{agent} {count}" for agent, count in Counter(unrated).most_common(SHOWN)]
+        shown = ", ".join([*agents, *(["..."] if len(unrated) > SHOWN else [])])
+        yield (
+            f"{counted(sum(unrated.values()), 'dialogue')} without a rated reply not scored, because other replies of "
+            f"the file are rated ({shown}); --items all scores every reply"
+        )
 
 
 def _unresolved(metric: Metric, items: Sequence[Item]) -> Iterator[str]:

@@ -22,7 +22,7 @@ from turnwise.conformance.calls import (
 )
 from turnwise.encode.models.catalogue import NotFetched
 from turnwise.errors import MissingExtra, PluginError, Refused, TooManyErrors, Unmeasured
-from turnwise.logs import native
+from turnwise.logs.foreign import read_all
 from turnwise.logs.items.items import Selection, all_items, items
 from turnwise.logs.scan import Census
 from turnwise.metrics import is_rating, resolve
@@ -104,7 +104,7 @@ def _fitted(metric: Metric | Fitted, spec: Spec, census: Census) -> Metric:
     if spec.real is None:
         there = all_items(spec.data, spec.selection, census)
         return fitted_on(metric, (item for item in there if item.missing is None))
-    there = items(native.read(spec.real), Selection(judged="all", role=spec.selection.role))
+    there = items(read_all([spec.real], direct=None), Selection(judged="all", role=spec.selection.role))
     return fitted_on(metric, (_real(item) for item in there))
 
 
@@ -118,6 +118,9 @@ class Watch:
 
     def __init__(self, allowed: int) -> None:
         self.allowed = allowed
+        self.unrated: Counter[str] = (
+            Counter()
+        )  # agent -> dialogues whose replies were not scored: none is rated
         self.stopped: dict[str, str] = {}  # metric -> why
         self._errors: Counter[str] = Counter()
         self._widths: dict[str, int] = {}  # metric -> columns of its rows
@@ -182,8 +185,10 @@ def shards(
             chosen = rating_selection(selection, of_unit) if whole else selection
             if not spec.quiet and any(isinstance(metric, Priced) for metric in of_unit.values()):
                 announce(of_unit, store, all_items(spec.data, chosen, census, whole=whole), shard=SHARD)
-            stream = all_items(spec.data, chosen, census, whole=whole)
+            unrated = Counter[str]()
+            stream = all_items(spec.data, chosen, census, whole=whole, unrated=unrated)
             yield from _scored(of_unit, store, stream, watch, workers)
+            watch.unrated |= unrated  # of each agent the larger count
 
 
 def _scored(

@@ -17,9 +17,10 @@ import numpy as np
 
 from turnwise.errors import DataError, Problem, TurnwiseError
 from turnwise.logs import native
+from turnwise.logs.dialogue import is_reply
 from turnwise.logs.files import BOM, GZIP, is_parquet, opened
 from turnwise.logs.foreign import foreign
-from turnwise.logs.items.items import EVERYONE, is_reply
+from turnwise.logs.items.items import EVERYONE
 from turnwise.logs.items.keys import lookup
 from turnwise.types import OTHER_TURN, Dialogue, Preference, Role, Turn
 from turnwise.web.viewer.table import (

@@ -50,7 +50,7 @@ def recognises(sample: Sample) -> bool:
         return False
     blocks = [block for one in messages if isinstance(one, dict) and isinstance(one.get("content"), list)
               for block in one["content"] if isinstance(block, dict)]  # fmt: skip
-    special = any(block.get("type") in BLOCKS for block in blocks)
+    special = any(isinstance(kind := block.get("type"), str) and kind in BLOCKS for block in blocks)
     return special or ("system" in values and "max_tokens" in values)
 
 
