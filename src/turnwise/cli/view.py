@@ -1,11 +1,11 @@
 """`turnwise view`."""
 
-import sys
 from typing import Any
 
 import click
 
 from turnwise.cli.common import options
+from turnwise.terminal import say, say_lines
 
 
 @click.command(name="view")
@@ -37,12 +37,13 @@ def command(**given: Any) -> None:
     from turnwise.library import ViewerLink, view
 
     def show(link: ViewerLink) -> None:
-        click.echo(str(link))
-        sys.stdout.flush()
+        say(str(link))
         if not given["quiet"]:
-            for note in link.notes:
-                click.echo(f"note: {note}", err=True)
-            click.echo(f"{link.n_dialogues:,} dialogues; Ctrl-C ends", err=True)
+            say_lines(
+                *(f"note: {note}" for note in link.notes),
+                f"{link.n_dialogues:,} dialogues; Ctrl-C ends",
+                err=True,
+            )
 
     shared = {name: value for name, value in given.items() if name != "quiet"}
     view(announce=show, progress=not given["quiet"], **shared)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from turnwise.errors import DataError, MissingExtra, UsageError, counted
 from turnwise.library.arguments import UNCHECKED, Range, checked
 from turnwise.library.data import Data, files
+from turnwise.library.reading import MappingLike
 from turnwise.logs import native
 from turnwise.logs.conversion import size
 from turnwise.logs.files import counting
@@ -41,6 +42,7 @@ def view(
     data: Data,
     *,
     reader: str | None = None,
+    mapping: MappingLike | None = None,
     pair: str | None = None,
     item: str | None = None,
     host: str = "127.0.0.1",
@@ -57,6 +59,7 @@ def view(
         data: As in `score`; or the output folder of a run, whose dialogues are shown with their scores, as long as its
             input files are there and unchanged. Several of them are shown together.
         reader: The format of the files where it is not the native one, as `turnwise ls readers` lists it.
+        mapping: As in `score`.
         pair: The key that pairs dialogues of different agents, such as `meta.topic`. Default: the run's, else replies
             to the same context are paired.
         item: The id of a dialogue, or of an item (`ID#TURN`), to begin with.
@@ -76,7 +79,7 @@ def view(
 
     with (
         open_socket(host, port) as sock,
-        _viewer(data, reader=reader, pair=pair, quiet=not progress) as viewer,
+        _viewer(data, reader=reader, mapping=mapping, pair=pair, quiet=not progress) as viewer,
     ):
         token = link_token([os.path.realpath(path) for path in _as_paths(data) or ()])
         url = f"http://{linked_host(host)}:{sock.getsockname()[1]}{Links(viewer.index, token).item(item)}"
@@ -98,7 +101,9 @@ class _Sources:
 
 
 @contextmanager
-def _viewer(data: Data, *, reader: str | None, pair: str | None, quiet: bool) -> "Iterator[Viewer]":
+def _viewer(
+    data: Data, *, reader: str | None, mapping: MappingLike | None, pair: str | None, quiet: bool
+) -> "Iterator[Viewer]":
     """The viewer of the data; temporary files are deleted at the end of the block."""
     from turnwise.run.workers.execute import progress as bar
     from turnwise.web.viewer.index import build
@@ -107,7 +112,7 @@ def _viewer(data: Data, *, reader: str | None, pair: str | None, quiet: bool) ->
     from turnwise.web.viewer.viewer import Viewer, strategies
 
     with ExitStack() as stack:
-        sources = _open(data, reader, stack)
+        sources = _open(data, reader, mapping, stack)
         asked = [selection(run) for run, _ in sources.runs]
         scored_files = [str(run.folder / name) for run, _ in sources.runs for name in (ITEMS, DIALOGUES)]
         total = size([*(file.path for file in sources.files), *scored_files])
@@ -134,7 +139,7 @@ def _viewer(data: Data, *, reader: str | None, pair: str | None, quiet: bool) ->
         yield Viewer(index, scored, notes, strategies([run for run, _ in sources.runs]))
 
 
-def _open(data: Data, reader: str | None, stack: ExitStack) -> _Sources:
+def _open(data: Data, reader: str | None, mapping: MappingLike | None, stack: ExitStack) -> _Sources:
     """The files and runs of the data; without any dialogue or transcript of an attack, `DataError` says why."""
     from turnwise.logs.foreign import foreign
     from turnwise.logs.readers import recognise
@@ -151,7 +156,7 @@ def _open(data: Data, reader: str | None, stack: ExitStack) -> _Sources:
             raise DataError(problem)
     others: Any = data if paths is None else [path for path in paths if path not in of_runs]
     if paths is None or others:
-        held = stack.enter_context(files(others, reader=reader, name_files=True))
+        held = stack.enter_context(files(others, reader=reader, mapping=mapping, name_files=True))
         for path in held.paths:
             shown = held.names.get(path, path)
             _add_file(sources, path, shown, sha256(path), folder)

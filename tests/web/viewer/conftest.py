@@ -38,7 +38,9 @@ def visit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[
 
         def begin(*data: Any, reader: str | None = None, pair: str | None = None) -> Visit:
             given: Any = list(data)
-            return Visit(stack.enter_context(_viewer(given, reader=reader, pair=pair, quiet=True)))
+            return Visit(
+                stack.enter_context(_viewer(given, reader=reader, mapping=None, pair=pair, quiet=True))
+            )
 
         yield begin
 
