@@ -16,11 +16,11 @@ from typing import Literal
 
 from turnwise.errors import DataError, UsageError, counted
 from turnwise.logs import native
-from turnwise.logs.dialogue import CALLS
+from turnwise.logs.dialogue import is_reply
 from turnwise.logs.items.keys import lookup, value_of
 from turnwise.logs.items.points import Point
 from turnwise.logs.scan import Census, Source
-from turnwise.types import Dialogue, Item, Role, Turn, item_id
+from turnwise.types import Dialogue, Item, Role, item_id
 
 Judged = Literal["rated", "last", "all"]
 EVERYONE = "@alternatives"  # stands for all agents that have alternatives
@@ -163,7 +163,7 @@ def _judged_places(dialogue: Dialogue, selection: Selection) -> list[int]:
     or those with a turn rating on the chosen dimension.
     """
     turns = enumerate(dialogue.turns)
-    places = [place for place, turn in turns if turn.role == selection.role and _is_reply(turn)]
+    places = [place for place, turn in turns if turn.role == selection.role and is_reply(turn)]
     if selection.judged == "last":
         return places[-1:]
     if selection.judged == "rated":
@@ -171,15 +171,6 @@ def _judged_places(dialogue: Dialogue, selection: Selection) -> list[int]:
         rated = {rating.turn for rating in dialogue.ratings if wanted in (None, rating.dimension)}
         return [place for place in places if place in rated]
     return places
-
-
-def _is_reply(turn: Turn) -> bool:
-    """Whether a message is a reply; one that only calls tools is none, and one without words or calls is an
-    empty reply.
-    """
-    if turn.content is None:
-        return False
-    return bool(turn.content.strip()) or not any(turn.extra.get(call) for call in CALLS)
 
 
 def _group(dialogue: Dialogue, keys: Sequence[str], file: str | None) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from turnwise.errors import counted
+from turnwise.logs.dialogue import is_reply
 from turnwise.types import ROLES, Dialogue, Role
 
 EXAMPLE = 60  # characters of an example
@@ -19,6 +20,7 @@ class Account:
     messages: Counter[Role] = field(default_factory=Counter)
     examples: dict[Role, str] = field(default_factory=dict)  # the first text of each role
     agents: Counter[str] = field(default_factory=Counter)  # dialogues of each
+    unnamed: int = 0  # dialogues with messages of an agent that has no name
     judged: int = 0  # messages of the agents that have text
     ratings: Counter[str] = field(default_factory=Counter)  # by dimension
     preferences: Counter[str] = field(default_factory=Counter)  # by dimension
@@ -29,13 +31,15 @@ class Account:
         """Count one dialogue."""
         self.dialogues += 1
         self.agents[dialogue.agent] += 1
+        if dialogue.agent == "unknown" and any(turn.role == "assistant" for turn in dialogue.turns):
+            self.unnamed += 1
         for turn in dialogue.turns:
             role = turn.role
             self.messages[role] += 1
             if turn.content:
                 if role not in self.examples:
                     self.examples[role] = turn.content
-                self.judged += role == "assistant"
+                self.judged += role == "assistant" and is_reply(turn)
             if turn.extra:
                 self.tool_calls += len(turn.tool_calls)
             if turn.parts:
@@ -64,7 +68,7 @@ class Account:
             f"preferences: {_by_name(self.preferences)}; tool calls: {self.tool_calls}; "
             f"images, audio and files: {_by_name(self.parts)}"
         )
-        if unnamed := self.agents["unknown"]:
+        if unnamed := self.unnamed:
             some = f"{unnamed} of {counted(self.dialogues, 'dialogue')}"
             which = "the records" if unnamed == self.dialogues else some
             yield f"  {which} name no agent: give it with --agent NAME"

@@ -20,6 +20,8 @@ from turnwise.logs.files import BOM, GZIP, PARQUET, Packed
 
 Form = Literal["folder", "zip", "json", "jsonl", "table", "parquet", "text", "empty", "absent"]
 HEAD = 1 << 16  # bytes of a file that are looked at, unless it is one JSON value
+LARGE = 1 << 26  # bytes of a JSON object of which only the beginning is decoded
+BEGIN = 1 << 22  # bytes of such a beginning
 RECORDS = 3  # JSON records that a sample holds
 ZIP = b"PK\x03\x04"
 _decode = msgspec.json.Decoder().decode
@@ -126,7 +128,7 @@ def _lines(stripped: str) -> Iterator[Any]:
 
 def _values(path: str, is_list: bool) -> Iterator[Any]:
     """The first three elements of a JSON list, or the one JSON object; a broken file has what comes before the
-    break.
+    break, and so has a large object.
     """
     with open(path, "rb") as stored:
         packed = stored.read(2) == GZIP
@@ -134,12 +136,26 @@ def _values(path: str, is_list: bool) -> Iterator[Any]:
         try:
             if stream.peek(len(BOM)).startswith(BOM):
                 stream.read(len(BOM))
+            if not is_list and os.path.getsize(path) >= LARGE:
+                yield _beginning(stream.read(BEGIN))
+                return
             for number, value in enumerate(ijson.items(stream, "item" if is_list else "", use_float=True)):
                 yield value
                 if number + 1 == RECORDS:
                     return
         except (ijson.JSONError, UnicodeError, OSError, EOFError):
             return
+
+
+def _beginning(begin: bytes) -> Any:
+    """What the first bytes of a JSON object say of it; None if they say nothing."""
+    builder = ijson.ObjectBuilder()
+    try:
+        for event, value in ijson.basic_parse(begin, use_float=True):
+            builder.event(event, value)
+    except (ijson.JSONError, UnicodeError):  # the bytes end inside the object
+        pass
+    return getattr(builder, "value", None)
 
 
 def _header(text: str) -> tuple[str, ...]:
