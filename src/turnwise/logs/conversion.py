@@ -20,6 +20,7 @@ from turnwise.logs.ids import IdSet
 from turnwise.logs.readers import Reader, find
 from turnwise.logs.readers.account import Account
 from turnwise.logs.readers.source import Options, decoded, refuse
+from turnwise.logs.readers.speakers import Heard
 from turnwise.types import Dialogue
 
 CONTINUED = "an interrupted conversion was continued after"
@@ -102,6 +103,10 @@ class _Conversion:
     redacted: Counter[str] | None  # replacements by kind; None where nothing is to be redacted
     account: Account = field(default_factory=Account)
     seen: IdSet = field(default_factory=IdSet)  # ids
+    heard: Heard = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.heard = Heard(self.options.roles)
 
     def restore(self, draft: Draft) -> None:
         """Take over what an interrupted conversion wrote, and add a note on it.
@@ -113,6 +118,7 @@ class _Conversion:
         for number, line in enumerate(draft.written(), 1):
             dialogue = native.parse(line, file=self.source, line_number=number)
             self.account.add(dialogue)
+            self.heard.add(dialogue)
             self.seen.add(dialogue.id)
         done = draft.done
         if not done.dialogues:
@@ -122,6 +128,7 @@ class _Conversion:
         self.options.notes.extend(done.notes)
         if self.redacted is not None:
             self.redacted.update(done.redacted)
+            self.heard.named.update(self.options.roles)  # names in the draft are placeholders
         self.options.notes.append(f"{CONTINUED} {counted(done.dialogues, 'dialogue')}")
 
     def state(self, key: str) -> State:
@@ -138,11 +145,13 @@ class _Conversion:
         """The lines to write; with `strict`, anything that cannot be kept is a `DataError` at the end."""
         dialogues = _named(_readable(self.reader, self.source, self.options), self.options)
         for dialogue, line in _checked(dialogues, self.source, self.seen, self.account.dialogues):
+            self.heard.add(dialogue)
             if self.redacted is not None:
                 dialogue = _redacted(dialogue, self.redacted, self.options)
                 line = native.dump(dialogue)
             self.account.add(dialogue)
             yield line
+        self.heard.check(self.source, self.options.notes)
         if strict and self.options.dropped:
             lost = "; ".join(f"{count} {what}" for what, count in self.options.dropped.items())
             raise DataError(
