@@ -844,7 +844,7 @@ def parlai_task(said: Said) -> Any:
 
 
 def parlai_text(said: Said) -> str:
-    texts = [text for _, text in said]
+    texts = [text.replace("|", "__PIPE__") for _, text in said]  # a bar separates labels
     lines = [f"text:{asked}\tlabels:{reply}" for asked, reply in zip(texts[::2], texts[1::2], strict=True)]
     return "\n".join(lines) + "\tepisode_done:True\n"
 

@@ -485,3 +485,18 @@ def test_a_large_list_is_read_element_by_element_with_the_same_result(
     path.write_text(json.dumps([one])[:-3])
     with pytest.raises(DataError, match="is not JSON"):
         list(READERS[name].read(str(path), Options()))
+
+
+def test_bars_tabs_and_line_ends_of_a_parlai_task_are_written_out(tmp_path: Path) -> None:
+    path = tmp_path / "task.txt"
+    path.write_text(
+        "text:a\\tb\\nc\tlabels:d__PIPE__e|f|\tnote:x__PIPE__y\ntext:g\tlabels:|h\tepisode_done:True\n"
+    )
+    (dialogue,) = read("parlai", path)
+    assert [(turn.role, turn.text, turn.references) for turn in dialogue.turns] == [
+        ("user", "a\tb\nc", ()),
+        ("assistant", "d|e", ("f",)),
+        ("user", "g", ()),
+        ("assistant", "", ("h",)),
+    ]
+    assert dialogue.turns[1].extra == {"note": "x|y"}
