@@ -3,9 +3,11 @@
 `python -m benchmarks.redaction` writes benchmarks/results/redaction.json. It needs Faker (`pip install faker`); with
 phonenumbers installed it also measures that library's matcher on the phone numbers. Values come from Faker's locales
 with a fixed seed. Each sentence with a value, and each without (prices, times, flights, dates, versions, orders), is
-beside a real turn of DailyDialog or MultiWOZ. The rules were corrected on the templates of the half `written`. The half
-`held out` was measured when they were done, and is what we report; the rules were not changed after that.
-`--half written --errors` shows mistakes.
+beside a real turn of DailyDialog or MultiWOZ. Passwords that people chose are measured apart from keys that services
+made, with sentences of their own. The rules were corrected on the templates of the half `written`. The half `held out`
+was measured when they were done, and is what we report; the rules were not changed after that. Sentences with passwords
+were added later, both halves before the rules for passwords, and the other figures did not change. `--half written
+--errors` shows mistakes.
 """
 
 import argparse
@@ -118,6 +120,24 @@ NOTHING: dict[str, list[str]] = {
         "We fly {flight} to San Francisco via Charlotte at {time}.", "It holds {n4} x {n4} pixels at {n} Hz.",
     ],
 }  # fmt: skip
+
+
+# Of passwords; where nothing is to be found, there is no place for a value.
+PASSWORDS: dict[str, list[str]] = {
+    "written": [
+        "password: {}", "my password is {}", "pw={}", "The password was {}, it no longer works.", "login ann, pass: {}",
+        "I set my password to {} last week.", "The password is wrong.", "My password is not working since Monday.",
+        "Passwords are 8 characters or more.", "Password reset does not work.", "Is the password case sensitive?",
+        "The password is expired, says the app.",
+    ],
+    "held out": [
+        "pwd: {}", "wifi password - {}", "Is {} the right password?", "user=admin password={} host=db1",
+        "the passcode is {}.", "They want me to change the password {} every month.", "The password field is empty.",
+        "password: forgotten", "My password is the same as before.", "Which password do you mean?",
+        "The password is 12 characters long.", "A boarding pass is free.",
+    ],
+}  # fmt: skip
+CHOSEN = "KEY, passwords"  # the row of their figures
 
 
 class Example(NamedTuple):
@@ -267,6 +287,30 @@ def key(_: Faker, chance: random.Random) -> str:
     ])  # fmt: skip
 
 
+def password(fake: Faker, chance: random.Random) -> str:
+    word = fake.word()
+    symbols = string.ascii_letters + string.digits + "!#$%&*+-?@_"
+    swapped = word.translate(str.maketrans("aeio", "@310")).title()
+    return chance.choice([
+        f"{word}{chance.randrange(10, 10000)}", f"{word.title()}{chance.randrange(1970, 2027)}!",
+        f"{swapped}{chance.choice('!&#')}{chance.randrange(1, 100)}", "".join(chance.choices(symbols, k=10)),
+        str(chance.randrange(10**5, 10**8)), fake.word() + word,
+    ])  # fmt: skip
+
+
+def of_passwords(half: str, carriers: list[str]) -> Iterator[Example]:
+    """Sentences with a password, and sentences about passwords without one."""
+    chance, fake = random.Random(f"{SEED} {half} passwords"), Faker("en_US")
+    fake.seed_instance(f"{SEED} {half} passwords")
+    for template in PASSWORDS[half]:
+        for _ in range(EACH):
+            value = password(fake, chance) if "{}" in template else ""
+            kind = "KEY" if value else None
+            yield placed(
+                template.replace("{}", value), kind, value, chance.choice(carriers), chance.random() < 0.5
+            )
+
+
 VALUES: dict[str, Callable[[Faker, random.Random], str]] = {
     "PERSON": lambda fake, chance: " ".join([fake.first_name(), fake.last_name()][: 1 + (chance.random() < 0.6)]),
     "EMAIL": lambda fake, chance: chance.choice([fake.email, fake.company_email, fake.free_email])(),
@@ -303,11 +347,30 @@ def ordinary(what: str, chance: random.Random) -> str:
 
 
 def measured(half: str, carriers: list[str], errors: bool) -> dict[str, dict[str, Any]]:
+    """The figures by kind, those of passwords apart from those of other keys."""
+    rows = counted(examples(half, carriers), errors)
+    for group, locales in NAMES.items():
+        names = [rows[f"PERSON {one}"] for one in locales]
+        n = sum(row["labelled"] for row in names)
+        rows[group] = {"labelled": n, "recall": round(sum(row["removed"] for row in names) / n, 3)}
+    rows[CHOSEN] = counted(of_passwords(half, carriers), errors)["KEY"]
+    if _has_phonenumbers():
+        rows["phonenumbers"] = compared(half, carriers)
+    shown = (*KINDS, *NAMES, CHOSEN, "phonenumbers")
+    return {
+        kind: {name: value for name, value in rows[kind].items() if name != "removed"}
+        for kind in shown
+        if kind in rows
+    }
+
+
+def counted(made: Iterator[Example], errors: bool) -> dict[str, dict[str, Any]]:
+    """The figures by kind, and by kind and locale."""
     labelled: Counter[str] = Counter()
     removed: Counter[str] = Counter()
     found: Counter[str] = Counter()
     right: Counter[str] = Counter()
-    for example in examples(half, carriers):
+    for example in made:
         predicted = list(find(example.text))
         covered = {place for span in predicted for place in range(span.start, span.end)}
         for span in predicted:
@@ -327,23 +390,16 @@ def measured(half: str, carriers: list[str], errors: bool) -> dict[str, dict[str
                 print(
                     f"missed  {example.kind}: {example.text[example.start : example.end]!r} in {example.text!r}"
                 )
-    rows: dict[str, dict[str, Any]] = {}
-    for kind in KINDS:
-        precision = round(right[kind] / found[kind], 3) if found[kind] else None
-        recall = round(removed[kind] / labelled[kind], 3)
-        rows[kind] = {
+    return {
+        kind: {
             "labelled": labelled[kind],
             "found": found[kind],
-            "precision": precision,
-            "recall": recall,
+            "precision": round(right[kind] / found[kind], 3) if found[kind] else None,
+            "recall": round(removed[kind] / labelled[kind], 3),
+            "removed": removed[kind],
         }
-    for group, locales in NAMES.items():
-        names = [(removed[f"PERSON {one}"], labelled[f"PERSON {one}"]) for one in locales]
-        n = sum(total for _, total in names)
-        rows[group] = {"labelled": n, "recall": round(sum(hits for hits, _ in names) / n, 3)}
-    if _has_phonenumbers():
-        rows["phonenumbers"] = compared(half, carriers)
-    return rows
+        for kind in labelled
+    }
 
 
 def _has_phonenumbers() -> bool:

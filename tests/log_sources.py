@@ -1,10 +1,11 @@
-"""Files of every format that `convert` reads, built from a list of turns.
+"""Files of every format that `convert` reads, built from a list of turns; `tests/table_sources.py` adds tables.
 
-`SOURCES` has one entry for each form of each format. `build` makes the content of the file from turns, `store` writes
-it, and `expected` says which dialogues must come out of it.
+`SOURCES` has one entry for each form of each format; `tests/every_form.py` has all of them. `build` makes the content
+of the file from turns, `store` writes it, and `expected` says which dialogues must come out of it.
 """
 
 import csv
+import html
 import io
 import json
 import shutil
@@ -36,7 +37,7 @@ def other(said: Said) -> Said:
     return [*said[:-1], (role, f"{text} (other)")]
 
 
-def _both(said: Said) -> list[Said]:
+def both(said: Said) -> list[Said]:
     return [said, other(said)]
 
 
@@ -87,8 +88,8 @@ def _files(value: Any) -> Mapping[str, Any]:
     )
 
 
-def as_votes(value: Any, folder: Path) -> Path:
-    """A table with a row for each record; the compared dialogues as a Python literal."""
+def as_csv(value: Any, folder: Path) -> Path:
+    """A table with a row for each record; a value that is no text as a Python literal."""
     rows = [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
     header = list(dict.fromkeys(key for row in rows for key in row))
     stream = io.StringIO()
@@ -115,6 +116,7 @@ class Source:
     expected: Callable[[Said], list[Said]] = _same
     options: Mapping[str, Any] = field(default_factory=dict)
     more: tuple[str, ...] = ()  # further files beside the first
+    named: bool = True  # whether the format is recognised
 
     def write(self, value: Any, folder: Path) -> Written:
         if self.more:
@@ -182,6 +184,42 @@ def tau2_voice(said: Said) -> Any:
                 }
             )
     return {**_tau2_about(), "simulations": [{"id": "s1", "task_id": "1", "ticks": ticks}]}
+
+
+def tau2_voice_script(said: Said) -> Any:
+    """The user's words as a script with marks, which each tick repeats; the agent calls a tool while it speaks."""
+    ticks: list[dict[str, Any]] = []
+    for turn, (role, text) in enumerate(said):
+        middle = len(text) // 2
+        pieces = [text[:middle], text[middle:]]
+        chunks = "".join(f"<chunk id={place}>{html.escape(one)}</chunk>" for place, one in enumerate(pieces))
+        for place, piece in enumerate(pieces):
+            tick: dict[str, Any] = {"tick_id": len(ticks), "timestamp": "t"}
+            if role == "user":
+                script = (
+                    f'<message uuid="u{turn}" active="{place}">{chunks}<chunk id=9>never</chunk></message>'
+                )
+                tick["user_chunk"] = {"role": "user", "contains_speech": True, "audio_script_gold": script}
+            else:
+                tick["agent_chunk"] = {
+                    "content": piece,
+                    "contains_speech": True,
+                    "utterance_ids": [f"a{turn}"],
+                }
+            if role == "assistant" and place == 0:
+                call = {"id": "c1", "name": "find", "arguments": {"a": 1}, "requestor": "assistant"}
+                result = {"id": "c1", "role": "tool", "content": "result", "requestor": "assistant"}
+                tick |= {"agent_tool_calls": [call], "agent_tool_results": [result]}
+            ticks.append(tick)
+    return {**_tau2_about(), "simulations": [{"id": "s1", "task_id": "1", "messages": [], "ticks": ticks}]}
+
+
+def _with_results(said: Said) -> list[Said]:
+    """The result of a tool after each message of the agent."""
+    called: Said = []
+    for role, text in said:
+        called += [(role, text), ("tool", "result")] if role == "assistant" else [(role, text)]
+    return [called]
 
 
 def _inspect_sample(said: Said) -> dict[str, Any]:
@@ -315,6 +353,22 @@ def dpo_messages(said: Said) -> Any:
     ]
 
 
+def dpo_lists(said: Said) -> Any:
+    """The prompt and both sides are lists of messages, as TRL has them."""
+    return [
+        {"prompt": messages(said[:-1]), "chosen": messages(said[-1:]), "rejected": messages(other(said)[-1:])}
+    ]
+
+
+def dpo_question(said: Said) -> Any:
+    return [{"system": "s", "question": said[0][1], "chosen": said[1][1], "rejected": other(said)[1][1]}]
+
+
+def _prompted(said: Said) -> list[Said]:
+    """Both sides, each after a system prompt."""
+    return [[("system", "s"), *one] for one in both(said)]
+
+
 def dpo_prompt(said: Said) -> Any:
     return [{"prompt": messages(said[:-1]), "chosen": said[-1][1], "rejected": other(said)[-1][1]}]
 
@@ -353,7 +407,7 @@ def fed(said: Said) -> Any:
 
 def usr(said: Said) -> Any:
     replies = [
-        {"response": side[-1][1], "model": "m", "Overall": [3, 4], "Natural": [1]} for side in _both(said)
+        {"response": side[-1][1], "model": "m", "Overall": [3, 4], "Natural": [1]} for side in both(said)
     ]
     return [{"context": "\n".join(text for _, text in said[:-1]), "fact": "", "responses": replies}]
 
@@ -374,6 +428,28 @@ def _otel_parts(said: Said) -> list[dict[str, Any]]:
 
 def otel(said: Said) -> Any:
     sent, returned = _otel_parts(said[:-1]), _otel_parts(said[-1:])
+    return _otlp([_attribute("gen_ai.input.messages", sent), _attribute("gen_ai.output.messages", returned)])
+
+
+def otel_mixed(said: Said) -> Any:
+    """Results of tools are parts of the message that the user says after them."""
+    sent: list[dict[str, Any]] = []
+    results: list[dict[str, Any]] = []
+    for place, (role, text) in enumerate(said[:-1]):
+        if role == "tool":
+            results.append({"type": "tool_call_response", "id": f"c{place}", "response": text})
+            continue
+        spoken = {"type": "text", "content": text}
+        if results and role != "user":
+            sent.append({"role": "user", "parts": results})
+            results = []
+        sent.append({"role": role, "parts": [*results, spoken], "name": f"n{place}"})
+        results = []
+    if results:
+        sent.append({"role": "tool", "parts": results})
+    returned = [
+        {"role": "assistant", "parts": [{"type": "text", "content": said[-1][1]}], "finish_reason": "stop"}
+    ]
     return _otlp([_attribute("gen_ai.input.messages", sent), _attribute("gen_ai.output.messages", returned)])
 
 
@@ -519,6 +595,36 @@ def openai_batch(said: Said) -> Any:
     return [{"custom_id": "1", "method": "POST", "body": {"model": "m", "messages": _calling(said)}}]
 
 
+def openai_choices(said: Said) -> Any:
+    """The reply is the first of two choices of the response."""
+    choices = [
+        {"index": place, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}
+        for place, text in enumerate((said[-1][1], "another"))
+    ]
+    response = {
+        "id": "x",
+        "model": "m-1",
+        "choices": choices,
+        "usage": {"total_tokens": 7},
+        "system_fingerprint": "f",
+    }
+    return [{"messages": messages(said[:-1]), "model": "m", "response": response}]
+
+
+def openai_joined_batch(said: Said) -> Any:
+    """A line of a batch's input with its output beside it."""
+    choices = [{"index": 0, "message": {"role": "assistant", "content": said[-1][1]}}]
+    body = {"id": "x", "object": "chat.completion", "model": "m", "choices": choices}
+    return [
+        {
+            "id": "b",
+            "custom_id": "1",
+            "body": {"model": "m", "messages": messages(said[:-1])},
+            "response": {"status_code": 200, "request_id": "q", "body": body},
+        }
+    ]
+
+
 def openai_response(said: Said) -> Any:
     items: list[dict[str, Any]] = []
     for role, text in said:
@@ -562,6 +668,90 @@ def anthropic(said: Said) -> Any:
         else:
             found.append({"role": role, "content": text})
     return [{"id": "1", "model": "m", "max_tokens": 9, "messages": found}]
+
+
+def anthropic_batch(said: Said) -> Any:
+    """A request of a batch with its result beside it."""
+    (asked,) = anthropic(said[:-1])
+    answered = {"id": "m", "type": "message", "role": "assistant", "model": "c",
+                "content": [{"type": "text", "text": said[-1][1]}], "stop_reason": "end_turn"}  # fmt: skip
+    params = {key: one for key, one in asked.items() if key != "id"}
+    return [{"custom_id": "1", "params": params, "result": {"type": "succeeded", "message": answered}}]
+
+
+def _gemini_contents(said: Said) -> list[dict[str, Any]]:
+    """Results of functions are parts of the user's contents."""
+    found: list[dict[str, Any]] = []
+    for place, (role, text) in enumerate(said):
+        if role == "tool":
+            part: dict[str, Any] = {"functionResponse": {"id": f"c{place}", "name": "f", "response": text}}
+            found.append({"role": "user", "parts": [part]})
+        elif role == "assistant":
+            call = {
+                "functionCall": {"id": f"c{place}", "name": "f", "args": {"a": 1}},
+                "thoughtSignature": "z",
+            }
+            thought = {"text": "why", "thought": True}
+            found.append({"role": "model", "parts": [thought, {"text": text}, call]})
+        else:
+            found.append({"role": "user", "parts": [{"text": text}]})
+    return found
+
+
+def gemini(said: Said) -> Any:
+    return [{"model": "m", "contents": _gemini_contents(said), "generation_config": {"top_k": 1}}]
+
+
+def gemini_batch(said: Said) -> Any:
+    candidate = {"content": {"role": "model", "parts": [{"text": said[-1][1]}]}, "finishReason": "STOP"}
+    request = {"contents": _gemini_contents(said[:-1]), "systemInstruction": {"parts": [{"text": "s"}]}}
+    response = {"candidates": [candidate], "modelVersion": "m", "usageMetadata": {"totalTokenCount": 7}}
+    return [{"key": "k", "request": request, "response": response}]
+
+
+def _after_prompt(said: Said) -> list[Said]:
+    return [[("system", "s"), *said]]
+
+
+def chatgpt_tools(said: Said) -> Any:
+    """The assistant writes to a tool before each reply; thoughts and a profile are hidden."""
+    hidden = {"content_type": "user_editable_context", "user_profile": "p", "user_instructions": "i"}
+    spoken: list[dict[str, Any]] = [
+        {
+            "author": {"role": "user"},
+            "content": hidden,
+            "metadata": {"is_visually_hidden_from_conversation": True},
+        }
+    ]
+    for role, text in said:
+        if role == "assistant":
+            code = {"content_type": "code", "language": "python", "text": "print(1)"}
+            thoughts = {"content_type": "thoughts", "thoughts": [{"summary": "h", "content": "hm"}]}
+            spoken.append({"author": {"role": role}, "recipient": "all", "content": thoughts})
+            spoken.append({"author": {"role": role}, "recipient": "python", "content": code})
+        content = {"content_type": "text", "parts": [text]}
+        name = {"name": "python"} if role == "tool" else {}
+        spoken.append(
+            {"author": {"role": role, **name}, "recipient": "all", "content": content, "metadata": {}}
+        )
+    nodes = {
+        f"n{place}": {
+            "id": f"n{place}",
+            "message": {"id": f"m{place}", **one},
+            "parent": f"n{place - 1}" if place else None,
+            "children": [f"n{place + 1}"] if place + 1 < len(spoken) else [],
+        }
+        for place, one in enumerate(spoken)
+    }
+    return [{"title": "t", "mapping": nodes, "current_node": f"n{len(spoken) - 1}", "conversation_id": "c"}]
+
+
+def _after_calls(said: Said) -> list[Said]:
+    """Each reply after a message that calls a tool and has no text."""
+    called: Said = []
+    for role, text in said:
+        called += [(role, ""), (role, text)] if role == "assistant" else [(role, text)]
+    return [called]
 
 
 def chatgpt(said: Said) -> Any:
@@ -654,7 +844,7 @@ def parlai_task(said: Said) -> Any:
 
 
 def parlai_text(said: Said) -> str:
-    texts = [text for _, text in said]
+    texts = [text.replace("|", "__PIPE__") for _, text in said]  # a bar separates labels
     lines = [f"text:{asked}\tlabels:{reply}" for asked, reply in zip(texts[::2], texts[1::2], strict=True)]
     return "\n".join(lines) + "\tepisode_done:True\n"
 
@@ -706,6 +896,7 @@ SOURCES: dict[str, Source] = {
     "tau2": Source("tau2", tau2, roles=EVERY),
     "tau2 folder": Source("tau2", tau2_folder, as_folder, roles=EVERY),
     "tau2 voice": Source("tau2", tau2_voice, alternating=True),
+    "tau2 voice script": Source("tau2", tau2_voice_script, alternating=True, expected=_with_results),
     "inspect json": Source("inspect", inspect_json, roles=EVERY),
     "inspect eval": Source("inspect", inspect_eval, as_zip, roles=EVERY),
     "promptfoo": Source("promptfoo", promptfoo, roles=TOLD, replied=True),
@@ -713,18 +904,21 @@ SOURCES: dict[str, Source] = {
     "deepeval": Source("deepeval", deepeval),
     "deepeval plain": Source("deepeval", deepeval_plain, turns=2, alternating=True),
     "mt-bench": Source("mt-bench", mt_bench, alternating=True, replied=True, more=MT_BENCH),
-    "acute-eval": Source("acute-eval", acute_eval, as_votes, expected=_both),
-    "arena": Source("preferences", arena, as_lines, expected=_both),
-    "hh-rlhf": Source("preferences", hh_rlhf, as_lines, expected=_both),
-    "dpo messages": Source("preferences", dpo_messages, as_lines, roles=TOLD, expected=_both),
-    "dpo prompt": Source("preferences", dpo_prompt, as_lines, roles=TOLD, replied=True, expected=_both),
-    "alpaca-eval": Source("preferences", alpaca_eval, turns=2, alternating=True, expected=_both),
-    "ultrafeedback": Source(
-        "preferences", ultrafeedback, as_lines, turns=2, alternating=True, expected=_both
+    "acute-eval": Source("acute-eval", acute_eval, as_csv, expected=both),
+    "arena": Source("preferences", arena, as_lines, expected=both),
+    "hh-rlhf": Source("preferences", hh_rlhf, as_lines, expected=both),
+    "dpo messages": Source("preferences", dpo_messages, as_lines, roles=TOLD, expected=both),
+    "dpo prompt": Source("preferences", dpo_prompt, as_lines, roles=TOLD, replied=True, expected=both),
+    "dpo lists": Source("preferences", dpo_lists, as_lines, roles=TOLD, replied=True, expected=both),
+    "dpo question": Source(
+        "preferences", dpo_question, as_lines, turns=2, alternating=True, expected=_prompted
     ),
+    "alpaca-eval": Source("preferences", alpaca_eval, turns=2, alternating=True, expected=both),
+    "ultrafeedback": Source("preferences", ultrafeedback, as_lines, turns=2, alternating=True, expected=both),
     "fed": Source("fed-usr", fed, replied=True, one_line=True),
-    "usr": Source("fed-usr", usr, alternating=True, replied=True, one_line=True, expected=_both),
+    "usr": Source("fed-usr", usr, alternating=True, replied=True, one_line=True, expected=both),
     "otel": Source("otel", otel, roles=EVERY, replied=True),
+    "otel mixed": Source("otel", otel_mixed, roles=EVERY, replied=True),
     "otel events": Source("otel", otel_events, as_lines, roles=EVERY, replied=True),
     "otel logs": Source("otel", otel_logs, roles=EVERY, replied=True),
     "otel numbered": Source("otel", otel_numbered, roles=EVERY, replied=True),
@@ -738,10 +932,23 @@ SOURCES: dict[str, Source] = {
     "phoenix nested": Source("phoenix", phoenix_nested, as_lines, roles=EVERY, replied=True),
     "openai": Source("openai", openai, as_lines, roles=EVERY),
     "openai batch": Source("openai", openai_batch, as_lines, roles=EVERY),
+    "openai choices": Source("openai", openai_choices, as_lines, roles=EVERY, replied=True),
+    "openai joined batch": Source("openai", openai_joined_batch, as_lines, roles=EVERY, replied=True),
     "openai response": Source("openai", openai_response, roles=EVERY, replied=True),
     "openai thread": Source("openai", openai_thread),
     "anthropic": Source("anthropic", anthropic, as_lines, roles=EVERY),
+    "anthropic batch": Source("anthropic", anthropic_batch, as_lines, roles=EVERY, replied=True),
+    "gemini": Source("gemini", gemini, roles=("user", "assistant", "tool")),
+    "gemini batch": Source(
+        "gemini",
+        gemini_batch,
+        as_lines,
+        roles=("user", "assistant", "tool"),
+        replied=True,
+        expected=_after_prompt,
+    ),
     "chatgpt": Source("chatgpt", chatgpt, roles=EVERY),
+    "chatgpt tools": Source("chatgpt", chatgpt_tools, roles=EVERY, expected=_after_calls),
     "rasa": Source("rasa", rasa),
     "slack zip": Source("slack", slack, as_zip, options={"roles": WHO}),
     "slack folder": Source("slack", slack, as_folder, options={"roles": WHO}),
@@ -758,6 +965,8 @@ SOURCES: dict[str, Source] = {
     "convlab zip": Source("convlab", convlab_files, as_zip),
     "convlab folder": Source("convlab", convlab_files, as_folder),
     "messages": Source("messages", wildchat, as_lines, roles=EVERY),
-    "json": Source("json", mapped, options={"columns": NESTED, "roles": WHO, "each": "results[*]"}),
-    "json rows": Source("json", mapped_rows, as_lines, options={"columns": ROWS, "roles": WHO}),
+    "json": Source(
+        "json", mapped, options={"columns": NESTED, "roles": WHO, "each": "results[*]"}, named=False
+    ),
+    "json rows": Source("json", mapped_rows, as_lines, options={"columns": ROWS, "roles": WHO}, named=False),
 }

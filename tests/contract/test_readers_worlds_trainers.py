@@ -6,7 +6,7 @@ from pathlib import Path
 import polars
 import pytest
 
-from tests.log_sources import SOURCES
+from tests.every_form import FORMS
 from tests.property.test_logs_readers_fuzz import SOUND, sound_turns
 from tests.small_talk import small_talk
 from turnwise import worlds
@@ -37,9 +37,9 @@ def test_a_reader_keeps_the_contract(name: str, tmp_path: Path) -> None:
     check_reader(READERS[name].read, good, malformed=bad)
 
 
-@pytest.mark.parametrize("name", SOURCES)
+@pytest.mark.parametrize("name", FORMS)
 def test_every_form_of_every_reader_keeps_the_contract(name: str, tmp_path: Path) -> None:
-    source = SOURCES[name]
+    source = FORMS[name]
     path, options = source.write(source.build(sound_turns(source)), tmp_path)
     bad = tmp_path / f"bad{path.suffix}"
     if path.is_file() and path.suffix in (".json", ".jsonl", ".zip"):
@@ -65,7 +65,7 @@ def test_a_reader_of_tables_keeps_the_contract(name: str, tmp_path: Path) -> Non
 
 
 def test_no_reader_is_without_a_check_of_its_contract() -> None:
-    assert {*FILES, *TABLES, *(source.reader for source in SOURCES.values())} == set(READERS)
+    assert {*FILES, *TABLES, *(source.reader for source in FORMS.values())} == set(READERS)
 
 
 def test_what_the_native_writer_writes_is_read_back(tmp_path: Path) -> None:

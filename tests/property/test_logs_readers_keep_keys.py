@@ -1,4 +1,4 @@
-"""A key that a reader does not know is kept in a dialogue, or counted as dropped."""
+"""What no reader knows is kept in a dialogue, or counted as dropped: keys, and texts and numbers at any place."""
 
 import json
 from collections import Counter
@@ -8,26 +8,31 @@ from typing import Any
 
 import pytest
 
-from tests.log_sources import SOURCES, Source
-from tests.property.test_logs_readers_fuzz import TEXTS, sound_turns
-from turnwise.errors import DataError
+from tests.every_form import FORMS, TEXTS
+from tests.log_sources import Source
+from tests.property.test_logs_readers_fuzz import places, sound_turns
+from turnwise.errors import DataError, TurnwiseError
 from turnwise.logs import READERS
 from turnwise.logs.dialogue import as_record
 
-KEY, MARK = "key_of_no_format", "what no reader knows"
-# Form -> steps to objects all of which are dropped with a reason that is counted once for the whole object.
-RUN = "settings and totals of the whole run (`eval`, `plan`, `results`, `stats`)"
+KEY, MARK, NUMBER = "key_of_no_format", "what no reader knows", 98765
+# Form -> steps to objects all of which are dropped, with the beginning of a reason that counts the whole object.
+RUN = "settings and totals of the whole run"
 EVALUATION = "settings and totals of the whole evaluation"
 SETTINGS = "settings of the whole run (`info`)"
+TIMES = "times and other keys of ticks"
 JOINED = {("general/2024-12-31.json", 0): "notices of Slack (channel_join)"}
+TICKS = ("simulations", 0, "ticks")
 DROPPED_WHOLE: dict[str, dict[tuple[Any, ...], str]] = {
     "tau2": {("info",): SETTINGS},
     "tau2 folder": {("results.json", "info"): SETTINGS},
     "tau2 voice": {("info",): SETTINGS},
-    "inspect json": {("eval",): RUN, ("plan",): RUN},
+    "tau2 voice script": {("info",): SETTINGS, **{(*TICKS, place, "timestamp"): TIMES for place in range(8)}},
+    "inspect json": {("eval",): RUN, ("plan",): RUN, ("version",): RUN},
     "inspect eval": {("header.json",): RUN},
-    "promptfoo": {("config",): EVALUATION, ("results",): EVALUATION},
-    "promptfoo text": {("config",): EVALUATION, ("results",): EVALUATION},
+    "promptfoo": {("config",): EVALUATION, ("results",): EVALUATION, ("evalId",): EVALUATION},
+    "promptfoo text": {("config",): EVALUATION, ("results",): EVALUATION, ("evalId",): EVALUATION},
+    "fed": {(0, "annotations", "Interesting", 2): "annotations that are no number"},
     "rasa": {("events", 0): "events of sessions without messages"},
     "slack zip": JOINED,
     "slack folder": JOINED,
@@ -40,27 +45,72 @@ DROPPED_WHOLE: dict[str, dict[tuple[Any, ...], str]] = {
 }
 WHOLE_FILE = {"inspect json": RUN, "promptfoo": EVALUATION, "promptfoo text": EVALUATION}
 UNREAD = ("data/ontology.json",)  # files that lie beside the dialogues and are no part of them
-FILES = ("as_folder", "as_zip")  # forms whose outermost object is no object but a set of files
+FOLDERS = ("as_folder", "as_zip")  # forms whose outermost object is no object but a set of files
+# Form -> keys of values that a dialogue expresses by its shape: by the order of turns, by roles, by what is a message.
+IN_THE_SHAPE: dict[str, tuple[str, ...]] = {
+    "tau2 voice script": ("utterance_ids",),  # which pieces are one message
+    "acute-eval": ("is_onboarding",),
+    "langsmith langchain": ("lc", "type", "id"),  # of a serialised message: the class gives the role
+    "openai thread": ("object",),
+    "anthropic batch": ("type",),  # `message`, of every response
+    "chatgpt": ("id", "children", "current_node"),  # the tree, of which one branch is read
+    "chatgpt tools": ("id", "children", "current_node"),
+    "json rows": ("place",),  # orders the turns
+    "parquet": ("turn",),
+    "hf table": ("turn",),
+}
 
 
-@pytest.mark.parametrize("name", [name for name in SOURCES if name not in TEXTS])
+@pytest.mark.parametrize("name", [name for name in FORMS if name not in TEXTS])
 def test_a_key_that_no_reader_knows_is_kept_or_counted(tmp_path: Path, name: str) -> None:
-    source = SOURCES[name]
+    source = FORMS[name]
     before, counts = converted(source, source.build(sound_turns(source)), tmp_path)
     assert MARK not in before
     lost = []
     for place in objects(source.build(sound_turns(source))):
-        if place[:1] in ((), *((one,) for one in UNREAD)) and (source.more or source.store.__name__ in FILES):
+        if place[:1] in ((), *((one,) for one in UNREAD)) and (
+            source.more or source.store.__name__ in FOLDERS
+        ):
             continue
         whole = source.build(sound_turns(source))
-        marked(whole, place)[KEY] = MARK
+        inside(whole, place)[KEY] = MARK
         try:
             after, dropped = converted(source, whole, tmp_path)
         except DataError:
             continue
-        if MARK not in after and not dropped - counts and not dropped[reason_of(name, place)]:
+        if MARK not in after and not dropped - counts and not is_counted(name, place, dropped):
             lost.append(place)
     assert not lost
+
+
+@pytest.mark.parametrize("name", [name for name in FORMS if name not in TEXTS])
+def test_every_text_and_number_is_kept_or_counted_or_decides_the_shape(tmp_path: Path, name: str) -> None:
+    source = FORMS[name]
+    before, counts = converted(source, source.build(sound_turns(source)), tmp_path)
+    lost = []
+    for place in places(source.build(sound_turns(source))):
+        whole = source.build(sound_turns(source))
+        held = inside(whole, place[:-1])
+        value = held[place[-1]]
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
+            continue
+        if {*IN_THE_SHAPE.get(name, ())} & {*place} or place[0] in UNREAD:
+            continue
+        held[place[-1]] = put = MARK if isinstance(value, str) else NUMBER
+        assert str(put) not in before
+        try:
+            after, dropped = converted(source, whole, tmp_path)
+        except TurnwiseError:
+            continue
+        if str(put) not in after and not dropped - counts and not is_counted(name, place, dropped):
+            lost.append((place, value))
+    assert not lost
+
+
+def is_counted(name: str, place: tuple[Any, ...], dropped: Counter[str]) -> bool:
+    """Whether the object at a place, or one around it, is dropped whole with a reason that is counted."""
+    reason = reason_of(name, place)
+    return bool(reason) and any(one.startswith(reason) for one in dropped)
 
 
 def reason_of(name: str, place: tuple[Any, ...]) -> str:
@@ -89,9 +139,8 @@ def objects(value: Any) -> Iterator[tuple[Any, ...]]:
         yield from ((step, *rest) for rest in objects(one))
 
 
-def marked(whole: Any, place: tuple[Any, ...]) -> dict[str, Any]:
-    """The object at the end of the steps."""
+def inside(whole: Any, place: tuple[Any, ...]) -> Any:
+    """The value at the end of the steps."""
     for step in place:
         whole = whole[step]
-    found: dict[str, Any] = whole
-    return found
+    return whole

@@ -21,6 +21,7 @@ from turnwise.logs.place import Place, located
 from turnwise.logs.readers import Reader, find
 from turnwise.logs.readers.account import Account
 from turnwise.logs.readers.source import Options, decoded, refuse
+from turnwise.logs.readers.speakers import Heard
 from turnwise.types import Dialogue
 
 OTHER_FILES = "other files of the zip file"
@@ -104,6 +105,10 @@ class _Conversion:
     asked: str | None  # the format that the user named
     account: Account = field(default_factory=Account)
     seen: IdSet = field(default_factory=IdSet)  # ids
+    heard: Heard = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.heard = Heard(self.options.roles)
 
     def restore(self, draft: Draft) -> None:
         """Take over what an interrupted conversion wrote, and add a note on it.
@@ -115,6 +120,7 @@ class _Conversion:
         for number, line in enumerate(draft.written(), 1):
             dialogue = native.parse(line, file=self.source.given, line_number=number)
             self.account.add(dialogue)
+            self.heard.add(dialogue)
             self.seen.add(dialogue.id)
         done = draft.done
         if not done.dialogues:
@@ -124,6 +130,7 @@ class _Conversion:
         self.options.notes.extend(done.notes)
         if self.redacted is not None:
             self.redacted.update(done.redacted)
+            self.heard.named.update(self.options.roles)  # names in the draft are placeholders
         self.options.notes.append(f"{CONTINUED} {counted(done.dialogues, 'dialogue')}")
 
     def state(self, key: str) -> State:
@@ -141,6 +148,7 @@ class _Conversion:
         dialogues = _named(_readable(self.reader, self.source.path, self.options), self.options)
         with self._explained():
             for dialogue, line in _checked(dialogues, self.source.given, self.seen, self.account.dialogues):
+                self.heard.add(dialogue)
                 if self.redacted is not None:
                     dialogue = _redacted(dialogue, self.redacted, self.options)
                     line = native.dump(dialogue)
@@ -148,6 +156,7 @@ class _Conversion:
                 yield line
         if self.source.others:
             self.options.dropped[OTHER_FILES] = self.source.others
+        self.heard.check(self.source.given, self.options.notes)
         if strict and self.options.dropped:
             lost = "; ".join(f"{what}: {count}" for what, count in self.options.dropped.items())
             raise DataError(

@@ -45,6 +45,7 @@ REPLY = frozenset({"content", "outcome", "relabelled"})
 TEXT_PARTS = frozenset({"text", "input_text", "output_text"})  # kinds of content parts that hold text
 EXACT = 2**53  # below it a whole number is written without a point, as people write it
 POINTER = "db_pointer"  # in `meta`, by user turn: bits that say how much a task's database finds, and what is booked
+JUDGED = "judged"  # a key of a message: false for a message of the judged role that is context and no reply to judge
 CALLS = ("tool_calls", "function_call")  # a message beside one of these may have no content
 UNNAMED = "unknown"  # the agent of a record that names none
 
@@ -87,9 +88,9 @@ def from_record(value: Any, *, default_id: str, before: str = "") -> Dialogue:
 
 def is_reply(turn: Turn) -> bool:
     """Whether a message is a reply; one that only calls tools is none, and one without words or calls is an
-    empty reply.
+    empty reply. Context that is marked as not judged is none.
     """
-    if turn.content is None:
+    if turn.content is None or turn.extra.get(JUDGED) is False:
         return False
     return bool(turn.content.strip()) or not any(turn.extra.get(call) for call in CALLS)
 

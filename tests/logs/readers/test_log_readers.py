@@ -56,7 +56,7 @@ def test_openai_chats_keep_tools_parts_and_old_roles(tmp_path: Path, as_list: bo
     path = tmp_path / "chat.json"
     path.write_text(json.dumps([CHAT], indent=2) if as_list else json.dumps(CHAT))
     (dialogue,) = read("openai", path)
-    assert (dialogue.id, dialogue.agent) == ("0" if as_list else "1", "gpt-x")
+    assert (dialogue.id, dialogue.agent) == ("1", "gpt-x")
     assert dialogue.extra == {"model": "gpt-x", "tools": [{"type": "function"}]}
     parts = CHAT["messages"][1]["content"]  # type: ignore[index]
     assert dialogue.turns == (
@@ -239,7 +239,7 @@ def test_tau2_rewards_become_ratings(tmp_path: Path) -> None:
             {"user": "sim", "task_id": "7", "trial": 2, "reward_info": {"reward": 1.0}},
         )
     ]
-    assert options.dropped["simulations without messages"] == 1
+    assert options.dropped["simulations without messages or speech"] == 1
     simulation["messages"] = [{"role": "robot", "content": "x"}]
     assert '$.simulations[0].messages[0].role is "robot"' in problem("tau2", written(path, results))
 
@@ -485,3 +485,18 @@ def test_a_large_list_is_read_element_by_element_with_the_same_result(
     path.write_text(json.dumps([one])[:-3])
     with pytest.raises(DataError, match="is not JSON"):
         list(READERS[name].read(str(path), Options()))
+
+
+def test_bars_tabs_and_line_ends_of_a_parlai_task_are_written_out(tmp_path: Path) -> None:
+    path = tmp_path / "task.txt"
+    path.write_text(
+        "text:a\\tb\\nc\tlabels:d__PIPE__e|f|\tnote:x__PIPE__y\ntext:g\tlabels:|h\tepisode_done:True\n"
+    )
+    (dialogue,) = read("parlai", path)
+    assert [(turn.role, turn.text, turn.references) for turn in dialogue.turns] == [
+        ("user", "a\tb\nc", ()),
+        ("assistant", "d|e", ("f",)),
+        ("user", "g", ()),
+        ("assistant", "", ("h",)),
+    ]
+    assert dialogue.turns[1].extra == {"note": "x|y"}

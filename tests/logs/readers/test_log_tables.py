@@ -12,7 +12,10 @@ import pytest
 from turnwise.errors import DataError, TurnwiseError, UsageError
 from turnwise.logs import READERS, native
 from turnwise.logs.conversion import convert
-from turnwise.logs.readers.columns import parse
+from turnwise.logs.items.items import Selection, items
+from turnwise.logs.readers import source
+from turnwise.logs.readers.columns import moment, parse
+from turnwise.logs.readers.drafts import Draft, Drafts
 from turnwise.logs.readers.hf import _of_split
 from turnwise.logs.readers.source import Options
 from turnwise.types import Dialogue, Preference, Rating, Reply, Turn
@@ -79,7 +82,7 @@ def test_rows_of_items_split_their_context(tmp_path: Path) -> None:
             "m",
             (
                 Turn("user", "u1"),
-                Turn("assistant", "a1"),
+                Turn("assistant", "a1", extra={"judged": False}),
                 Turn("user", "u2"),
                 Turn("assistant", "a2", alternatives={"b": (Reply("no"),)}),
             ),
@@ -388,3 +391,259 @@ def test_a_map_that_does_not_fit_says_what_is_wrong(tmp_path: Path, options: Opt
     path.write_text(json.dumps(NESTED))
     with pytest.raises(TurnwiseError, match=message):
         list(READERS["json"].read(str(path), options))
+
+
+TWEETS = "message=tweet,reply_to=answers,role=who,content=text,time=at"
+SHOP = {"Shop": "assistant", "*": "user"}
+
+
+def tweets(folder: Path, *rows: str) -> Path:
+    return csv(folder / "tweets.csv", "tweet,who,text,answers,at", *rows)
+
+
+def threads(path: Path, options: Options | None = None) -> list[Dialogue]:
+    return list(READERS["csv"].read(str(path), options or Options(parse(TWEETS), roles=SHOP)))
+
+
+def test_a_message_of_a_table_keeps_its_speaker_its_id_its_time_and_what_it_replies_to(
+    tmp_path: Path,
+) -> None:
+    path = tweets(tmp_path, "1,ann,hi,,2024-01-01T10:00:00", "2,Shop,hello,1,2024-01-01T10:01:00")
+    (dialogue,) = threads(path)
+    assert [turn.extra for turn in dialogue.turns] == [
+        {"tweet": "1", "at": "2024-01-01T10:00:00", "name": "ann"},
+        {"tweet": "2", "answers": "1", "at": "2024-01-01T10:01:00", "name": "Shop"},
+    ]
+
+
+def test_the_branches_of_a_thread_are_one_dialogue_and_a_note_counts_them(tmp_path: Path) -> None:
+    at = "2024-01-01T10:00:0"
+    path = tweets(
+        tmp_path, f"1,ann,hi,,{at}0", f"2,Shop,hello,1,{at}1", f"3,bob,me too,1,{at}2", f"9,Shop,late,8,{at}3"
+    )
+    options = Options(parse(TWEETS), roles=SHOP)
+    first, second = threads(path, options)
+    assert [(turn.extra["name"], turn.text) for turn in first.turns] == [
+        ("ann", "hi"),
+        ("Shop", "hello"),
+        ("bob", "me too"),
+    ]
+    assert second.id == "8"
+    assert options.notes == [
+        "1 message to which others reply are not in the table",
+        "1 message with several replies: branches of a thread are read as one dialogue, in order",
+    ]
+
+
+def test_without_times_a_message_follows_the_one_that_it_replies_to(tmp_path: Path) -> None:
+    path = tweets(tmp_path, "3,ann,thanks,2,", "2,Shop,hello,1,2024-01-01T10:01:00", "1,ann,hi,,")
+    (dialogue,) = threads(path)
+    assert [turn.text for turn in dialogue.turns] == ["hi", "hello", "thanks"]
+
+
+@pytest.mark.parametrize(
+    "at",
+    [
+        "Tue Oct 31 22:10:47 +0000 2017",
+        "Tue, 31 Oct 2017 22:10:47 +0000",
+        "2017-10-31T22:10:47Z",
+        "2017-10-31 22:10:47",  # without a zone: UTC
+        "2017-10-31T23:10:47+01:00",
+        "1509487847",
+    ],
+)
+def test_times_are_read_in_the_usual_forms(at: str) -> None:
+    assert moment(at) == 1509487847.0
+
+
+def test_a_time_in_another_form_is_an_error_that_names_the_forms(tmp_path: Path) -> None:
+    path = csv(tmp_path / "a.csv", "id,role,content,time", "1,user,x,yesterday")
+    with pytest.raises(
+        DataError, match=r':2: \$\.time is "yesterday"; expected a time: ISO 8601, RFC 2822, or seconds'
+    ):
+        read("csv", path)
+
+
+def test_messages_of_the_same_time_stay_in_the_order_of_the_rows(tmp_path: Path) -> None:
+    path = csv(
+        tmp_path / "a.csv", "id,role,content,time", "1,user,a,5", "1,bot,b,5", "1,user,c,4", "1,bot,b,5"
+    )
+    (dialogue,) = read("csv", path)
+    assert [turn.text for turn in dialogue.turns] == ["c", "a", "b"]
+
+
+def test_cells_in_which_a_repeated_row_differs_are_beside_its_ratings(tmp_path: Path) -> None:
+    path = csv(
+        tmp_path / "a.csv",
+        "id,context,response,rater,rating:o,age,reference",
+        "1,u,a,r1,3,20,g1",
+        "1,u,a,r2,4,30,g2",
+        "1,u,a,r3,,40,g1",
+    )
+    options = Options()
+    (dialogue,) = READERS["csv"].read(str(path), options)
+    assert dialogue.meta == {"age": "20"}
+    assert [dict(one.extra) for one in dialogue.ratings] == [{}, {"age": "30"}]
+    assert dialogue.turns[1].references == ("g1", "g2")
+    assert options.dropped == {
+        "raters of rows without a rating": 1,
+        "cells in which a row differs from the one that it repeats": 1,
+    }
+
+
+def test_an_agent_that_only_rows_of_users_name_is_the_agent(tmp_path: Path) -> None:
+    path = csv(tmp_path / "a.csv", "id,role,content,agent", "1,user,hi,m1", "1,bot,yo,")
+    assert read("csv", path)[0].agent == "m1"
+    path = csv(tmp_path / "a.csv", "id,role,content,agent", "1,user,hi,ann", "1,bot,yo,m1")
+    (dialogue,) = read("csv", path)
+    assert (dialogue.agent, dialogue.turns[0].extra) == ("m1", {"agent": "ann"})
+
+
+def test_context_whose_speakers_are_not_known_is_not_judged(tmp_path: Path) -> None:
+    path = csv(tmp_path / "a.csv", "context,response", "Hi! || Hello. || Is it open?,Yes.")
+    options = Options(split="||")
+    done = convert("csv", str(path), str(tmp_path / "out.jsonl"), options)
+    assert (dict(done.account.messages), done.account.judged) == ({"user": 2, "assistant": 2}, 1)
+    assert [note for note in done.notes if "roles alternate backwards" in note]
+    judged = items(native.read(str(tmp_path / "out.jsonl")), Selection())
+    assert [item.turns[-1].text for item in judged] == ["Yes."]
+
+
+def many_rows(folder: Path, ids: list[int], turn: bool = True) -> Path:
+    rows = [
+        f"{one},{'bot' if place % 2 else 'user'},w{place},{place if turn else ''}"
+        for place, one in enumerate(ids)
+    ]
+    return csv(folder / "many.csv", "id,role,content,turn", *rows)
+
+
+@pytest.mark.parametrize("ids", [[1, 1, 2, 2, 3], [1, 2, 1, 2]])
+def test_a_large_table_gives_the_same_dialogues(
+    tmp_path: Path, ids: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = many_rows(tmp_path, ids)
+    expected = read("csv", path)
+    monkeypatch.setattr(source, "LARGE", 1)
+    assert read("csv", path) == expected
+    assert len(expected) == len(set(ids))
+
+
+def test_of_a_large_table_that_is_sorted_by_id_only_one_dialogue_is_held(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(source, "LARGE", 1)
+    held: list[int] = []
+    take = Drafts.take
+
+    def counted_take(drafts: Drafts, identity: str) -> Draft:
+        held.append(len(drafts.known))
+        return take(drafts, identity)
+
+    monkeypatch.setattr(Drafts, "take", counted_take)
+    path = many_rows(tmp_path, [one for one in range(50) for _ in range(4)])
+    assert len(list(READERS["csv"].read(str(path), Options()))) == 50
+    assert (len(held), max(held)) == (49, 2)  # the complete one and the one that begins
+
+
+def test_speakers_of_a_large_table_are_asked_for_before_any_dialogue_is_wrong(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(source, "LARGE", 1)
+    path = csv(
+        tmp_path / "a.csv", "id,role,content", "1,user,a", "2,user,b", "3,alien,c", "4,Support,d", "5,alien,e"
+    )
+    found = READERS["csv"].read(str(path), Options())
+    assert next(found).id == "1"
+    with pytest.raises(UsageError, match=r"`alien` \(2\), `Support` \(1\)"):
+        next(found)
+
+
+DEEP = {
+    "d": {"msgs": [{"who": {"name": "Bot"}, "body": {"parts": ["Hi", "there"]}},
+                   {"who": {"name": "Al"}, "body": {"parts": ["yo"]}, "at": 5}]},
+    "scores": [{"v": 3, "by": "r1"}, {"v": 4, "by": "r2"}], "lang": "en",
+}  # fmt: skip
+STARS = "messages=d.msgs[*],role=who.name,content=body.parts[*],rating:q[1-5]=scores[*].v"
+BOT = {"Bot": "assistant", "*": "user"}
+
+
+def deep(
+    folder: Path, columns: str, *records: Any, each: str | None = None
+) -> tuple[list[Dialogue], Options]:
+    path = folder / "deep.jsonl"
+    path.write_text("".join(json.dumps(one) + "\n" for one in records))
+    options = Options(parse(columns), roles=BOT, each=each)
+    return list(READERS["json"].read(str(path), options)), options
+
+
+def test_a_wildcard_takes_all_values(tmp_path: Path) -> None:
+    (dialogue,), options = deep(tmp_path, f"{STARS},rater=scores[*].by", DEEP)
+    assert [(turn.role, turn.text) for turn in dialogue.turns] == [("assistant", "Hi\nthere"), ("user", "yo")]
+    assert [part["text"] for part in dialogue.turns[0].parts] == ["Hi", "there"]
+    assert [dict(turn.extra) for turn in dialogue.turns] == [{"name": "Bot"}, {"at": 5, "name": "Al"}]
+    assert [(one.dimension, one.value, one.rater) for one in dialogue.ratings] == [
+        ("q", 3, "r1"),
+        ("q", 4, "r2"),
+    ]
+    assert (dialogue.meta, options.dropped) == ({"lang": "en"}, {})
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        (f"{STARS},id=scores[*].v", r"scores\[\*\].v.* has 2 values; expected one"),
+        (f"{STARS},agent=d.msgs[*].who.name", "has 2 values; expected one"),
+        (f"{STARS},rater=d.msgs[*].who.name", None),
+        (f"{STARS},rater=d.msgs[*].body.parts[*]", "has 2 values, and there are 3 raters"),
+    ],
+)
+def test_several_values_where_one_is_expected_are_an_error(
+    tmp_path: Path, columns: str, message: str | None
+) -> None:
+    if message is None:
+        (dialogue,), _ = deep(tmp_path, columns, DEEP)
+        assert [one.rater for one in dialogue.ratings] == ["Bot", "Al"]
+        return
+    with pytest.raises(DataError, match=message):
+        deep(tmp_path, columns, DEEP)
+
+
+def test_a_wildcard_in_rows_gives_references_and_ratings(tmp_path: Path) -> None:
+    row = {"q": "hi", "a": "yo", "refs": [{"t": "hey"}, {"t": "hello"}], "marks": [1, 2]}
+    columns = "context=q,response=a,reference=refs[*].t,rating:o=marks[*]"
+    (dialogue,), _ = deep(tmp_path, columns, row)
+    assert dialogue.turns[1].references == ("hey", "hello")
+    assert [one.value for one in dialogue.ratings] == [1, 2]
+    with pytest.raises(DataError, match="has 2 values; expected one"):
+        deep(tmp_path, "response=refs[*].t", row)
+
+
+def test_keys_of_a_message_that_the_map_does_not_name_are_kept(tmp_path: Path) -> None:
+    said = [{"role": "x", "content": "html", "who": "Bot", "text": "hi", "name": "B."}]
+    (dialogue,), _ = deep(
+        tmp_path, "messages=log,role=who,content=text,id=case", {"case": 7, "id": 9, "log": said}
+    )
+    assert dialogue.turns[0].extra == {
+        "source_role": "x",
+        "source_content": "html",
+        "name": "B.",
+        "speaker": "Bot",
+    }
+    assert (dialogue.id, dialogue.meta) == ("7", {"id": 9})
+
+
+def test_what_is_outside_the_records_is_counted_at_every_level(tmp_path: Path) -> None:
+    log = [{"role": "Bot", "content": "hi"}]
+    whole = {"v": 1, "runs": [{"seed": 3, "results": [{"log": log}]}, {"seed": 4, "results": [{"log": log}]}]}
+    found, options = deep(tmp_path, "messages=log", whole, each="runs[*].results[*]")
+    assert len(found) == 2
+    assert options.dropped == {"values outside the records that --each names": 3}
+
+
+def test_the_numbers_of_records_without_an_id_start_at_1_in_lines_and_in_lists(tmp_path: Path) -> None:
+    chat = {"messages": [{"role": "user", "content": "hi"}]}
+    (tmp_path / "a.jsonl").write_text(f"{json.dumps(chat)}\n" * 2)
+    (tmp_path / "a.json").write_text(json.dumps([chat, chat]))
+    for name in ("openai", "messages"):
+        for file in ("a.jsonl", "a.json"):
+            assert [one.id for one in READERS[name].read(str(tmp_path / file), Options())] == ["1", "2"]

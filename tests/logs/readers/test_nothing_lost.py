@@ -4,8 +4,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from turnwise.errors import DataError
 from turnwise.logs import READERS
 from turnwise.logs.dialogue import as_record
+from turnwise.logs.readers import recognise
 from turnwise.logs.readers.source import Options
 from turnwise.types import Dialogue
 
@@ -48,6 +52,36 @@ def test_a_question_of_mt_bench_without_an_answer_is_counted(tmp_path: Path) -> 
     assert options.dropped == {"turns that have a question or an answer only": 1}
 
 
+def test_a_question_of_mt_bench_that_nobody_answers_is_counted(tmp_path: Path) -> None:
+    questions = lines(tmp_path / "q.jsonl", QUESTION, {"question_id": 8, "turns": ["why ?"]})
+    options = Options(more=(lines(tmp_path / "a.jsonl", answer("m1", "four", "five")),))
+    assert len(read("mt-bench", questions, options)) == 1
+    assert options.dropped == {"questions that no model answers": 1}
+
+
+def test_models_of_mt_bench_with_the_same_short_name_have_ids_that_differ(tmp_path: Path) -> None:
+    def judged(model: str, score: int) -> dict[str, Any]:
+        return {"question_id": 7, "model": model, "judge": "j", "turn": 1, "score": score}
+
+    answers = lines(tmp_path / "a.jsonl", answer("org1/m", "four", "five"), answer("org2/m", "4", "5"))
+    marks = lines(tmp_path / "j.jsonl", judged("org2/m", 9), judged("org1/m", 3))
+    options = Options(more=(answers, marks))
+    first, second = read("mt-bench", lines(tmp_path / "q.jsonl", QUESTION), options)
+    assert (first.id, second.id) == ("7-org1/m", "7-org2/m")
+    assert [one.ratings[0].value for one in (first, second)] == [3, 9]
+    marks = lines(tmp_path / "j.jsonl", judged("m", 9))
+    with pytest.raises(DataError, match=r'j.jsonl:1: names the model "m", which may be org1/m or org2/m'):
+        read("mt-bench", str(tmp_path / "q.jsonl"), Options(more=(answers, marks)))
+
+
+def test_a_second_answer_of_mt_bench_is_an_error_at_its_line(tmp_path: Path) -> None:
+    answers = lines(tmp_path / "a.jsonl", answer("m", "four", "five"), answer("m", "4", "5"))
+    with pytest.raises(
+        DataError, match=r"a\.jsonl:2: is a second answer of \"m\" to question 7; .*a\.jsonl:1"
+    ):
+        read("mt-bench", lines(tmp_path / "q.jsonl", QUESTION), Options(more=(answers,)))
+
+
 def test_judged_pairs_of_mt_bench_are_preferences(tmp_path: Path) -> None:
     def pair(first: str, second: str, *winners: str, turn: int = 1) -> dict[str, Any]:
         won = dict(zip(("g1_winner", "g2_winner"), winners, strict=True))
@@ -83,6 +117,67 @@ def test_judged_pairs_of_mt_bench_are_preferences(tmp_path: Path) -> None:
         "judgments that failed (winner error)": 1,
         "judgments of answers that are not here": 1,
     }
+
+
+@pytest.mark.parametrize("batch", [False, True])
+def test_what_a_response_says_beside_its_reply_is_kept(tmp_path: Path, batch: bool) -> None:
+    def choice(place: int, text: str) -> dict[str, Any]:
+        return {"index": place, "finish_reason": "length", "message": {"role": "assistant", "content": text}}
+
+    response = {"id": "resp", "model": "m-2024", "usage": {"total_tokens": 7}, "system_fingerprint": "fp"}
+    answered: Any = {**response, "choices": [choice(0, "one"), choice(1, "two")]}
+    kept: Any = {**response, "choices": [{"index": 0, "finish_reason": "length"}, choice(1, "two")]}
+    if batch:
+        answered, kept = ({"status_code": 200, "body": one} for one in (answered, kept))
+    asked = {"messages": [{"role": "user", "content": "hi"}], "model": "m"}
+    options = Options()
+    (dialogue,) = read("openai", lines(tmp_path / "a.jsonl", {**asked, "response": answered}), options)
+    assert [turn.text for turn in dialogue.turns] == ["hi", "one"]
+    assert dialogue.meta == {"response": kept}
+    assert (dialogue.agent, options.dropped) == ("m", {})
+
+
+def test_choices_beside_the_messages_end_the_dialogue(tmp_path: Path) -> None:
+    choices = [{"index": 0, "message": {"role": "assistant", "content": "one"}}]
+    record = {"messages": [{"role": "user", "content": "hi"}], "choices": choices, "usage": {"total": 3}}
+    (dialogue,) = read("openai", lines(tmp_path / "a.jsonl", record), Options())
+    assert [turn.text for turn in dialogue.turns] == ["hi", "one"]
+    assert (dialogue.meta, dialogue.extra) == (
+        {"response": {"choices": [{"index": 0}]}},
+        {"usage": {"total": 3}},
+    )
+
+
+def test_a_part_of_an_unknown_type_stays_a_part(tmp_path: Path) -> None:
+    summary = {"type": "summary_text", "text": "long ago"}
+    for name, record in (
+        ("openai", {"messages": [{"role": "user", "content": [summary]}]}),
+        ("anthropic", {"messages": [{"role": "user", "content": [summary]}]}),
+    ):
+        (dialogue,) = read(name, lines(tmp_path / "a.jsonl", record), Options())
+        assert (list(dialogue.turns[0].parts), dialogue.turns[0].text) == ([summary], "")
+
+
+def test_results_of_an_anthropic_batch_are_read_beside_their_requests(tmp_path: Path) -> None:
+    message = {
+        "id": "m",
+        "type": "message",
+        "role": "assistant",
+        "content": [{"type": "text", "text": "hello"}],
+    }
+    results = {"custom_id": "a", "result": {"type": "succeeded", "message": message}}
+    path = lines(tmp_path / "a.jsonl", results)
+    assert recognise(path) == "anthropic"
+    with pytest.raises(DataError, match="join the batch's results with its requests by `custom_id`"):
+        read("anthropic", path, Options())
+    params = {"model": "c", "max_tokens": 9, "messages": [{"role": "user", "content": "hi"}]}
+    (dialogue,) = read("anthropic", lines(tmp_path / "a.jsonl", {**results, "params": params}), Options())
+    assert (dialogue.id, dialogue.agent, [turn.text for turn in dialogue.turns]) == (
+        "a",
+        "c",
+        ["hi", "hello"],
+    )
+    assert dialogue.meta["result"] == {"type": "succeeded"}
 
 
 def test_promptfoo_keeps_what_was_asserted_and_counts_the_settings(tmp_path: Path) -> None:

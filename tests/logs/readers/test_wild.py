@@ -3,12 +3,15 @@
 The counts were made by hand from the raw files (`jq`, `grep`), not by these readers.
 """
 
+import json
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
-from tests.wild_corpora import converted, needs_wild
+from tests.wild_corpora import WILD, convert_wild, needs_wild
+from turnwise.library import score
+from turnwise.logs import native
 from turnwise.types import Role
 
 pytestmark = needs_wild
@@ -40,6 +43,10 @@ FILES = {
         "inspect", 4, {"system": 4, "user": 4, "assistant": 4}, {"azureai/Meta-Llama-3-1-405B-Instruct-jqf"},
         {"match": 4},
     ),
+    "mt_bench_questions.jsonl": Expected(
+        "mt-bench", 40, {"user": 80, "assistant": 80},
+        {f"meta-llama/Meta-Llama-3-8B-Instruct-{kind}" for kind in ("Normal", "Griffin")}, {"score": 86},
+    ),
     "parlai_acute_eval.csv": Expected(
         "acute-eval", 8, {"user": 40, "assistant": 40}, {"model1", "model2"}, preferences=4
     ),
@@ -60,6 +67,8 @@ FILES = {
         "promptfoo", 4, {"user": 4, "assistant": 4}, {"openai:gpt-5", "openai:gpt-5-mini"}, {"score": 4, "pass": 4}
     ),
     "rasa_tracker.json": Expected("rasa", 1, {"user": 3}, {"unknown"}),
+    "slack_export.zip": Expected("slack", 16, {"user": 114, "assistant": 33}, {"hamza", "unknown"}),
+    "support_tweets.csv": Expected("csv", 2, {"user": 2, "assistant": 2}, {"SpotifyCares"}),
     "tau2_results.json": Expected(
         "tau2", 10, {"user": 36, "assistant": 58, "tool": 22}, {"gemini/gemma-3-27b-it"}, {"reward": 10}, tool_calls=22
     ),
@@ -74,7 +83,8 @@ FILES = {
 @pytest.mark.parametrize("name", FILES)
 def test_a_real_file_is_recognised_and_read_right(name: str, tmp_path: Path) -> None:
     expected = FILES[name]
-    found = converted(name, tmp_path)
+    found = convert_wild(name, tmp_path / "out.jsonl")
+    assert sum(1 for _ in native.read(str(tmp_path / "out.jsonl"))) == found.n_dialogues
     account = found.account
     assert (found.name, found.n_dialogues) == (expected.reader, expected.dialogues)
     assert dict(account.messages) == expected.roles
@@ -84,3 +94,30 @@ def test_a_real_file_is_recognised_and_read_right(name: str, tmp_path: Path) -> 
         expected.preferences,
         expected.tool_calls,
     )
+
+
+def test_the_question_rate_of_blender_is_that_of_its_own_replies(tmp_path: Path) -> None:
+    """`jq` counts 544 replies of `generative2.7B_bst_0331` with a question mark among its 756, that is .720."""
+    convert_wild("parlai_chatlog_blender_2.7B.json", tmp_path / "out.jsonl")
+    (found,) = score(tmp_path / "out.jsonl", metrics="question-rate", figures=False).records()
+    assert (found["agent"], found["n_items"]) == ("generative2.7B_bst_0331", 756)
+    assert round(found["estimate"], 3) == 0.720
+    said = [
+        act["text"]
+        for line in (WILD / "parlai_chatlog_blender_2.7B.json").read_text(encoding="utf-8").splitlines()
+        for exchange in json.loads(line)["dialog"]
+        for act in exchange
+        if act["id"] == "generative2.7B_bst_0331"
+    ]
+    assert found["estimate"] == sum("?" in text for text in said) / len(said)
+
+
+def test_the_tweets_keep_who_wrote_which(tmp_path: Path) -> None:
+    convert_wild("support_tweets.csv", tmp_path / "out.jsonl")
+    first, second = native.read(str(tmp_path / "out.jsonl"))
+    assert [[turn.extra["name"] for turn in one.turns] for one in (first, second)] == [
+        ["cust_0", "SpotifyCares"],
+        ["cust_1", "SpotifyCares"],
+    ]
+    assert [turn.extra["tweet_id"] for turn in first.turns] == ["1000", "1001"]
+    assert first.turns[1].extra["in_response_to_tweet_id"] == "1000"

@@ -51,11 +51,45 @@ def redacted(*contents: str) -> list[str]:
         ("https://ann:secret@x.org/a", "[URL_1]"),
         ("key sk-proj-Abc123Abc123Abc123Abc1 leaked", "key [KEY_1] leaked"),
         ("password: hunter2hunter2", "password: [KEY_1]"),
+        ("password: hunter2!", "password: [KEY_1]"),
+        ("password: letmein.", "password: [KEY_1]."),
+        ("my password is Tr0ub4dor&3", "my password is [KEY_1]"),
+        ("pw=secret123, ok?", "pw=[KEY_1], ok?"),
+        ('the passcode was "open sesame".', 'the passcode was "[KEY_1]".'),
+        ("I changed my password to sEsame!", "I changed my password to [KEY_1]"),
+        ("I am Nguyen Van An.", "I am [PERSON_1]."),
         ("-----BEGIN PRIVATE KEY-----\nMIIE\n-----END PRIVATE KEY-----", "[KEY_1]"),
     ],
 )
 def test_each_kind_is_replaced(text: str, expected: str):
     assert redacted(text) == [expected]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The password is not working.",
+        "password: forgotten",
+        "Your password: ********",
+        "Passwords have 8 characters or more.",
+        "The password is 12 characters long.",
+        "A boarding pass is free, a bypass: no.",
+        "An order came.",
+    ],
+)
+def test_sentences_about_passwords_are_left(text: str):
+    assert redacted(text) == [text]
+
+
+def test_a_key_that_says_password_makes_any_value_one():
+    call = {
+        "type": "function",
+        "function": {"name": "login", "arguments": '{"password": "abc", "pin": 4821}'},
+    }
+    said = {"role": "assistant", "content": None, "tool_calls": [call]}
+    done = redact(from_record({"id": "1", "agent": "bot", "messages": [said]}, default_id="1"))
+    (changed,) = done.dialogue.turns[0].tool_calls
+    assert json.loads(changed["function"]["arguments"]) == {"password": "[KEY_1]", "pin": "[KEY_2]"}
 
 
 @pytest.mark.parametrize(

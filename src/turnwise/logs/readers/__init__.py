@@ -103,7 +103,7 @@ READERS: Mapping[str, Reader] = {
         '[{"task_id": 0, "trial": 0, "reward": 1.0, "info": {...}, "traj": [...]}]',
     ),
     "tau2": Reader(
-        "turnwise.logs.readers.tau2",
+        "turnwise.logs.readers.evaluations.tau2",
         "results of tau2-bench, a file or a run folder, text or voice; the reward becomes a rating",
         '{"info": {...}, "tasks": [...], "simulations": [{"messages": [...], "reward_info": {...}}]}',
     ),
@@ -136,7 +136,7 @@ READERS: Mapping[str, Reader] = {
     ),
     "preferences": Reader(
         "turnwise.logs.readers.evaluations.preferences",
-        "pairs of Arena, HH-RLHF, AlpacaEval, UltraFeedback and DPO files",
+        "pairs of Arena, LMSYS (also as CSV), HH-RLHF, AlpacaEval, UltraFeedback and DPO files",
         '{"chosen": ..., "rejected": ...}',
     ),
     "fed-usr": Reader(
@@ -178,6 +178,11 @@ READERS: Mapping[str, Reader] = {
         "turnwise.logs.readers.chats.anthropic",
         "Anthropic's messages with content blocks",
         '{"system": ..., "messages": [{"role": "user", "content": [{"type": "text", "text": "hi"}]}]}',
+    ),
+    "gemini": Reader(
+        "turnwise.logs.readers.chats.gemini",
+        "Gemini's requests and responses with contents of parts",
+        '{"contents": [{"role": "user", "parts": [{"text": "hi"}]}, {"role": "model", "parts": [...]}]}',
     ),
     "rasa": Reader(
         "turnwise.logs.readers.chats.rasa",

@@ -20,6 +20,7 @@ class Account:
     messages: Counter[Role] = field(default_factory=Counter)
     examples: dict[Role, str] = field(default_factory=dict)  # the first text of each role
     agents: Counter[str] = field(default_factory=Counter)  # dialogues of each
+    unnamed: int = 0  # dialogues with messages of an agent that has no name
     replies: int = 0  # messages of the agents that are replies
     rated_replies: int = 0  # replies that are rated by themselves
     has_rated_turns: bool = False
@@ -37,6 +38,8 @@ class Account:
         """Count one dialogue."""
         self.dialogues += 1
         self.agents[dialogue.agent] += 1
+        if dialogue.agent == UNNAMED and any(turn.role == "assistant" for turn in dialogue.turns):
+            self.unnamed += 1
         rated = {rating.turn for rating in dialogue.ratings} - {None} if dialogue.ratings else ()
         self.has_rated_turns |= bool(rated)
         for place, turn in enumerate(dialogue.turns):
@@ -77,7 +80,7 @@ class Account:
             f"preferences: {_by_name(self.preferences)}; tool calls: {self.tool_calls}; "
             f"images, audio and files: {_by_name(self.parts)}"
         )
-        if unnamed := self.agents[UNNAMED]:
+        if unnamed := self.unnamed:
             some = f"{unnamed} of {counted(self.dialogues, 'dialogue')}"
             which = "the records" if unnamed == self.dialogues else some
             yield f"  {which} name no agent: give it with --agent NAME"

@@ -7,11 +7,12 @@ name of a meaning needs no mention. A rating may have its scale in brackets.
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
+from email.utils import mktime_tz, parsedate_tz
 from typing import Any
 
 from turnwise.errors import UsageError
-from turnwise.logs.checks import Check, T, number, required, wrong
+from turnwise.logs.checks import Check, RuleError, T, each, number, required, wrong
 
 PLAIN = (
     "id", "role", "content", "turn", "time", "message", "reply_to", "agent", "context", "response", "rater",
@@ -20,6 +21,7 @@ PLAIN = (
 NAMED = ("rating", "dialogue-rating", "alternative", "say")  # each with a name: rating:overall, say:user
 REPEATED = ("reference", "say")  # meanings that several columns may have, in the order of the map
 RATED = ("rating", "dialogue-rating")
+LISTED = ("reference", *RATED)  # meanings of which a cell may hold a list
 MEANINGS = ", ".join((*PLAIN, *(f"{kind}:NAME{'[LOW-HIGH]' * (kind in RATED)}" for kind in NAMED)))
 NUMBER = r"-?\d+(?:\.\d+)?"
 SCALE = re.compile(rf"(.+)\[({NUMBER})-({NUMBER})\]")
@@ -83,15 +85,16 @@ class Columns:
     meanings: Mapping[str, tuple[str, ...]]
 
     @classmethod
-    def fitted(cls, given: Mapping[str, tuple[str, ...]], header: Sequence[str]) -> "Columns":
+    def fitted(cls, given: Mapping[str, tuple[str, ...]], header: Sequence[str], file: str) -> "Columns":
         """The given map, and every other column of the header whose own name is a meaning; a given column that
-        the header lacks raises `UsageError`.
+        the header lacks raises `UsageError` about `file`.
         """
         for meaning, columns in given.items():
             for column in columns:
                 if column not in header:
                     there = ", ".join(header)
-                    raise UsageError(f"--map {meaning}={column}: there is no such column; there are {there}")
+                    found = f"--map {meaning}={column}: there is no such column; there are {there}"
+                    raise UsageError(f"{file}: {found}")
         taken = {column for columns in given.values() for column in columns}
         said = {_bare(meaning) for meaning in given}
         own = {
@@ -103,9 +106,21 @@ class Columns:
         return meaning in self.meanings
 
     def cells(self, row: Mapping[str, Any], meaning: str, check: Check[T]) -> list[T]:
-        """The checked values of a row's cells with this meaning, in the order of the map; empty cells are left out."""
+        """The checked values of a row's cells with this meaning, in the order of the map; empty cells are left out.
+
+        A cell with a list of references or ratings has several values.
+        """
         filled = [column for column in self.meanings.get(meaning, ()) if row[column] not in (None, "")]
-        return [required(row, column, check) for column in filled]
+        several = each(check) if meaning.partition(":")[0] in LISTED else None
+        return [
+            value
+            for column in filled
+            for value in (
+                required(row, column, several)
+                if several is not None and isinstance(row[column], list)
+                else (required(row, column, check),)
+            )
+        ]
 
     def cell(self, row: Mapping[str, Any], meaning: str, check: Check[T]) -> T | None:
         """The first checked value with this meaning; None if all cells are empty or no column has it."""
@@ -126,9 +141,13 @@ class Columns:
         for meaning in self.meanings:
             if meaning.startswith(f"{kind}:"):
                 dimension, scale = scaled(meaning.partition(":")[2])
-                value = self.cell(row, meaning, _Measured(scale))
-                if value is not None:
+                for value in self.cells(row, meaning, _Measured(scale)):
                     yield dimension, value, scale
+
+    def own(self, row: Mapping[str, Any], *meanings: str) -> dict[str, Any]:
+        """Column -> cell of the columns that have these meanings; empty cells are left out."""
+        columns = [column for meaning in meanings for column in self.meanings.get(meaning, ())]
+        return {column: row[column] for column in columns if row[column] not in (None, "")}
 
     def unmapped(self, row: Mapping[str, Any]) -> dict[str, Any]:
         """The cells of columns that have no meaning, without nulls."""
@@ -156,13 +175,27 @@ def measured(value: Any) -> float:
 
 
 def moment(value: Any) -> float:
-    """A cell as seconds: a number, also as text, as it is; ISO 8601 as a Unix time. Else raises `RuleError`."""
-    if isinstance(value, str):
-        try:
-            return datetime.fromisoformat(value.strip()).timestamp()
-        except ValueError:
-            return measured(value)
-    return measured(value)
+    """A cell as seconds: a number, also as text, as it is; ISO 8601 (`2017-10-31T22:10:47Z`), RFC 2822 and Twitter's
+    form (`Tue Oct 31 22:10:47 +0000 2017`) as a Unix time, in UTC if it names no zone. Else raises `RuleError`.
+    """
+    if not isinstance(value, str):
+        return measured(value)
+    written_at = value.strip()
+    try:
+        return number(float(written_at))
+    except (ValueError, RuleError):
+        pass  # no number
+    try:
+        at = datetime.fromisoformat(written_at)
+        return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
+    except ValueError:
+        parts = parsedate_tz(written_at)
+    if parts is None:
+        raise wrong(value, "a time: ISO 8601, RFC 2822, or seconds")
+    try:
+        return float(mktime_tz(parts))
+    except (ValueError, OverflowError):
+        raise wrong(value, "a time: ISO 8601, RFC 2822, or seconds") from None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,8 @@ and a note says so.
 import csv
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE, getincrementaldecoder
 from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from io import TextIOWrapper
 from itertools import chain
 
@@ -15,7 +17,7 @@ from turnwise.logs.files import PIPE, opened
 from turnwise.logs.readers import table
 from turnwise.logs.readers.columns import is_layout
 from turnwise.logs.readers.sniff import Sample
-from turnwise.logs.readers.source import Options
+from turnwise.logs.readers.source import Options, is_large
 from turnwise.types import Dialogue
 
 DELIMITERS = ",;\t|"
@@ -32,9 +34,35 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
     """The dialogues of a table, by the map in `options`; an empty file, a header that repeats a name, or broken
     CSV raises `DataError`.
     """
-    csv.field_size_limit(LONGEST)
     options = options or Options()
     encoding = _encoding(path, options)
+    with _opened(path, encoding) as (header, found):
+        again = _Again(path, encoding) if is_large(path) else None
+        yield from table.dialogues(found, header, path, options, again=again)
+
+
+def rows(path: str, options: Options) -> Iterator[table.Row]:
+    """The rows of a file; broken CSV raises `DataError`."""
+    with _opened(path, _encoding(path, options)) as (_, found):
+        yield from found
+
+
+@dataclass(frozen=True, slots=True)
+class _Again:
+    """The rows of a file, which is opened anew at each call."""
+
+    path: str
+    encoding: str
+
+    def __call__(self) -> Iterator[table.Row]:
+        with _opened(self.path, self.encoding) as (_, found):
+            yield from found
+
+
+@contextmanager
+def _opened(path: str, encoding: str) -> Iterator[tuple[list[str], Iterator[table.Row]]]:
+    """The header and the rows of a file."""
+    csv.field_size_limit(LONGEST)
     with opened(path) as stream:
         text = TextIOWrapper(stream, encoding, newline="")
         try:
@@ -45,8 +73,8 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
                 raise DataError(Problem(path, None, "", "is empty; expected a header and rows"))
             if len(set(header)) < len(header):
                 raise DataError(Problem(path, 1, "", f"names a column twice: {', '.join(header)}"))
-            rows = ((cells.line_num, row) for row in cells if row)
-            yield from table.dialogues(_rows(rows, header, path), header, path, options)
+            numbered = ((cells.line_num, row) for row in cells if row)
+            yield header, _rows(numbered, header, path)
         except csv.Error as error:
             raise DataError(Problem(path, cells.line_num, "", f"is not CSV: {error}")) from None
         except UnicodeDecodeError as error:

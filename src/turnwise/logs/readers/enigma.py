@@ -30,15 +30,18 @@ from turnwise.logs.checks import (
     text,
     wrong,
 )
+from turnwise.logs.dialogue import beside
 from turnwise.logs.readers.sniff import Sample
 from turnwise.logs.readers.source import Options, dialogues
 from turnwise.types import Dialogue, DimensionScores, Rating, Reply, Turn, digest
 
 SILENCE = ("", "__SILENCE__")  # the agent began: nothing was said before
+SPEAKERS = ("human_evaluator", "model")  # words for the two roles, which follow from the place too
 LISTS = ("ref_customer_response", "ref_agent_response", "gen_agent_response")
 RECORD = frozenset({"id", "agent", "dialog", "reward", "reward_ref", *LISTS})
 
-Exchange = tuple[str, str, str]  # e, a, a'
+Act = tuple[str, dict[str, Any]]  # a text, and the other keys beside it
+Exchange = tuple[Act, Act, Act]  # e, a, a'
 
 _scores = mapping(number)
 _texts = each(text)
@@ -57,17 +60,18 @@ def recognises(sample: Sample) -> bool:
     )
 
 
-def read(path: str, _: Options | None = None) -> Iterator[Dialogue]:
+def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
     """The dialogues of one target's file, or of all `data.json` under a folder as one log."""
+    options = options or Options()
     if not Path(path).is_dir():
-        return _log(path)
+        return _log(path, options)
     logs = sorted(Path(path).glob("**/data.json"))
     if not logs:
         raise DataError(Problem(path, None, "", "has no data.json in it; expected a folder for each target"))
-    return _joined(map(str, logs))
+    return _joined(map(str, logs), options)
 
 
-def _log(path: str) -> Iterator[Dialogue]:
+def _log(path: str, options: Options) -> Iterator[Dialogue]:
     """The dialogues of one target's file; the target is called after the folder of a `data.json`, else after
     the file.
     """
@@ -76,12 +80,12 @@ def _log(path: str) -> Iterator[Dialogue]:
 
     def dialogue(value: Any, default_id: str) -> Dialogue:
         """One record of this target as a dialogue."""
-        return _dialogue(value, default_id, target=target)
+        return _dialogue(value, default_id, target=target, options=options)
 
     return dialogues(path, dialogue)
 
 
-def _joined(paths: Iterable[str]) -> Iterator[Dialogue]:
+def _joined(paths: Iterable[str], options: Options) -> Iterator[Dialogue]:
     """The logs of several targets as one, each dialogue once with the alternatives of all targets.
 
     Dialogues are the same if texts and ratings are equal; equal dialogues in one file are told apart by their
@@ -90,7 +94,7 @@ def _joined(paths: Iterable[str]) -> Iterator[Dialogue]:
     joined: dict[str, Dialogue] = {}
     for path in paths:
         copies: Counter[str] = Counter()
-        for dialogue in _log(path):
+        for dialogue in _log(path, options):
             same = _identity(dialogue)
             copies[same] += 1
             key = same if copies[same] == 1 else f"{same}-{copies[same]}"
@@ -112,8 +116,9 @@ def _both(turn: Turn, other: Turn) -> Turn:
     return replace(turn, alternatives={**turn.alternatives, **other.alternatives})
 
 
-def _dialogue(value: Any, default_id: str, *, target: str) -> Dialogue:
-    """One record as a dialogue with the alternatives of `target`.
+def _dialogue(value: Any, default_id: str, *, target: str, options: Options) -> Dialogue:
+    """One record as a dialogue with the alternatives of `target`; what these say in other keys than the logged replies
+    is counted as dropped.
 
     With `reward_ref`, that rates the dialogue and `reward` is the target's relabelled score; else `reward`
     rates the dialogue.
@@ -123,6 +128,12 @@ def _dialogue(value: Any, default_id: str, *, target: str) -> Dialogue:
     reward = optional(values, "reward", _rewards, default=None)
     rated = optional(values, "reward_ref", _rewards, default=None)
     identity = optional(values, "id", name, default=default_id)
+    if lost := sum(
+        key not in logged or logged[key] != one
+        for _, (_, logged), (_, more) in exchanges
+        for key, one in more.items()
+    ):
+        options.dropped["other keys of the target's replies"] += lost
     return Dialogue(
         id=identity,
         agent=optional(values, "agent", name, default="unknown"),
@@ -143,7 +154,8 @@ def _exchanges(values: dict[str, Any]) -> list[Exchange]:
         expected = "expected those of an ENIGMA record, `dialog` and `reward`"
         raise RuleError(f"has the keys {shown(list(values))}; {expected}")
     else:
-        parts, place = [required(values, key, _texts) for key in LISTS], LISTS[-1]
+        listed = [required(values, key, _texts) for key in LISTS]
+        parts, place = [tuple((one, dict[str, Any]()) for one in several) for several in listed], LISTS[-1]
     if not parts[0] or len({len(part) for part in parts}) > 1:
         lengths = " and ".join(str(len(part)) for part in parts)
         expected = "one exchange or more, each of a person's, the agent's and the target's words"
@@ -151,9 +163,11 @@ def _exchanges(values: dict[str, Any]) -> list[Exchange]:
     return list(zip(*parts, strict=True))
 
 
-def _said(value: Any) -> str:
-    """The text of one act."""
-    return required(record(value), "text", text)
+def _said(value: Any) -> Act:
+    """The text of one act, and its other keys."""
+    values = record(value)
+    known = {"text"} if values.get("speaker") not in SPEAKERS else {"text", "speaker"}
+    return required(values, "text", text), beside(values, frozenset(known))
 
 
 def _rewards(value: Any) -> DimensionScores:
@@ -166,11 +180,11 @@ def _turns(exchanges: list[Exchange], target: str, relabelled: DimensionScores |
     goes to the target's last reply.
     """
     last = len(exchanges) - 1
-    for place, (person, agent, instead) in enumerate(exchanges):
+    for place, ((person, of_person), (agent, of_agent), (instead, _)) in enumerate(exchanges):
         if place > 0 or person not in SILENCE:
-            yield Turn("user", person)
+            yield Turn("user", person, extra=of_person)
         reply = Reply(instead, relabelled=relabelled if place == last else None)
-        yield Turn("assistant", agent, alternatives={target: (reply,)})
+        yield Turn("assistant", agent, alternatives={target: (reply,)}, extra=of_agent)
 
 
 def _ratings(dialogue: str, scores: DimensionScores | None) -> tuple[Rating, ...]:

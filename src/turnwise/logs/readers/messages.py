@@ -6,6 +6,11 @@ from typing import Any
 
 from turnwise.logs.dialogue import RATING
 
+FURTHER = "further candidates of a reply"  # that one call of a model returned, of which the first is kept
+ALTERNATING = (
+    "who speaks in a context is not said: roles alternate backwards from the reply, which alone is judged"
+)
+
 
 def as_json(value: Any) -> str:
     """A value as compact JSON text; a string is returned unchanged."""

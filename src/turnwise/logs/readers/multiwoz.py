@@ -32,10 +32,11 @@ ENTRY = frozenset({"text", "metadata", "dialog_act"})
 
 
 class _Domain(NamedTuple):
-    """One domain's part of a belief state: the slots that were mentioned, and what was booked."""
+    """One domain's part of a belief state: the slots that were mentioned, what was booked, and other keys."""
 
     slots: dict[str, Any]
     booked: list[Any]
+    more: dict[str, Any]
 
 
 class _Entry(NamedTuple):
@@ -79,6 +80,14 @@ def _dialogue(value: Any, key: str) -> Dialogue:
         for name, domain in entry.domains.items()
         if domain.booked
     ]
+    for place, entry in enumerate(log[::2]):
+        if entry.domains:
+            raise (
+                RuleError("is not empty in a user's message; expected users and wizards in turn")
+                .inside("metadata")
+                .inside(2 * place)
+                .inside("log")
+            )
     return Dialogue(
         id=key.removesuffix(".json").lower(),
         agent="human",
@@ -105,11 +114,13 @@ def _entry(value: Any) -> _Entry:
     values = record(value)
     acts = optional(values, "dialog_act", _acts, default=None)
     unannotated = {"dialog_act": acts} if isinstance(acts, str) else {}
+    domains = optional(values, "metadata", mapping(_domain), default={})
+    more = {name: domain.more for name, domain in domains.items() if domain.more}
     return _Entry(
         text=required(values, "text", text),
-        domains=optional(values, "metadata", mapping(_domain), default={}),
+        domains=domains,
         acts=None if isinstance(acts, str) else acts,
-        extra=beside(values, ENTRY) | unannotated,
+        extra=beside(values, ENTRY) | unannotated | ({"metadata": more} if more else {}),
     )
 
 
@@ -120,7 +131,8 @@ def _domain(value: Any) -> _Domain:
     booked = optional(book, "booked", array, default=[])
     booking = {f"book {slot}": said for slot, said in book.items() if slot != "booked"}
     slots = optional(values, "semi", record, default={}) | booking
-    return _Domain({slot: said for slot, said in slots.items() if said not in UNMENTIONED}, booked)
+    mentioned = {slot: said for slot, said in slots.items() if said not in UNMENTIONED}
+    return _Domain(mentioned, booked, others(values, frozenset({"semi", "book"})))
 
 
 _details = mapping(each(array))

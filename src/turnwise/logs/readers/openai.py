@@ -1,6 +1,7 @@
 """OpenAI's files: chats (`{"messages": [...]}`), batches, stored responses, and threads of the Assistants API.
 
-* Chats are JSON Lines or a JSON list; a `response` or `choices` beside the messages ends the dialogue;
+* Chats are JSON Lines or a JSON list; the first of the `choices` beside the messages, or in `response`, ends the
+  dialogue; the others, and what else the response says, are kept in `meta.response`;
 * a line of a batch's output has `response.body.choices`, of its input `body.messages`;
 * a response (`"object": "response"`) has `input` and `output`, lists of items: messages, calls of functions, results;
 * a thread is a list (`"object": "list"`) of messages (`"object": "thread.message"`), newest first: one dialogue a
@@ -17,7 +18,7 @@ from itertools import islice
 from typing import Any
 
 from turnwise.logs.checks import RuleError, array, each, number, optional, others, record, required, text
-from turnwise.logs.dialogue import beside, from_record
+from turnwise.logs.dialogue import TEXT_PARTS, beside, from_record
 from turnwise.logs.readers.messages import as_json, inner, text_at, tool_call
 from turnwise.logs.readers.sniff import Sample
 from turnwise.logs.readers.source import Options, records, refuse
@@ -88,7 +89,7 @@ def _thread(identity: str, several: list[dict[str, Any]]) -> Dialogue:
     said = []
     for one in ordered:
         parts = [_thread_part(part) for part in required(one, "content", each(record))]
-        only_text = len(parts) == 1 and parts[0].keys() == {"type", "text"}
+        only_text = len(parts) == 1 and parts[0].keys() == {"type", "text"} and parts[0]["type"] in TEXT_PARTS
         native_content = parts[0]["text"] if only_text else parts
         said.append({"role": one.get("role"), "content": native_content, **beside(one, THREAD_MESSAGE)})
     agents = {one["assistant_id"] for one in ordered if text_at(one, "assistant_id")}
@@ -101,7 +102,8 @@ def _thread_part(part: dict[str, Any]) -> dict[str, Any]:
     held = part.get("text")
     if isinstance(held, dict):
         more = {key: one for key, one in others(held, frozenset({"value"})).items() if one != []}
-        return {**more, **part, "type": "text", "text": required(held, "value", text)}
+        required(part, "type", text)
+        return {**more, **part, "text": required(held, "value", text)}
     kind = required(part, "type", text)
     if kind == "text":
         return {**part, "text": required(part, "text", text)}
@@ -130,32 +132,54 @@ def _flattened(values: dict[str, Any]) -> dict[str, Any]:
     if values.get("object") == "response":
         given = values.pop("input", [])
         asked = [{"role": "user", "content": given}] if isinstance(given, str) else each(record)(given)
-        instructions = values.pop("instructions", None)
+        instructions = values.get("instructions")
         items = [*asked, *required(values, "output", each(record))]
         del values["output"]
         if reasoning := [item for item in items if item.get("type") == "reasoning"]:
             values["reasoning_items"] = reasoning
         said = [one for item in items if (one := _item(item)) is not None]
-        values["messages"] = (
-            [{"role": "system", "content": instructions}] if isinstance(instructions, str) else []
-        ) + said
+        if isinstance(instructions, str):
+            del values["instructions"]
+            said.insert(0, {"role": "system", "content": instructions})
+        values["messages"] = said
         return values
     if "messages" not in values and isinstance(values.get("body"), dict):  # a line of a batch's input
         values |= values.pop("body")
-    answered = inner(values, "response", "body") or values.get("response") or values
-    choices = answered.get("choices") if isinstance(answered, dict) else None
-    if isinstance(choices, list) and choices:
-        if "messages" not in values:
-            raise RuleError(
-                "has replies without what was asked; join the batch's output with its input by `custom_id`"
-            )
-        values["messages"] = [*array(values["messages"]), required(record(choices[0]), "message", record)]
-        values.setdefault("model", answered.get("model"))
-        values.pop("response", None)
-        values.pop("choices", None)
+    _take_reply(values)
     if "custom_id" in values:
+        if "id" in values:
+            values["source_id"] = values["id"]
         values["id"] = str(values["custom_id"])
     return values
+
+
+def _take_reply(values: dict[str, Any]) -> None:
+    """Append the first of the `choices`, in `response` or beside the messages, to the messages, and move the rest of
+    the response to `meta.response`; nothing happens without choices.
+    """
+    response = values.get("response")
+    body = inner(response, "body")
+    answered = next((one for one in (body, response, values) if isinstance(one, dict)), values)
+    choices = answered.get("choices")
+    if not isinstance(choices, list) or not choices:
+        return
+    if "messages" not in values:
+        raise RuleError(
+            "has replies without what was asked; join the batch's output with its input by `custom_id`"
+        )
+    first = record(choices[0])
+    values["messages"] = [*array(values["messages"]), required(first, "message", record)]
+    if text_at(answered, "model"):
+        values.setdefault("model", answered["model"])
+    about = others(first, frozenset({"message"}))
+    left: dict[str, Any] = {"choices": [*([about] if about else []), *choices[1:]]}
+    if answered is values:
+        del values["choices"]
+    else:
+        del values["response"]
+        left = {**answered, **left}
+        left = {**response, "body": left} if isinstance(response, dict) and answered is body else left
+    values["meta"] = {**optional(values, "meta", record, default={}), "response": left}
 
 
 def _item(item: dict[str, Any]) -> dict[str, Any] | None:
@@ -201,7 +225,10 @@ def message(value: Any) -> dict[str, Any]:
     if isinstance(values.get("content"), list):
         parts = required(values, "content", each(_part))
         only_text = (
-            len(parts) == 1 and parts[0].keys() == {"type", "text"} and isinstance(parts[0]["text"], str)
+            len(parts) == 1
+            and parts[0].keys() == {"type", "text"}
+            and isinstance(parts[0]["text"], str)
+            and parts[0]["type"] in TEXT_PARTS
         )
         values["content"] = parts[0]["text"] if only_text else list(parts)
     elif values.get("content") is None and values.get("refusal") is not None:

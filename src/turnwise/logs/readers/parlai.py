@@ -310,7 +310,7 @@ def _episodes(numbered: Iterable[tuple[int, bytes]], path: str) -> Iterator[Dial
 
 
 def _fields(line: bytes) -> dict[str, str]:
-    """Name -> value of a line, with `\\n` turned into line ends; a part without a colon raises `RuleError`."""
+    """Name -> value of a line as it is written; a part without a colon raises `RuleError`."""
     try:
         written = line.decode().strip("\r\n")
     except UnicodeDecodeError as error:
@@ -320,8 +320,13 @@ def _fields(line: bytes) -> dict[str, str]:
         key, colon, value = part.partition(":")
         if not colon:
             raise wrong(part, "name:value between tabs, as in text:...<tab>labels:...")
-        fields[key] = value.replace("\\n", "\n")
+        fields[key] = value
     return fields
+
+
+def _unescaped(text: str) -> str:
+    """A value with the line ends, tabs and bars for which ParlAI writes `\\n`, `\\t` and `__PIPE__`."""
+    return text.replace("\\n", "\n").replace("\\t", "\t").replace("__PIPE__", "|")
 
 
 def _exchanged(fields: dict[str, str]) -> list[Turn]:
@@ -330,10 +335,11 @@ def _exchanged(fields: dict[str, str]) -> list[Turn]:
     Either may be absent, but not both.
     """
     labels = fields.get("labels", fields.get("eval_labels", ""))
-    reply, *references = labels.split("|")
-    turns = [Turn("user", fields["text"])] if fields.get("text") else []
-    if reply:
-        turns.append(Turn("assistant", reply, references=tuple(references)))
+    reply, *references = map(_unescaped, labels.split("|"))
+    turns = [Turn("user", _unescaped(fields["text"]))] if fields.get("text") else []
+    if labels:
+        turns.append(Turn("assistant", reply, references=tuple(filter(None, references))))
     if not turns:
         raise wrong(fields, "a text or labels")
-    return [*turns[:-1], replace(turns[-1], extra=beside(fields, FIELDS))]
+    more = {key: _unescaped(one) for key, one in fields.items()}
+    return [*turns[:-1], replace(turns[-1], extra=beside(more, FIELDS))]

@@ -6,7 +6,7 @@ as it takes JSON Lines, some rows at a time.
 """
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +20,8 @@ from turnwise.logs.readers import openai, sharegpt, table
 from turnwise.logs.readers.chats import message_records
 from turnwise.logs.readers.columns import is_layout
 from turnwise.logs.readers.sniff import Sample
-from turnwise.logs.readers.source import Build, Options, decoded, refuse
-from turnwise.types import Dialogue
+from turnwise.logs.readers.source import Options, decoded, refuse
+from turnwise.types import Dialogue, Role
 
 if TYPE_CHECKING:
     import polars
@@ -30,6 +30,7 @@ ROWS = 4096  # that are read at a time, or more
 READ = 1 << 25  # bytes of text, about so many, that are read at a time
 PACKED = 4  # times that JSON Lines are as long as the same in Parquet, or about so
 NESTED = RECORD - {"id", "agent"}
+Build = Callable[[Any, str, Mapping[str, Role]], Dialogue]  # of a row, its number, and what --roles says
 RECORDS: Mapping[str, Build] = {
     "messages": openai.dialogue,
     "conversations": sharegpt.dialogue,
@@ -56,13 +57,13 @@ def dialogues(files: Sequence[str], path: str, options: Options) -> Iterator[Dia
     builds = {build for file in files for build in _builds(file)} if not options.columns else set()
     if len(builds) == 1 and all(is_parquet(file) for file in files):
         skip = options.records_to_skip(sum(map(height, files)))
-        return _records(_some_at_a_time(files, skip), path, builds.pop())
+        return _records(_some_at_a_time(files, skip), path, builds.pop(), options)
     frame = _frame(files, path)
     rows = (table.Row(number, _plain(row)) for number, row in enumerate(frame.iter_rows(named=True), 1))
     whole = [build for column, build in RECORDS.items() if column in frame.columns]
     if options.columns or not whole:
         return table.dialogues(rows, frame.columns, path, options)
-    return _records(rows, path, whole[0])
+    return _records(rows, path, whole[0], options)
 
 
 def _builds(file: str) -> list[Build]:
@@ -161,11 +162,11 @@ def _opened(path: str) -> Iterator[Any]:
         raise DataError(Problem(path, None, "", f"cannot be read: {error}")) from None
 
 
-def _records(rows: Iterator[table.Row], path: str, build: Build) -> Iterator[Dialogue]:
+def _records(rows: Iterator[table.Row], path: str, build: Build, options: Options) -> Iterator[Dialogue]:
     """The dialogues that `build` makes of rows; an error names `path` and the row."""
     for row in rows:
         try:
-            yield build(_present(row.values), str(row.number))
+            yield build(_present(row.values), str(row.number), options.roles)
         except RuleError as error:
             refuse(error, path, row.number)
 

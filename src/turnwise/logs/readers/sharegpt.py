@@ -3,13 +3,15 @@
 A `function_call` is an assistant message without content, beside which the call stands as it was written.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from turnwise.logs.checks import each, name, optional, others, record, required, text, wrong
 from turnwise.logs.dialogue import beside
 from turnwise.logs.readers.sniff import Sample
 from turnwise.logs.readers.source import Options, dialogues
+from turnwise.logs.readers.speakers import OTHERS
 from turnwise.types import Dialogue, Role, Turn
 
 SPEAKERS: dict[str, Role] = {
@@ -42,14 +44,18 @@ def recognises(sample: Sample) -> bool:
 
 def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
     """One dialogue a record."""
-    return dialogues(path, dialogue, skip=(options or Options()).records_to_skip())
+    options = options or Options()
+    return dialogues(path, partial(dialogue, roles=options.roles), skip=options.records_to_skip())
 
 
-def dialogue(value: Any, default_id: str) -> Dialogue:
-    """One record as a dialogue; no messages raises `RuleError`."""
+def dialogue(value: Any, default_id: str, roles: Mapping[str, Role] | None = None) -> Dialogue:
+    """One record as a dialogue; no messages raises `RuleError`.
+
+    `roles` is what --roles gives to speakers.
+    """
     values = record(value)
     prompt = optional(values, "system", text, default="")
-    turns = required(values, "conversations", each(_turn))
+    turns = required(values, "conversations", each(partial(_turn, roles=roles or {})))
     if not turns:
         raise wrong([], "one message or more").inside("conversations")
     identity = values.get("id")
@@ -61,14 +67,16 @@ def dialogue(value: Any, default_id: str) -> Dialogue:
     )
 
 
-def _turn(value: Any) -> Turn:
-    """One message; an unknown speaker raises `RuleError`."""
+def _turn(value: Any, roles: Mapping[str, Role]) -> Turn:
+    """One message; a speaker who is unknown, also to `roles`, raises `RuleError`."""
     values = record(value)
     speaker = required(values, "from", text)
-    if speaker not in SPEAKERS:
-        raise wrong(speaker, f"one of {', '.join(SPEAKERS)}").inside("from")
+    given = roles.get(speaker) or (None if speaker in SPEAKERS else roles.get(OTHERS))
+    role = given or SPEAKERS.get(speaker)
+    if role is None:
+        raise wrong(speaker, f"one of {', '.join(SPEAKERS)}; or give its role with --roles").inside("from")
     said = required(values, "value", text)
-    extra = beside(values, TURN)
+    extra = beside(values, TURN) | ({"source_role": speaker} if given else {})
     if speaker == "function_call" and said:
-        return Turn("assistant", None, extra={**extra, "function_call": said})
-    return Turn(SPEAKERS[speaker], said, extra=extra)
+        return Turn(role, None, extra={**extra, "function_call": said})
+    return Turn(role, said, extra=extra)

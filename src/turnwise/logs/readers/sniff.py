@@ -21,6 +21,8 @@ from turnwise.logs.files import BOM, GZIP, PARQUET, Packed
 # `values` is several JSON values that are not one a line, as `jq .` writes them.
 Form = Literal["folder", "zip", "json", "jsonl", "values", "table", "parquet", "text", "empty", "absent"]
 HEAD = 1 << 16  # bytes of a file that are looked at, unless it is one JSON value
+LARGE = 1 << 26  # bytes of a JSON object of which only the beginning is decoded
+BEGIN = 1 << 22  # bytes of such a beginning
 RECORDS = 3  # JSON records that a sample holds
 ZIP = b"PK\x03\x04"
 _decode = msgspec.json.Decoder().decode
@@ -130,7 +132,7 @@ def _lines(stripped: str) -> Iterator[Any]:
 
 def _values(path: str, prefix: str) -> Iterator[Any]:
     """The first three elements of a JSON list, or JSON values one after another, by the prefix of ijson; a broken
-    file has what comes before the break.
+    file has what comes before the break, and so has a large object.
     """
     with open(path, "rb") as stored:
         packed = stored.read(2) == GZIP
@@ -139,6 +141,9 @@ def _values(path: str, prefix: str) -> Iterator[Any]:
             if stream.peek(len(BOM)).startswith(BOM):
                 stream.read(len(BOM))
             several = not prefix
+            if several and os.path.getsize(path) >= LARGE:
+                yield _beginning(stream.read(BEGIN))
+                return
             found = ijson.items(stream, prefix, use_float=True, multiple_values=several)
             for number, value in enumerate(found):
                 yield value
@@ -146,6 +151,17 @@ def _values(path: str, prefix: str) -> Iterator[Any]:
                     return
         except (ijson.JSONError, UnicodeError, OSError, EOFError):
             return
+
+
+def _beginning(begin: bytes) -> Any:
+    """What the first bytes of a JSON object say of it; None if they say nothing."""
+    builder = ijson.ObjectBuilder()
+    try:
+        for event, value in ijson.basic_parse(begin, use_float=True):
+            builder.event(event, value)
+    except (ijson.JSONError, UnicodeError):  # the bytes end inside the object
+        pass
+    return getattr(builder, "value", None)
 
 
 def _header(text: str) -> tuple[str, ...]:

@@ -14,8 +14,8 @@ import ijson
 import msgspec
 
 from turnwise.errors import DataError, Problem
-from turnwise.logs.checks import RuleError, shown
-from turnwise.logs.files import BOM, PIPE, content, lines, opened
+from turnwise.logs.checks import RuleError, array, record, required, shown
+from turnwise.logs.files import BOM, PIPE, content, counting, lines, opened
 from turnwise.types import Dialogue, Role
 
 LARGE = 1 << 26  # bytes of a JSON list above which its elements are read one by one
@@ -146,14 +146,14 @@ def dialogues(path: str, build: Build, *, skip: int = 0) -> Iterator[Dialogue]:
 
 def records(path: str) -> Iterator[tuple[Any, str, Callable[[], AbstractContextManager[None]]]]:
     """Each JSON value of JSON Lines, of a JSON list or of a file that is one: the value, its number as text,
-    and its place. The number is the line from 1, or the index in the list from 0. The place is a function that
+    and its place. The number is the line, or the element of the list, from 1. The place is a function that
     returns a context manager, which turns a `RuleError` into a `DataError` with file and line or index.
 
     Lines, and elements of a list in a large file, are read one by one.
     """
     if _is_large_list(path):
         for index, one in enumerate(_elements(path)):
-            yield one, str(index), partial(_placed, path, None, index)
+            yield one, str(index + 1), partial(placed, path, None, index)
         return
     first, numbered = begun(path)
     ahead = list(islice(numbered, 2))
@@ -166,33 +166,89 @@ def records(path: str) -> Iterator[tuple[Any, str, Callable[[], AbstractContextM
             refuse(error, path)
         if isinstance(value, list):
             for index, one in enumerate(value):
-                yield one, str(index), partial(_placed, path, None, index)
+                yield one, str(index + 1), partial(placed, path, None, index)
         else:
-            yield value, "1", partial(_placed, path, None, None)
+            yield value, "1", partial(placed, path, None, None)
     else:
         for number, line in numbered:
             try:
                 value = decoded(line)
             except RuleError as error:
                 refuse(error, path, number)
-            yield value, str(number), partial(_placed, path, number, None)
+            yield value, str(number), partial(placed, path, number, None)
+
+
+def is_large(path: str) -> bool:
+    """Whether a file is not held in memory: 64 MiB or more as stored. False for stdin, which cannot be read twice."""
+    return path != PIPE and os.path.isfile(path) and os.path.getsize(path) >= LARGE
 
 
 def _is_large_list(path: str) -> bool:
-    """Whether a file is one JSON list that is not held in memory: 64 MiB or more as stored. False for stdin."""
-    if path == PIPE or not os.path.isfile(path) or os.path.getsize(path) < LARGE:
+    """Whether a file is one JSON list that is not held in memory."""
+    if not is_large(path):
         return False
     with opened(path) as stream:
         return stream.read(64).lstrip().startswith(b"[")
 
 
-def _elements(path: str) -> Iterator[Any]:
-    """The elements of a file's JSON list, decoded one by one; text that is not JSON raises `DataError`."""
-    with opened(path) as stream:
+def listed(path: str, *keys: str) -> tuple[dict[str, Any], Iterator[Any] | None]:
+    """What a file that is one JSON object holds: the object without the list at `keys`, one inside another, and the
+    elements of this list, or None if there is nothing there.
+
+    Elements of a large file are read one by one, after a first pass for the rest. A text that is not JSON raises
+    `DataError`; another value in place of an object or of the list raises `RuleError`.
+    """
+    if is_large(path):
+        place = ".".join(keys)
+        return _without_list(path, place), _elements(path, f"{place}.item")
+    rest = inner = dict(record(whole(path)))
+    for depth, key in enumerate(keys[:-1]):
         try:
-            yield from ijson.items(stream, "item", use_float=True)
-        except (ijson.JSONError, UnicodeError) as error:
-            raise DataError(Problem(path, None, "", f"is not JSON: {error}")) from None
+            inner[key] = inner = dict(required(inner, key, record))
+        except RuleError as error:
+            raise _inside(error, keys[:depth]) from None
+    found = inner.pop(keys[-1], None)
+    try:
+        return rest, None if found is None else iter(array(found))
+    except RuleError as error:
+        raise _inside(error, keys) from None
+
+
+def _inside(error: RuleError, keys: Iterable[str]) -> RuleError:
+    """The error with the steps `keys`, the outermost first, around its own."""
+    for key in reversed(tuple(keys)):
+        error.inside(key)
+    return error
+
+
+def _without_list(path: str, place: str) -> dict[str, Any]:
+    """The object that a file is, without the value at a place such as `results.results`.
+
+    The bytes that this reads are not counted for the progress bar.
+    """
+    builder = ijson.ObjectBuilder()
+    above, _, last = place.rpartition(".")
+    with counting(lambda _: None), opened(path) as stream, _decoding(path):
+        for prefix, event, value in ijson.parse(stream, use_float=True):
+            is_key = event == "map_key" and (prefix, value) == (above, last)
+            if not is_key and prefix != place and not prefix.startswith(f"{place}."):
+                builder.event(event, value)
+    return record(builder.value)
+
+
+def _elements(path: str, prefix: str = "item") -> Iterator[Any]:
+    """The elements of a file's JSON list, decoded one by one; text that is not JSON raises `DataError`."""
+    with opened(path) as stream, _decoding(path):
+        yield from ijson.items(stream, prefix, use_float=True)
+
+
+@contextmanager
+def _decoding(path: str) -> Iterator[None]:
+    """Turn an error about text that is not JSON into a `DataError`."""
+    try:
+        yield
+    except (ijson.JSONError, UnicodeError) as error:
+        raise DataError(Problem(path, None, "", f"is not JSON: {error}")) from None
 
 
 def _is_json(line: bytes) -> bool:
@@ -205,7 +261,7 @@ def _is_json(line: bytes) -> bool:
 
 
 @contextmanager
-def _placed(path: str, line: int | None, index: int | None) -> Iterator[None]:
+def placed(path: str, line: int | None, index: int | None) -> Iterator[None]:
     """Turn a `RuleError` of the block into a `DataError` with the file and the line or index."""
     try:
         yield
@@ -225,11 +281,11 @@ def json_lines(numbered: Iterable[tuple[int, bytes]], path: str, build: Build) -
 def members(values: Iterable[tuple[int | str, Any]], build: Build, *above: str) -> Iterator[Dialogue]:
     """The dialogue that `build` makes of each value, given with its index or key.
 
-    A `RuleError` gets this step and the steps `above`.
+    `build` gets the key, or the number from 1. A `RuleError` gets this step and the steps `above`.
     """
     for step, value in values:
         try:
-            yield build(value, str(step))
+            yield build(value, str(step + 1) if isinstance(step, int) else step)
         except RuleError as error:
             for outer in (step, *reversed(above)):
                 error.inside(outer)

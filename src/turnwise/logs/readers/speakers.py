@@ -2,14 +2,17 @@
 
 from collections import Counter
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from turnwise.errors import UsageError
 from turnwise.logs.readers.source import Options
-from turnwise.types import ROLES, Role
+from turnwise.types import ROLES, Dialogue, Role
 
 OTHERS = "*"  # in --roles: every speaker that is not named
 NAMED = 6  # speakers that a message names
+HELD = 1000  # speakers that are counted for a message
+SPEAKER = ("source_role", "name", "speaker", "id")  # where readers keep a speaker's name beside a message
 
 
 def parse(text: str) -> dict[str, Role]:
@@ -51,11 +54,51 @@ def roles(
             found[speaker] = role
     unknown = Counter({speaker: count for speaker, count in speakers.items() if speaker not in found})
     if unknown:
-        shown = ", ".join(f"`{name}` ({count})" for name, count in unknown.most_common(NAMED))
-        more = f" and {len(unknown) - NAMED} more" if len(unknown) > NAMED else ""
-        example = unknown.most_common(1)[0][0]
-        raise UsageError(
-            f"{file}: the roles of these speakers are not known (messages in brackets): {shown}{more}; "
-            f"say who is the agent, for example --roles '{example}=assistant,*=user'"
-        )
+        raise asked_for(unknown, file)
     return found
+
+
+def asked_for(unknown: Counter[str], file: str) -> UsageError:
+    """The error (not raised) that asks for the roles of speakers; `unknown` counts their messages."""
+    example = unknown.most_common(1)[0][0]
+    return UsageError(
+        f"{file}: the roles of these speakers are not known (messages in brackets): {_shown(unknown)}; "
+        f"say who is the agent, for example --roles '{example}=assistant,*=user'"
+    )
+
+
+def _shown(speakers: Counter[str]) -> str:
+    """The most frequent speakers with their messages, and how many others there are."""
+    shown = ", ".join(f"`{name}` ({count})" for name, count in speakers.most_common(NAMED))
+    return shown + (f" and {len(speakers) - NAMED} more" if len(speakers) > NAMED else "")
+
+
+@dataclass(slots=True)
+class Heard:
+    """Which speakers that --roles names speak in dialogues that were read."""
+
+    roles: Mapping[str, Role]
+    named: set[str] = field(default_factory=set)  # in --roles and in the dialogues
+    speakers: Counter[str] = field(default_factory=Counter)  # messages of the first speakers
+
+    def add(self, dialogue: Dialogue) -> None:
+        """Note the speakers of one dialogue; without --roles nothing happens."""
+        for turn in dialogue.turns if self.roles else ():
+            names = [one for key in SPEAKER if isinstance(one := turn.extra.get(key), str)]
+            self.named |= self.roles.keys() & {*names, turn.role}
+            speaker = (names or [turn.role])[0]
+            if speaker in self.speakers or len(self.speakers) < HELD:
+                self.speakers[speaker] += 1
+
+    def check(self, file: str, notes: list[str]) -> None:
+        """Raise `UsageError` if --roles names agents and none of them speaks; a note is added for other names that do
+        not speak.
+        """
+        absent = [name for name in self.roles if name not in self.named and name != OTHERS]
+        if not absent:
+            return
+        names = ", ".join(f"`{name}`" for name in absent)
+        found = f"--roles names {names}, and no such speaker is there; there are {_shown(self.speakers)}"
+        if all(name in absent for name, role in self.roles.items() if role == "assistant" and name != OTHERS):
+            raise UsageError(f"{file}: {found}")
+        notes.append(found)

@@ -33,8 +33,9 @@ PHONE_KEY = re.compile(
     r"(?:[a-z]+[ _-])*(?:phone|telephone|tel|mobile|cell|fax|msisdn)(?:[ _-]?(?:number|no))?", re.I
 )
 SECRET_KEY = re.compile(
-    r"(?:[a-z]+[ _-])*(?:api[ _-]?key|secret|password|passwd|access[ _-]?token|auth[ _-]?token|token)", re.I
+    r"(?:[a-z]+[ _-])*(?:api[ _-]?key|secret|access[ _-]?token|auth[ _-]?token|token)", re.I
 )
+PASSWORD_KEY = re.compile(r"(?:[a-z]+[ _-])*(?:pass(?:word|wd|code|phrase)|pwd|pw|pin)", re.I)
 WORDS = re.compile(rf"{people.LETTER}+(?:[ .'’-]+{people.LETTER}+)*\.?")
 SECRET_LENGTH = 8  # characters from which a value under SECRET_KEY is one
 PART_LENGTH = 3  # letters from which a part of a name stands for the person
@@ -230,8 +231,8 @@ def _named_in(address: str) -> str:
 def find(text: str | int, kind: str | None = None) -> Iterator[patterns.Span]:
     """Spans of personal data that overlap neither each other nor a placeholder.
 
-    `kind` is what the key of the value says: PERSON, PHONE, KEY, SPEAKER or None. In a number only a whole card or,
-    with PHONE, phone number is found; in a `data:` URL nothing.
+    `kind` is what the key of the value says: PERSON, PHONE, KEY, PASSWORD, SPEAKER or None. In a number only a whole
+    card or, with PHONE or PASSWORD, phone number or password is found; in a `data:` URL nothing.
     """
     if isinstance(text, int):
         number = str(text)
@@ -239,6 +240,8 @@ def find(text: str | int, kind: str | None = None) -> Iterator[patterns.Span]:
             yield patterns.Span(0, len(number), "CARD", number)
         elif kind == "PHONE" and patterns.MIN_PHONE <= len(number) <= patterns.MAX_PHONE:
             yield patterns.Span(0, len(number), "PHONE", number)
+        elif kind == "PASSWORD":
+            yield patterns.Span(0, len(number), "KEY", number)
         return
     if text.startswith("data:"):  # an image or a sound
         return
@@ -258,6 +261,8 @@ def _candidates(text: str, kind: str | None) -> Iterator[patterns.Span]:
         kind = None
     digits = re.sub(r"\D", "", text)
     if kind == "KEY" and len(stripped) >= SECRET_LENGTH and not re.search(r"\s", stripped):
+        yield patterns.Span(*whole, "KEY", stripped)
+    if kind == "PASSWORD" and any(sign.isalnum() for sign in stripped):
         yield patterns.Span(*whole, "KEY", stripped)
     if (
         kind == "PHONE"
@@ -375,8 +380,8 @@ def _dumped(value: Any, *, like: str) -> str:
 
 
 def _kind(key: str) -> str | None:
-    """What a key says of its value: PERSON, PHONE, KEY, or None."""
-    kinds = {"PERSON": NAME_KEY, "PHONE": PHONE_KEY, "KEY": SECRET_KEY}
+    """What a key says of its value: PERSON, PHONE, KEY, PASSWORD, or None."""
+    kinds = {"PERSON": NAME_KEY, "PHONE": PHONE_KEY, "KEY": SECRET_KEY, "PASSWORD": PASSWORD_KEY}
     return next((kind for kind, pattern in kinds.items() if pattern.fullmatch(key)), None)
 
 

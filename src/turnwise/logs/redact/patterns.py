@@ -56,10 +56,26 @@ RANDOM_KEY = re.compile(r"(?<![\w/+.-])(?=\w*[A-Z])(?=\w*[a-z])(?=\w*\d\w*\d\w*\
 # A value that a text itself calls a key. It has a digit and a letter, or is long.
 NAMED_KEY = re.compile(
     r"(?<![A-Za-z])(?:api[ _-]?key|access[ _-]?key|secret(?:[ _-]?key)?|"
-    r"(?:(?:auth|access|refresh|bearer|api)[ _-]?)?token|bearer|client[ _-]?secret|password|passwd)"
+    r"(?:(?:auth|access|refresh|bearer|api)[ _-]?)?token|bearer|client[ _-]?secret)"
     r"[\"']?(?:\s*[:=]\s*|\s+is:?\s+|\s+)[\"']?"
     r"(?P<value>(?=[\w./+~=-]*\d)(?=[\w./+~=-]*[A-Za-z])[\w./+~-]{8,}={0,2})",
     re.I,
+)
+
+# What follows a word for a password: a sign or a verb, and then the password, which may be in quotes.
+PASSWORD = re.compile(
+    r"(?<![A-Za-z])(?:(?:pass(?:word|wd|code|phrase)|pwd)s?|(?:pw|pass)(?=\s*[:=]))[\"']?"
+    r"(?:\s*(?P<sign>[:=]+|\s[-–]\s)\s*|\s+(?P<verb>is|was|to)(?:\s+now)?:?\s+|\s+)"
+    r"(?:(?P<quote>[\"'`“])(?P<quoted>[^\"'`”\n]{1,60})[\"'`”]|(?P<bare>\S{3,60}))",
+    re.I,
+)
+AFTER_PASSWORD = ".,;:)]}>\"'"  # of the sentence
+WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*[!?]*")
+COUNT = 3  # digits that are rather a number of characters than a password
+# Words that follow `password:` and are none.
+NO_PASSWORD = frozenset(
+    "forgotten forgot required incorrect wrong invalid expired empty missing reset changed unknown none null please "
+    "the your my no not and or same new old hidden protected must should".split()
 )
 
 # Length of an IBAN by country, from the IBAN registry of SWIFT.
@@ -138,6 +154,27 @@ def _keys(text: str) -> Found:
         yield match.start(), match.end(), match[0]
     for match in NAMED_KEY.finditer(text):
         yield match.start("value"), match.end("value"), match["value"]
+    for match in PASSWORD.finditer(text):
+        yield from _password(match)
+
+
+def _password(match: re.Match[str]) -> Found:
+    """The password after a word for one; nothing if what follows is an ordinary word, a mask such as ***, or a number
+    of characters. After `:` or `=` a word is a password, after a verb or a space it has a digit or a sign in it.
+    """
+    if match["quoted"] is not None:
+        yield *match.span("quoted"), match["quoted"]
+        return
+    value = match["bare"].rstrip(AFTER_PASSWORD)
+    if not any(sign.isalnum() for sign in value) or value.lower().rstrip("!?") in NO_PASSWORD:
+        return
+    one_case = value.islower() or value.isupper() or value.istitle()
+    is_word, is_number = one_case and bool(WORD.fullmatch(value)), value.isdecimal()
+    if (is_word and match["sign"] is None) or (is_number and len(value) < COUNT):
+        return
+    if is_number and match["sign"] is None and match["verb"] is None:
+        return
+    yield match.start("bare"), match.start("bare") + len(value), value
 
 
 def _urls(text: str) -> Found:

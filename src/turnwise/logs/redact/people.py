@@ -73,6 +73,7 @@ LABELLED = re.compile(
 LISTED = re.compile(rf"(?<!{LETTER})(?<!['’])(?P<name>{NAME}){_NO_LETTER}")
 
 # Capitalised words that follow the cues above and are no names.
+SYLLABLE = 3  # letters of a name that is also a common word: An, Do, So, You
 NOT_NAMES = frozenset(
     """
     a an the i it he she we you they this that there here and or but so if as at by for from in of on to with
@@ -180,6 +181,14 @@ def _listed(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
             return
 
 
+def _ends_a_name(text: str, start: int, end: int) -> bool:
+    """Whether the last word of a row of capitalised words is a short one that ends a name, as in `Nguyen Van An.`, and
+    no article or pronoun: it is not the first of the row, and nothing follows in the same clause.
+    """
+    *before, word = text[start:end].split()
+    return bool(before) and len(word) <= SYLLABLE and bool(re.match(r"\s*(?:[,.!?;:)\n]|$)", text[end:]))
+
+
 def _trimmed(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     """The name up to the first word that is no name, without particles and initials at its end; nothing if none is
     left.
@@ -187,7 +196,11 @@ def _trimmed(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     last = start
     for word in re.finditer(r"\S+", text[start:end]):
         plain = word[0].strip(".").lower()
-        if plain in NOT_NAMES and plain not in first_names():
+        if (
+            plain in NOT_NAMES
+            and plain not in first_names()
+            and not _ends_a_name(text, start, start + word.end())
+        ):
             break
         last = start + word.end()
     while last > start and re.search(rf"(?:^|\s)(?:{_PARTICLE}|[{UPPER}]\.)$", text[start:last]):

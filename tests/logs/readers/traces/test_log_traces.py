@@ -8,7 +8,7 @@ import pytest
 
 from turnwise.errors import DataError
 from turnwise.logs.dialogue import as_record
-from turnwise.logs.readers import READERS, recognise
+from turnwise.logs.readers import READERS, recognise, source
 from turnwise.logs.readers.source import Options
 from turnwise.types import Dialogue
 
@@ -385,3 +385,157 @@ def test_attributes_of_a_span_are_kept_and_those_of_its_resource_are_counted(tmp
     assert call["attributes"] == {"gen_ai.request.model": "m1", "gen_ai.response.id": "r1"}
     assert (call["name"], call["spanId"]) == ("chat m1", "s1")
     assert options.dropped == {"keys of requests, resources and scopes (`resource`, `scope` and others)": 1}
+
+
+def outputs(*texts: str) -> list[dict[str, Any]]:
+    return [{**one, "finish_reason": "stop"} for one in parts([("assistant", text) for text in texts])]
+
+
+def test_results_of_tools_beside_other_parts_are_messages_of_their_own(tmp_path: Path) -> None:
+    results = [{"type": "tool_call_response", "id": key, "response": key.upper()} for key in ("a", "b")]
+    calls = [{"type": "tool_call", "id": key, "name": "look", "arguments": {}} for key in ("a", "b")]
+    sent = [
+        {"role": "user", "parts": [{"type": "text", "content": "weather?"}]},
+        {"role": "assistant", "parts": calls},
+        {
+            "role": "user",
+            "name": "ann",
+            "parts": [*results, {"type": "text", "content": "and hurry up please"}],
+        },
+    ]
+    attributes = [
+        attribute("gen_ai.input.messages", sent),
+        attribute("gen_ai.output.messages", outputs("Sun.")),
+    ]
+    (dialogue,) = read("otel", tmp_path / "spans.json", otlp(span(1, attributes)))
+    assert spoken(dialogue) == [
+        ("user", "weather?"),
+        ("assistant", ""),
+        ("tool", "A"),
+        ("tool", "B"),
+        ("user", "and hurry up please"),
+        ("assistant", "Sun."),
+    ]
+    assert [turn.extra.get("tool_call_id") for turn in dialogue.turns[2:5]] == ["a", "b", None]
+    assert [turn.extra.get("name") for turn in dialogue.turns[2:5]] == [None, None, "ann"]
+
+
+def _events(*texts: str) -> dict[str, Any]:
+    asked = {"name": "gen_ai.user.message", "attributes": [attribute("content", "hi")]}
+    choices = [
+        {
+            "name": "gen_ai.choice",
+            "attributes": [
+                {"key": "index", "value": {"intValue": str(place)}},
+                attribute("message", {"role": "assistant", "content": text}),
+            ],
+        }
+        for place, text in enumerate(texts)
+    ]
+    return otlp(span(1, [], events=[asked, *choices]))
+
+
+def _numbered(*texts: str) -> dict[str, Any]:
+    asked = [attribute("gen_ai.prompt.0.role", "user"), attribute("gen_ai.prompt.0.content", "hi")]
+    return otlp(
+        span(
+            1, [*asked, *(attribute(f"gen_ai.completion.{n}.content", text) for n, text in enumerate(texts))]
+        )
+    )
+
+
+def _attributes(*texts: str) -> dict[str, Any]:
+    asked = attribute("gen_ai.input.messages", parts([("user", "hi")]))
+    return otlp(span(1, [asked, attribute("gen_ai.output.messages", outputs(*texts))]))
+
+
+@pytest.mark.parametrize("build", [_attributes, _events, _numbered])
+def test_of_several_candidates_the_first_is_the_reply_in_every_convention(tmp_path: Path, build: Any) -> None:
+    options = Options()
+    (dialogue,) = read("otel", tmp_path / "spans.json", build("one", "two", "three"), options)
+    assert spoken(dialogue) == [("user", "hi"), ("assistant", "one")]
+    assert options.dropped == {"further candidates of a reply": 2}
+
+
+def test_several_output_messages_of_openinference_follow_each_other_with_a_note(tmp_path: Path) -> None:
+    said = [("input", 0, "user", "hi"), ("output", 0, "assistant", "one"), ("output", 1, "assistant", "two")]
+    attributes = [
+        attribute(f"llm.{side}_messages.{place}.message.{key}", value)
+        for side, place, role, text in said
+        for key, value in (("role", role), ("content", text))
+    ]
+    options = Options()
+    (dialogue,) = read("otel", tmp_path / "spans.json", otlp(span(1, attributes)), options)
+    assert [text for _, text in spoken(dialogue)] == ["hi", "one", "two"]
+    assert [note for note in options.notes if "follow each other" in note]
+
+
+def test_an_event_in_the_logs_of_another_trace_belongs_to_no_span_here(tmp_path: Path) -> None:
+    held = {"kvlistValue": {"values": [{"key": "content", "value": {"stringValue": "hi"}}]}}
+    logged = [
+        {"spanId": "s1", "traceId": trace, "eventName": "gen_ai.user.message", "body": held}
+        for trace in ("t", "other")
+    ]
+    options = Options()
+    content = otlp(span(1, []), resourceLogs=[{"scopeLogs": [{"logRecords": logged}]}])
+    (dialogue,) = read("otel", tmp_path / "spans.json", content, options)
+    assert spoken(dialogue) == [("user", "hi")]
+    assert options.dropped == {"events of spans that are not here": 1}
+
+
+def test_a_run_without_messages_has_its_only_text_as_the_text_and_a_note(tmp_path: Path) -> None:
+    run = {**_langsmith({"question": "hi", "k": 3}, {"answer": "yo"}), "run_type": "chain"}
+    options = Options()
+    (dialogue,) = read("langsmith", tmp_path / "runs.json", [run], options)
+    assert spoken(dialogue) == [("user", "hi"), ("assistant", "yo")]
+    assert dialogue.turns[0].extra["logged_with"] == [{"k": 3}]
+    assert [note.partition("messages: ")[2] for note in options.notes] == [
+        "`question`, the only text in it, is read as the text",
+        "`answer`, the only text in it, is read as the text",
+    ]
+
+
+def test_a_run_with_several_texts_and_no_message_is_read_as_json_and_a_note_says_so(tmp_path: Path) -> None:
+    run = {**_langsmith({"question": "hi", "style": "curt"}, {"answer": "yo"}), "run_type": "chain"}
+    options = Options()
+    (dialogue,) = read("langsmith", tmp_path / "runs.json", [run], options)
+    assert dialogue.turns[0].text == '{"question":"hi","style":"curt"}'
+    assert options.notes[0].endswith("its JSON is read as the text")
+
+
+def test_a_session_whose_calls_do_not_repeat_each_other_is_several_dialogues_with_a_note(
+    tmp_path: Path,
+) -> None:
+    traces = [
+        {"id": f"t{n}", "sessionId": "s", "timestamp": n, "input": f"in {n}", "output": f"out {n}"}
+        for n in (1, 2)
+    ]
+    options = Options()
+    assert [one.id for one in read("langfuse", tmp_path / "traces.json", traces, options)] == ["s-1", "s-2"]
+    assert options.notes == [
+        "1 group of calls (a session, else a trace) became several dialogues: a call that does not repeat the dialogue "
+        "so far begins a new one"
+    ]
+
+
+def test_the_input_of_a_trace_is_kept_where_its_calls_say_something_else(tmp_path: Path) -> None:
+    call = {"type": "GENERATION", "input": [{"role": "user", "content": "hi"}], "output": "yo"}
+    trace = {"id": "t", "sessionId": "s", "input": "a form", "output": "yo", "observations": [call]}
+    (dialogue,) = read("langfuse", tmp_path / "traces.json", [trace])
+    assert dialogue.turns[-1].extra["call"]["of_trace"] == {"input": "a form"}
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2, 3), (0, 2, 1, 3)])
+def test_a_large_file_of_langfuse_gives_the_same_dialogues(
+    tmp_path: Path, order: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = [{"role": role, "content": text} for role, text in SAID]
+    traces = [
+        {"id": f"t{n}", "sessionId": session, "timestamp": n, "input": said[:end], "output": said[end]}
+        for n, (session, end) in enumerate((("a", 2), ("a", 4), ("b", 2), ("b", 4)))
+    ]
+    arranged = [traces[place] for place in order]
+    expected = read("langfuse", tmp_path / "traces.json", arranged)
+    monkeypatch.setattr(source, "LARGE", 1)
+    assert read("langfuse", tmp_path / "traces.json", arranged) == expected
+    assert [(one.id, len(one.turns)) for one in expected] == [("a", 5), ("b", 5)]

@@ -1,18 +1,20 @@
 """Anthropic's messages: requests `{"system", "messages", ...}` with content blocks, one a line or in a JSON list.
 
-`text` blocks are the text. `tool_use` blocks become tool calls in OpenAI's form and `tool_result` blocks tool
-messages of their own, in their order. So do calls of tools that Anthropic's server runs (`server_tool_use`,
-`mcp_tool_use`) and their results, which stand inside the assistant's message: what it says after a result is a message
-of its own. Images become OpenAI's parts `image_url`, with a data URL or the address; documents stay content parts.
-`thinking` is kept beside the message and is no part of the reply. A text block with further keys (`citations`,
-`cache_control`) stays a content part, and other keys of messages and blocks are kept beside them. A response object
-(`{"role": "assistant", "content": [...]}`) under `response` ends the dialogue.
+`text` blocks are the text. `tool_use` blocks become tool calls in OpenAI's form and `tool_result` blocks tool messages
+of their own, in their order. So do calls of tools that Anthropic's server runs (`server_tool_use`, `mcp_tool_use`) and
+their results, which stand inside the assistant's message: what it says after a result is a message of its own. Images
+become OpenAI's parts `image_url`, with a data URL or the address; documents stay content parts. `thinking` is kept
+beside the message and is no part of the reply. A text block with further keys (`citations`, `cache_control`) stays a
+content part, and other keys of messages and blocks are kept beside them. A response object (`{"role": "assistant",
+"content": [...]}`) under `response` ends the dialogue, and so does the message of a batch's `result`, whose request is
+under `params`; a line of a batch's results alone has no request, and is an error that says so.
 """
 
 from collections.abc import Iterator
 from typing import Any
 
 from turnwise.logs.checks import (
+    RuleError,
     each,
     name,
     one_of,
@@ -24,7 +26,7 @@ from turnwise.logs.checks import (
     wrong,
 )
 from turnwise.logs.dialogue import beside, from_record
-from turnwise.logs.readers.messages import as_json, text_at, tool_call
+from turnwise.logs.readers.messages import as_json, inner, text_at, tool_call
 from turnwise.logs.readers.sniff import Sample
 from turnwise.logs.readers.source import Options, records
 from turnwise.types import Dialogue
@@ -32,7 +34,7 @@ from turnwise.types import Dialogue
 CALLS = frozenset({"tool_use", "server_tool_use", "mcp_tool_use"})
 BLOCKS = CALLS | {"tool_result", "thinking", "redacted_thinking", "document", "image"}
 SERVED = "_tool_result"  # ends the type of a result inside the assistant's message: `web_search_tool_result`
-RECORD = frozenset({"id", "model", "system", "messages", "response", "tools", "request"})
+RECORD = frozenset({"id", "model", "system", "messages", "response", "tools", "request", "params", "result"})
 MESSAGE = frozenset({"role", "content", "type"})  # `type` is "message" in every response
 TOOL_USE = frozenset({"type", "id", "name", "input"})
 TOOL_RESULT = frozenset({"type", "tool_use_id", "content", "is_error"})
@@ -44,7 +46,9 @@ Message = dict[str, Any]
 
 def recognises(sample: Sample) -> bool:
     """Whether the first request has Anthropic's content blocks, or `system` and `max_tokens` beside `messages`."""
-    values = sample.first.get("request", sample.first)
+    if isinstance(inner(sample.first, "result", "message"), dict) and "custom_id" in sample.first:
+        return True
+    values = sample.first.get("request", sample.first.get("params", sample.first))
     messages = values.get("messages") if isinstance(values, dict) else None
     if not isinstance(messages, list):
         return False
@@ -67,19 +71,26 @@ def dialogue(value: Any, place: str) -> Dialogue:
     The system prompt is the first message.
     """
     values = record(value)
-    asked = optional(values, "request", record, default=values)
+    asked = optional(values, "request" if "request" in values else "params", record, default=values)
+    result = optional(values, "result", record, default={}) if "custom_id" in values else {}
+    if result and asked is values:
+        raise RuleError(
+            "has a reply without what was asked; join the batch's results with its requests by `custom_id`, so that "
+            "each line has both `params` and `result`"
+        )
     messages = [one for several in required(asked, "messages", each(_messages)) for one in several]
     if asked.get("system"):
         messages.insert(0, {"role": "system", "content": _prompt(asked["system"])})
-    answered = optional(values, "response", record, default=None)
+    answered = optional(result, "message", record, default=optional(values, "response", record, default=None))
     if answered is not None:
         messages += _messages({"role": "assistant", **answered})
     native = {
-        "id": text_at(values, "id") or place,
+        "id": text_at(values, "id") or text_at(values, "custom_id") or place,
         "agent": text_at(asked, "model") or text_at(answered, "model"),
         "messages": messages,
         "meta": others(values, RECORD)
         | ({} if asked is values else {"request": others(asked, RECORD)})
+        | ({"result": more} if (more := others(result, frozenset({"message"}))) else {})
         | ({"tools": asked["tools"]} if asked.get("tools") else {}),
     }
     return from_record(native, default_id=place)
@@ -96,7 +107,8 @@ def _prompt(value: Any) -> Any:
 
 def _joined(parts: list[dict[str, Any]]) -> Any:
     """Text parts joined by line ends if they have a text and nothing else; else the parts."""
-    if all(part.keys() == {"type", "text"} and isinstance(part["text"], str) for part in parts):
+    plain = all(part.keys() == {"type", "text"} and part["type"] == "text" for part in parts)
+    if plain and all(isinstance(part["text"], str) for part in parts):
         return "\n".join(part["text"] for part in parts)
     return parts
 

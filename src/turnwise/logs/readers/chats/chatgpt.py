@@ -1,8 +1,12 @@
 """ChatGPT's data export: `conversations.json`, a list of dialogues, each a tree of messages (`mapping`).
 
 Edits and regenerated replies are branches of the tree. What is read is the branch that was shown last: from
-`current_node`, or from the newest leaf, up to the root. Messages of other branches are counted. Hidden system messages
-without text are left out, tool messages are kept, and parts that are pictures stay content parts.
+`current_node`, or from the newest leaf, up to the root. Messages of other branches are counted.
+
+A message of the assistant to a tool (`recipient` is `python`, `bio` ... and not `all`) is a tool call whose arguments
+are its text. What a tool returns is a tool message, as JSON text where it has no text. Parts that are pictures stay
+content parts. What people were not shown (hidden messages, thoughts, profiles, messages without content) is no turn,
+and is kept as it is in `meta.hidden_messages`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -10,7 +14,7 @@ from typing import Any
 
 from turnwise.logs.checks import RuleError, mapping, number, optional, others, record, required, text, wrong
 from turnwise.logs.dialogue import beside, from_record
-from turnwise.logs.readers.messages import inner, present, text_at
+from turnwise.logs.readers.messages import as_json, inner, present, text_at, tool_call
 from turnwise.logs.readers.sniff import Sample
 from turnwise.logs.readers.source import Options, records
 from turnwise.types import ROLES, Dialogue
@@ -20,8 +24,13 @@ NODE = frozenset({"id", "message", "parent", "children"})
 MESSAGE = frozenset({"author", "content"})
 AUTHOR = frozenset({"role", "name"})
 CONTENT = frozenset({"content_type", "parts", "text"})
+PLAIN = ("text", "multimodal_text")  # types of a content that say no more than its parts
 PART = frozenset({"content_type", "asset_pointer"})
 RECORD = frozenset({"mapping", "current_node", "id", "conversation_id"})
+EVERYONE = "all"  # the recipient of a message that people see
+UNSHOWN = (
+    "messages that people were not shown (profiles, thoughts, empty ones) are kept in meta.hidden_messages"
+)
 
 
 def recognises(sample: Sample) -> bool:
@@ -49,15 +58,20 @@ def _dialogue(values: dict[str, Any], place: str, options: Options) -> Dialogue 
     """
     nodes = required(values, "mapping", mapping(record))
     branch = _branch(nodes, values.get("current_node"))
-    messages = [
-        {**beside(node, NODE), **one} for node in branch if (one := _message(node.get("message"))) is not None
-    ]
-    silent = [node for node in nodes.values() if _message(node.get("message")) is None]
-    written = len(nodes) - len(silent)
-    if odd := sum(bool(others(node, NODE)) for node in silent):
-        options.dropped["nodes with other keys and without a message that was shown"] += odd
-    if elsewhere := written - len(messages):
-        options.dropped["messages of branches that were not shown last"] += elsewhere
+    messages: list[dict[str, Any]] = []
+    hidden: list[dict[str, Any]] = []
+    for node in branch:
+        native, about = _message(node.get("message")), beside(node, NODE)
+        if native is not None:
+            messages.append({**present({"id": node.get("id")}), **about, **native})
+        elif node.get("message") is not None or about:
+            hidden.append({**about, "message": node.get("message")})
+    shown = {id(node) for node in branch}
+    for node in nodes.values():
+        if id(node) not in shown and (node.get("message") is not None or others(node, NODE)):
+            options.dropped["messages of branches that were not shown last"] += 1
+    if hidden and UNSHOWN not in options.notes:
+        options.notes.append(UNSHOWN)
     if not messages:
         options.dropped["dialogues without a message"] += 1
         return None
@@ -66,7 +80,7 @@ def _dialogue(values: dict[str, Any], place: str, options: Options) -> Dialogue 
         "id": text_at(values, "conversation_id") or text_at(values, "id") or place,
         "agent": models.pop() if len(models) == 1 else None,
         "messages": messages,
-        "meta": present(others(values, RECORD)),
+        "meta": present(others(values, RECORD)) | ({"hidden_messages": hidden} if hidden else {}),
     }
     return from_record(native, default_id=place)
 
@@ -106,7 +120,8 @@ def _message(message: Any) -> dict[str, Any] | None:
     if not isinstance(message, dict):
         return None
     role = text_at(message, "author", "role")
-    content = _content(optional(message, "content", record, default={}))
+    held = optional(message, "content", record, default={})
+    content = _content(held, role)
     if (
         role not in ROLES
         or content in ("", [], None)
@@ -114,28 +129,48 @@ def _message(message: Any) -> dict[str, Any] | None:
     ):
         return None
     model = text_at(message, "metadata", "model_slug") if role == "assistant" else None
-    return present(
-        {
-            **beside(message, MESSAGE),
-            "role": role,
-            "content": content,
-            "name": text_at(message, "author", "name"),
-            "model": model,
-            "author": present(others(message["author"], AUTHOR)) or None,
-            "source_content": present(others(message["content"], CONTENT)) or None,
-        }
-    )
+    recipient = text_at(message, "recipient")
+    native = {
+        **beside(message, MESSAGE),
+        "role": role,
+        "content": content,
+        "name": text_at(message, "author", "name"),
+        "model": model,
+        "author": present(others(message["author"], AUTHOR)) or None,
+        "source_content": _source(held, content),
+    }
+    if role == "assistant" and recipient not in (None, EVERYONE):
+        native = present(native)
+        return {**native, "content": None, "tool_calls": [tool_call(recipient, content)]}
+    return present(native)
 
 
-def _content(content: Mapping[str, Any]) -> Any:
-    """The text of a message, a list of content parts if some are no text, or None if there is neither."""
+def _source(content: Mapping[str, Any], native: Any) -> dict[str, Any] | None:
+    """What a message's content says beside its text and parts, with the type of a content that is no plain text; None
+    if there is nothing. `native` is what was made of it.
+    """
+    about = present(others(content, CONTENT))
+    if native == as_json(about):  # the result of a tool, as JSON text
+        about = {}
+    kind = content.get("content_type")
+    return ({} if kind in PLAIN else present({"content_type": kind})) | about or None
+
+
+def _content(content: Mapping[str, Any], role: str | None) -> Any:
+    """The text of a message, a list of content parts if some are no text, or None if there is neither.
+
+    What a tool returns in another form is JSON text.
+    """
     parts = content.get("parts")
-    if not isinstance(parts, list):
-        found = content.get("text")
-        return found if isinstance(found, str) else None
-    if all(isinstance(part, str) for part in parts):
-        return "\n".join(parts)
-    return [_part(part) for part in parts if part not in ("", None)]
+    if isinstance(parts, list):
+        if all(isinstance(part, str) for part in parts):
+            return "\n".join(parts)
+        return [_part(part) for part in parts if part not in ("", None)]
+    found = content.get("text")
+    if isinstance(found, str):
+        return found
+    held = present(others(content, CONTENT))
+    return as_json(held) if role == "tool" and held else None
 
 
 def _part(part: Any) -> dict[str, Any]:

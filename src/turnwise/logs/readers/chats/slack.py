@@ -1,9 +1,10 @@
 """Slack's export: a zip file or a folder with a folder a channel, in it a file a day, and `users.json`.
 
 A thread (messages with the same `thread_ts`) is a dialogue; messages outside threads are a dialogue for each channel
-and day. Speakers are called by their names. Who is the agent is not in an export: `--roles 'NAME=assistant,*=user'`
-says it. Files that a message shares are content parts; its other keys are kept beside it. Notices of the system
-(joins, topics, ...) and messages without text are counted.
+and day, which a note says. Speakers are called by their names. Who is the agent is not in an export: `--roles
+'NAME=assistant,*=user'` says it. Files that a message shares are content parts; its other keys are kept beside it.
+Notices of the system (joins, topics, ...) and messages without text are counted, and so are the entries of the other
+files (profiles of users, lists of channels and of what integrations did).
 """
 
 import os
@@ -37,13 +38,15 @@ MENTION = re.compile(r"<@([UWB][A-Z0-9]+)(?:\|([^>]*))?>")
 MESSAGE = frozenset(
     {"type", "text", "ts", "thread_ts", "name", "files"}
 )  # kept elsewhere in a dialogue, or no content
+USERS = "users.json"
+DAILY = "messages outside threads: those of one channel and day are one dialogue"
 Message = dict[str, Any]
 
 
 def recognises(sample: Sample) -> bool:
     """Whether a folder or zip file has `users.json` and a file of a day in a folder of a channel."""
     names = sample.names
-    return any(name.endswith("users.json") for name in names) and any(DAY.fullmatch(name) for name in names)
+    return any(name.endswith(USERS) for name in names) and any(DAY.fullmatch(name) for name in names)
 
 
 def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
@@ -54,6 +57,8 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
         raise DataError(Problem(path, None, "", "has no message; expected CHANNEL/YYYY-MM-DD.json"))
     counts = Counter(one["speaker"] for messages in threads.values() for one in messages)
     roles = speakers.roles(counts, options, file=path)
+    if any(not one["threaded"] for messages in threads.values() for one in messages):
+        options.notes.append(DAILY)
     for identity, messages in threads.items():
         spoken = [one["speaker"] for one in messages if roles[one["speaker"]] == "assistant"]
         agents = list(dict.fromkeys(spoken))
@@ -83,6 +88,7 @@ def _threads(path: str, options: Options) -> dict[str, list[Message]]:
         for name in files.names:
             match = DAY.fullmatch(name)
             if match is None:
+                _count_entries(files, name, options)
                 continue
             try:
                 for value in each(record)(files.json(name)):
@@ -90,6 +96,19 @@ def _threads(path: str, options: Options) -> dict[str, list[Message]]:
             except RuleError as error:
                 refuse(error, f"{path}: {name}")
     return threads
+
+
+def _count_entries(files: "_Files", name: str, options: Options) -> None:
+    """Count as dropped the entries of a file that is no day of a channel and not `users.json`."""
+    if name.endswith("/") or name.rsplit("/", 1)[-1] == USERS:
+        return
+    try:
+        found = files.json(name) if name.endswith(".json") else None
+    except RuleError as error:
+        refuse(error, f"{files.path}: {name}")
+    entries = len(found) if isinstance(found, list | dict) else 1
+    if entries:
+        options.dropped[f"entries of `{name.rsplit('/', 1)[-1]}`"] += entries
 
 
 class _Files:
@@ -123,7 +142,7 @@ def _users(files: _Files, options: Options) -> dict[str, str]:
     What else it says of users is counted as dropped.
     """
     for name in files.names:
-        if name.rsplit("/", 1)[-1] == "users.json":
+        if name.rsplit("/", 1)[-1] == USERS:
             try:
                 found = each(record)(files.json(name))
             except RuleError as error:
@@ -169,6 +188,7 @@ def _add(
         "more": beside(values, MESSAGE),
         "ts": stamp,
         "channel": channel,
+        "threaded": thread is not None,
     }
     threads.setdefault(identity, []).append(message)
 

@@ -80,6 +80,8 @@ def _add(records: dict[str, dict[str, Any]], row: dict[str, str]) -> None:
     first, second = row["eval_choice_0"], row["eval_choice_1"]
     if {first, second} != set(agents) or row["winner"] not in ids:
         raise wrong(row["winner"], f"one of {', '.join(agents)}").inside("winner")
+    if row["loser"] not in ids or row["loser"] == row["winner"]:
+        raise wrong(row["loser"], f"the one of {', '.join(agents)} that did not win").inside("loser")
     preference = {
         "other": ids[second],
         "winner": "this" if row["winner"] == first else "other",

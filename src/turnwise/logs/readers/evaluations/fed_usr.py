@@ -3,7 +3,8 @@
 FED (Mehri and Eskenazi 2020b): `context` is a text of `User:` and `System:` lines, `response` the rated reply (absent
 where the whole dialogue was rated), `annotations` maps a dimension to the raters' numbers; other values (`N/A (not
 applicable)`) are counted. USR (Mehri and Eskenazi 2020a): `context` has a turn a line, and each of `responses` names
-its `model` and has a list of numbers a dimension; `fact` is the knowledge or persona that was shown.
+its `model` and has a list of numbers a dimension; `fact` is the knowledge or persona that was shown. USR does not say
+who speaks in a context: roles alternate backwards from the rated reply, which alone is judged, and a note says so.
 """
 
 import re
@@ -11,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from turnwise.logs.checks import each, optional, others, record, required, text, wrong
-from turnwise.logs.dialogue import from_record
-from turnwise.logs.readers.messages import rating, text_at
+from turnwise.logs.dialogue import JUDGED, from_record
+from turnwise.logs.readers.messages import ALTERNATING, rating, text_at
 from turnwise.logs.readers.sniff import Sample
 from turnwise.logs.readers.source import Options, records
 from turnwise.types import Dialogue
@@ -78,14 +79,14 @@ def _usr(values: dict[str, Any], place: str, options: Options) -> Iterator[dict[
     agent's.
     """
     context = [line for line in required(values, "context", text).split("\n") if line.strip()]
-    first = (
-        "user" if len(context) % 2 else "assistant"
-    )  # the rated reply is the agent's: roles alternate before it
-    roles = [
-        first if place_ % 2 == 0 else {"user": "assistant", "assistant": "user"}[first]
-        for place_ in range(len(context))
+    before = [
+        {"role": "user", "content": line}
+        if (len(context) - place_) % 2
+        else {"role": "assistant", "content": line, JUDGED: False}
+        for place_, line in enumerate(context)
     ]
-    before = [{"role": role, "content": line} for role, line in zip(roles, context, strict=True)]
+    if len(context) > 1 and ALTERNATING not in options.notes:
+        options.notes.append(ALTERNATING)
     fact = text_at(values, "fact")
     facts = [{"role": "system", "content": fact}] if fact else []
     for number, answer in enumerate(required(values, "responses", each(record)), 1):

@@ -2,7 +2,9 @@
 
 Each sample is a dialogue. Its scores become ratings of the whole dialogue, one dimension a scorer: C, I, P and N are 1,
 0, .5 and 0, as Inspect counts them. The target is a reference of the last reply. Tool calls are rewritten in OpenAI's
-form, content parts keep their types, and texts that the log keeps as attachments are put back in their places.
+form, content parts keep their types, and texts that the log keeps as attachments are put back in their places. The
+input and the output of a sample, which its messages repeat, are kept as far as they say something else (`stop_reason`,
+`usage`). What a log says of the whole run is counted by its keys.
 """
 
 import zipfile
@@ -14,9 +16,10 @@ from turnwise.logs.dialogue import from_record
 from turnwise.logs.files import Packed
 from turnwise.logs.readers.messages import as_json, beside_rating, present, rating, text_at, tool_call
 from turnwise.logs.readers.sniff import Sample
-from turnwise.logs.readers.source import Options, decoded, members, refuse, whole
+from turnwise.logs.readers.source import Options, decoded, listed, members, refuse
 from turnwise.types import Dialogue
 
+NAMED = 4  # files that a reason names
 GRADES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}  # correct, incorrect, partial, no answer
 ATTACHMENT = "attachment://"
 MESSAGE = frozenset({"role", "content", "tool_calls", "function"})
@@ -26,9 +29,10 @@ SAMPLE = frozenset(
 
 
 OUTPUT = frozenset({"choices", "completion", "model"})  # the last reply again, and the agent
+EVENTS = ("events", "events_data")
 CALL = frozenset({"id", "function", "arguments", "type"})
 SCORE = frozenset({"value", "explanation"})
-RUN = "settings and totals of the whole run (`eval`, `plan`, `results`, `stats`)"
+RUN = "settings and totals of the whole run"
 
 
 def recognises(sample: Sample) -> bool:
@@ -45,13 +49,18 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
         if zipfile.is_zipfile(path):
             yield from _packed(path, options)
         else:
-            log = record(whole(path))
-            options.dropped[RUN] += 1
+            log, samples = listed(path, "samples")
+            _count_run(log, options)
             about = optional(log, "eval", record, default={})
-            samples = enumerate(optional(log, "samples", each(record), default=()))
-            yield from members(samples, _builder(about, options), "samples")
+            yield from members(enumerate(samples or ()), _builder(about, options), "samples")
     except RuleError as error:
         refuse(error, path)
+
+
+def _count_run(log: Mapping[str, Any], options: Options) -> None:
+    """Count as dropped what a log says of the whole run; the reason names the keys."""
+    if keys := [key for key, one in log.items() if one not in (None, [], {})]:
+        options.dropped[f"{RUN} ({', '.join(f'`{key}`' for key in keys)})"] += len(keys)
 
 
 def _packed(path: str, options: Options) -> Iterator[Dialogue]:
@@ -63,8 +72,11 @@ def _packed(path: str, options: Options) -> Iterator[Dialogue]:
             name for name in packed.names if name.startswith("samples/") and name.endswith(".json")
         )
         header = record(decoded(packed.read("header.json"))) if "header.json" in packed.names else {}
-        if header:
-            options.dropped[RUN] += 1
+        _count_run(header, options)
+        unread = sorted({*packed.names} - {*names, "header.json"})
+        if unread := [name for name in unread if not name.endswith("/")]:
+            shown = ", ".join(f"`{name}`" for name in unread[:NAMED])
+            options.dropped[f"other files of the log ({shown})"] += len(unread)
         build = _builder(optional(header, "eval", record, default={}), options)
         for name in names:
             try:
@@ -85,7 +97,7 @@ def _builder(about: Mapping[str, Any], options: Options) -> Any:
             values = {**values, "messages": _asked(values)}
         kept = optional(values, "attachments", record, default={})
         messages = [_message(one, kept) for one in required(values, "messages", each(record))]
-        if values.get("events"):
+        if any(values.get(key) for key in EVENTS):
             options.dropped["event logs of samples (`events`)"] += 1
         said = as_json([values["messages"], values.get("events"), values.get("events_data")])
         if unused := sum(f"{ATTACHMENT}{key}" not in said for key in kept):
@@ -93,15 +105,17 @@ def _builder(about: Mapping[str, Any], options: Options) -> Any:
         scores = optional(values, "scores", record, default={})
         if unrated := sum(not any(True for _ in _ratings({key: one})) for key, one in scores.items()):
             options.dropped["scores that are neither a number nor a grade"] += unrated
-        _references(messages, values.get("target"))
+        agent = text_at(about, "model") or text_at(values, "output", "model")
         meta = {
             "task": about.get("task"), "sample": values.get("id"), "epoch": values.get("epoch"),
             **others(values, SAMPLE), "store": values.get("store") or None,
-            "output": others(optional(values, "output", record, default={}), OUTPUT) or None,
+            "input": _unless_said(values.get("input"), messages),
+            "target": None if _references(messages, values.get("target")) else values.get("target") or None,
+            "output": _output(optional(values, "output", record, default={}), messages, agent) or None,
         }  # fmt: skip
         native = {
             "id": f"{values.get('id', place)}-{values.get('epoch', 1)}",
-            "agent": text_at(about, "model") or text_at(values, "output", "model"),
+            "agent": agent,
             "messages": messages,
             "ratings": list(_ratings(scores)),
             "meta": present(meta),
@@ -109,6 +123,43 @@ def _builder(about: Mapping[str, Any], options: Options) -> Any:
         return from_record(native, default_id=place)
 
     return dialogue
+
+
+def _unless_said(text: Any, messages: list[dict[str, Any]]) -> Any:
+    """A text, or anything else, that no message has as its content or in a text part; None for one that a message has.
+
+    A list of messages is left out if each of them is said.
+    """
+    said = [one["content"] for one in messages]
+    said += [part.get("text") for one in said if isinstance(one, list) for part in one]
+    if isinstance(text, list) and all(
+        isinstance(one, dict) and _unless_said(one.get("content"), messages) is None for one in text
+    ):
+        return None
+    return None if text in (None, "") or text in said else text
+
+
+def _output(output: Mapping[str, Any], messages: list[dict[str, Any]], agent: str | None) -> dict[str, Any]:
+    """What a sample's output says beside the reply that the messages repeat and the agent; further choices are kept
+    whole.
+    """
+    choices: list[dict[str, Any]] = []
+    for choice in optional(output, "choices", each(record), default=()):
+        repeated = _unless_said(_content_of(choice.get("message")), messages) is None
+        choices.append(others(choice, frozenset({"message"})) if repeated and not choices else choice)
+    completion = _unless_said(output.get("completion"), messages)
+    found = {
+        **others(output, OUTPUT),
+        "model": None if output.get("model") == agent else output.get("model"),
+        "completion": completion,
+        "choices": [one for one in choices if one] or None,
+    }
+    return present(found)
+
+
+def _content_of(message: Any) -> Any:
+    """The content of a message; None if there is none."""
+    return message.get("content") if isinstance(message, dict) else None
 
 
 def _asked(values: Mapping[str, Any]) -> list[Any]:
@@ -140,7 +191,10 @@ def _call(call: dict[str, Any], attachments: Mapping[str, Any]) -> dict[str, Any
     arguments = (
         {key: _put_back(one, attachments) for key, one in given.items()} if isinstance(given, dict) else given
     )
-    return present(others(call, CALL)) | tool_call(str(function), arguments, call.get("id"))
+    kept = present(others(call, CALL)) | (
+        {} if call.get("type") in (None, "function") else {"source_type": call["type"]}
+    )
+    return kept | tool_call(str(function), arguments, call.get("id"))
 
 
 def _content(content: Any, attachments: Mapping[str, Any]) -> Any:
@@ -167,14 +221,15 @@ def _put_back(value: Any, attachments: Mapping[str, Any]) -> Any:
     return value
 
 
-def _references(messages: list[dict[str, Any]], target: Any) -> None:
-    """Give the last reply the sample's targets as references, in place; nothing happens without a target or a reply."""
+def _references(messages: list[dict[str, Any]], target: Any) -> bool:
+    """Give the last reply the sample's targets as references, in place, and return whether all of them are kept so."""
     targets = [target] if isinstance(target, str) else target if isinstance(target, list) else []
     texts = [one.strip() for one in targets if isinstance(one, str) and one.strip()]
     for message in reversed(messages):
         if texts and message["role"] == "assistant":
             message["references"] = texts
-            return
+            return len(texts) == len(targets)
+    return False
 
 
 def _ratings(scores: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

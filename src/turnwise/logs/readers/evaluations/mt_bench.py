@@ -5,15 +5,27 @@
 Each answer to a question is one dialogue of its model. A judgment of one turn becomes a rating of that reply on the
 dimension `score`, 1 to 10, whose rater is the judge; a judgment that failed (-1) is counted as not kept. A judgment
 of a pair (`model_1`, `model_2`, `g1_winner`, `g2_winner`: the answers in both orders) becomes a preference, a tie if
-the two orders do not agree. Models of answers and judgments are matched by the last part of their names. References
-of a question become references of the replies.
+the two orders do not agree. Models of answers and judgments are matched by their names, else by the last part of their
+names if it belongs to one model. References of a question become references of the replies. Questions that no model
+answers are counted.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from turnwise.errors import DataError, Problem, UsageError
-from turnwise.logs.checks import RuleError, each, integer, number, optional, others, record, required, text
+from turnwise.logs.checks import (
+    RuleError,
+    each,
+    integer,
+    number,
+    optional,
+    others,
+    record,
+    required,
+    shown,
+    text,
+)
 from turnwise.logs.dialogue import from_record
 from turnwise.logs.readers.messages import rating
 from turnwise.logs.readers.sniff import Sample
@@ -62,20 +74,32 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
             elif "judge" in values:
                 judged.append((file, line, values))
             elif "turns" in values:
-                questions[values.get("question_id")] = values
+                if questions.setdefault(values["question_id"], values) != values:
+                    about = f"is another question with the id {values['question_id']}"
+                    raise DataError(Problem(file, line, "$.question_id", about))
             else:
                 raise DataError(Problem(file, line, "", "is no question, answer or judgment of MT-bench"))
     if not questions or not answers:
         missing = "the questions" if answers else "the models' answers"
         raise UsageError(f"{path}: {missing} are missing; give questions, answers and judgments: "
                          "turnwise convert --from mt-bench QUESTIONS ANSWERS... [JUDGMENTS] OUT")  # fmt: skip
-    marks = _Judgments(judged, options)
-    ids = frozenset(f"{one['question_id']}-{_short(str(one.get('model_id')))}" for _, _, one in answers)
+    models = _Models(str(one.get("model_id")) for _, _, one in answers)
+    marks = _Judgments(judged, models, options)
+    ids = frozenset(models.id(one["question_id"], str(one.get("model_id"))) for _, _, one in answers)
+    seen: dict[tuple[Any, str], str] = {}
     for file, line, values in answers:
         try:
-            yield from _dialogues(values, questions, marks, ids, options)
+            key = (values["question_id"], str(values.get("model_id")))
+            if key in seen:
+                raise RuleError(
+                    f"is a second answer of {shown(key[1])} to question {key[0]}; the first is in {seen[key]}"
+                )
+            seen[key] = f"{file}:{line}"
+            yield from _dialogues(values, questions, marks, models, ids, options)
         except RuleError as error:
             refuse(error, file, line)
+    if unanswered := questions.keys() - {question for question, _ in seen}:
+        options.dropped["questions that no model answers"] += len(unanswered)
     if marks.unused:
         options.dropped["judgments of answers that are not here"] += marks.unused
 
@@ -89,12 +113,39 @@ def _records(file: str) -> Iterator[tuple[int, Record]]:
             refuse(error, file, number_)
 
 
+class _Models:
+    """The models of the answers, by their full names and by the last part of their names."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self.names = frozenset(names)
+        self.short: dict[str, list[str]] = {}
+        for name in sorted(self.names):
+            self.short.setdefault(_short(name), []).append(name)
+
+    def find(self, name: str) -> str:
+        """The model that a judgment names; the name itself if no answer is of it. A short name of several models raises
+        `RuleError`.
+        """
+        if name in self.names:
+            return name
+        alike = self.short.get(_short(name), [name])
+        if len(alike) > 1:
+            raise RuleError(f"names the model {shown(name)}, which may be {' or '.join(alike)}")
+        return alike[0]
+
+    def id(self, question: Any, model: str) -> str:
+        """The id of a model's dialogue about a question, with the short name if no other model has it."""
+        name = _short(model)
+        return f"{question}-{name if len(self.short.get(name, ())) < 2 else model}"
+
+
 class _Judgments:
     """Ratings by question, model and turn (from 1), and preferences by question and first model; judgments that
     failed are counted as dropped.
     """
 
-    def __init__(self, judged: list[tuple[str, int, Record]], options: Options) -> None:
+    def __init__(self, judged: list[tuple[str, int, Record]], models: _Models, options: Options) -> None:
+        self.models = models
         self.found: dict[tuple[Any, str, int], list[Record]] = {}
         self.used: set[tuple[Any, str, int]] = set()
         self.pairs: dict[tuple[Any, str], list[Record]] = {}
@@ -108,7 +159,7 @@ class _Judgments:
                     options.dropped["judgments that failed (score -1)"] += 1
                     continue
                 turn = required(values, "turn", integer)
-                key = (values.get("question_id"), _short(required(values, "model", text)), turn)
+                key = (values.get("question_id"), models.find(required(values, "model", text)), turn)
                 reason = values.get("judgment")
                 mark = rating("score", score, scale=(1, 10), turn=2 * turn - 1, reason=reason,
                               **_judge(values["judge"]), **others(values, JUDGMENT))  # fmt: skip
@@ -125,10 +176,10 @@ class _Judgments:
             options.dropped["judgments that failed (winner error)"] += 1
             return
         winner = WINNERS.get(winners.pop(), "tie") if len(winners) == 1 else "tie"
-        first, second = (_short(required(values, key, text)) for key in ("model_1", "model_2"))
+        first, second = (self.models.find(required(values, key, text)) for key in ("model_1", "model_2"))
         found = {
             **others(values, PAIR),
-            "other": f"{values['question_id']}-{second}",
+            "other": self.models.id(values["question_id"], second),
             "winner": winner,
             "turn": 2 * optional(values, "turn", integer, default=1) - 1,
             **_judge(values["judge"]),
@@ -139,15 +190,15 @@ class _Judgments:
 
     def take_pairs(self, question: Any, model: str, ids: frozenset[str]) -> list[Record]:
         """The preferences of a model's answer over the answers with these ids, which are removed from those left."""
-        mine = self.pairs.pop((question, _short(model)), [])
+        mine = self.pairs.pop((question, model), [])
         found = [one for one in mine if one["other"] in ids]
         if left := [one for one in mine if one["other"] not in ids]:
-            self.pairs[question, _short(model)] = left
+            self.pairs[question, model] = left
         return found
 
     def take(self, question: Any, model: str, turns: int) -> list[Record]:
         """The ratings of a model's answer to a question at its first `turns` turns, which count as used from now on."""
-        keys = [(question, _short(model), turn) for turn in range(1, turns + 1)]
+        keys = [(question, model, turn) for turn in range(1, turns + 1)]
         self.used.update(keys)
         return [mark for key in keys for mark in self.found.get(key, ())]
 
@@ -174,6 +225,7 @@ def _dialogues(
     values: Record,
     questions: dict[Any, Record],
     marks: _Judgments,
+    models: _Models,
     ids: frozenset[str],
     options: Options,
 ) -> Iterator[Dialogue]:
@@ -181,7 +233,7 @@ def _dialogues(
     over answers with one of `ids`.
 
     The question's `reference` has a reference for each turn, or for the first ones. An unknown question raises
-    `RuleError`; a question without an answer, or an answer without a question, is counted as dropped.
+    `RuleError`; a turn with a question or an answer only is counted as dropped.
     """
     question = questions.get(values.get("question_id"))
     if question is None:
@@ -200,7 +252,7 @@ def _dialogues(
             messages.append({"role": "user", "content": user})
             messages.append({"role": "assistant", "content": reply, "references": references})
         native = {
-            "id": f"{values['question_id']}-{_short(model)}" + (f"-{index}" if index else ""),
+            "id": models.id(values["question_id"], model) + (f"-{index}" if index else ""),
             "agent": model,
             "messages": messages,
             "ratings": marks.take(values["question_id"], model, len(said)) if not index else [],

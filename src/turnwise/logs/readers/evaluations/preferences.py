@@ -5,8 +5,12 @@ it.
 
 * Arena, LMSYS: `conversation_a`, `conversation_b`, `model_a`, `model_b`, `winner` (model_a, model_b, tie, tie
   (bothbad));
+* LMSYS as CSV: `prompt`, `response_a` and `response_b` are JSON lists of turns, one of `winner_model_a`,
+`winner_model_b`
+  and `winner_tie` is 1;
 * HH-RLHF: `chosen` and `rejected`, each a text of `Human:` and `Assistant:` turns;
-* DPO and binarised UltraFeedback: `chosen` and `rejected` as lists of messages, or as replies to a `prompt`;
+* DPO and binarised UltraFeedback: `chosen` and `rejected` as lists of messages, or as replies, after a `prompt` (or
+  `question`) that is a text or a list of messages, and `system`; a prompt that the lists repeat is read once;
 * AlpacaEval: `instruction`, `output_1`, `output_2`, `generator_1`, `generator_2`, `preference` from 1 to 2, 1.5 a tie;
 * UltraFeedback: `instruction` and `completions`, each with a model, a response and scores: ratings, not preferences.
 
@@ -15,12 +19,16 @@ outputs in random order, and calls the first one `m` and the second one `M`: the
 preference says which output was `m`. HH-RLHF and DPO files do not say it, and do not name the models.
 """
 
+import os
 import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
 from typing import Any
 
 from turnwise.logs.checks import (
     RuleError,
+    array,
     each,
     name,
     number,
@@ -32,10 +40,12 @@ from turnwise.logs.checks import (
     wrong,
 )
 from turnwise.logs.dialogue import from_record
-from turnwise.logs.readers.messages import beside_rating, inner, present, rating
+from turnwise.logs.files import opened
+from turnwise.logs.readers import csv_table
+from turnwise.logs.readers.messages import beside_rating, inner, present, rating, text_at
 from turnwise.logs.readers.openai import message
 from turnwise.logs.readers.sniff import Sample
-from turnwise.logs.readers.source import Options, records
+from turnwise.logs.readers.source import Options, decoded, placed, records
 from turnwise.types import Dialogue
 
 ARENA = {
@@ -45,6 +55,9 @@ ARENA = {
     "tie (bothbad)": "both_bad",
     "both_bad": "both_bad",
 }
+PROMPTS = ("prompt", "question")  # keys under which a DPO file has the prompt
+WINNERS = {"winner_model_a": "this", "winner_model_b": "other", "winner_tie": "tie"}
+LMSYS = frozenset({"model_a", "model_b", "prompt", "response_a", "response_b", *WINNERS})
 SPOKEN = re.compile(r"\n\n(Human|Assistant): ?")  # begins a turn of HH-RLHF
 EVEN = 1.5  # AlpacaEval's preference for neither
 SHOWN_FIRST, SHOWN_SECOND = "m", "M"  # what AlpacaEval's annotator calls the outputs
@@ -69,14 +82,14 @@ Record = dict[str, Any]
 
 
 def recognises(sample: Sample) -> bool:
-    """Whether the first record has the keys of a known form."""
-    return _form(sample.first) is not None
+    """Whether the first record has the keys of a known form, or a table the columns of LMSYS."""
+    return _form(sample.first) is not None or (sample.form == "table" and set(sample.header) >= LMSYS)
 
 
 def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
     """Two dialogues a pair, or one a completion of UltraFeedback."""
     options = options or Options()
-    for value, place, located in records(path):
+    for value, place, located in _rows(path, options) if _is_table(path) else records(path):
         with located():
             values = record(value)
             form = _form(values)
@@ -90,11 +103,29 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
                 yield from_record(native, default_id=str(native["id"]))
 
 
+def _is_table(path: str) -> bool:
+    """Whether a file is no JSON; False for stdin, which is read once, and for what is no file."""
+    if not os.path.isfile(path):
+        return False
+    with opened(path) as stream:
+        return not stream.read(64).lstrip().startswith((b"{", b"["))
+
+
+def _rows(
+    path: str, options: Options
+) -> Iterator[tuple[Any, str, Callable[[], AbstractContextManager[None]]]]:
+    """The rows of a table as `records` yields records: each with its number from 1 and its place."""
+    for number_, row in enumerate(csv_table.rows(path, options), 1):
+        yield dict(row.values), str(number_), partial(placed, path, row.number, None)
+
+
 def _form(values: Any) -> Callable[[Record, str], Sequence[Record]] | None:
     """The function that makes native records of a record with these keys and of its place; None if no form fits."""
     keys = values.keys() if isinstance(values, dict) else set()
     if {"conversation_a", "conversation_b", "winner"} <= keys:
         return _arena
+    if keys >= LMSYS:
+        return _lmsys
     if {"chosen", "rejected"} <= keys:
         return _chosen
     if {"instruction", "output_1", "output_2", "preference"} <= keys:
@@ -122,6 +153,40 @@ def _arena(values: Record, place: str) -> list[Record]:
     return _pair(identity, sides, ARENA[winner], shown="first", rater=_rater(judge), meta=kept)
 
 
+def _lmsys(values: Record, place: str) -> list[Record]:
+    """The two dialogues of a row of LMSYS's table; anything but one winner raises `RuleError`."""
+    marks = {key: str(values[key]).strip().removesuffix(".0") for key in WINNERS}
+    won = [key for key, mark in marks.items() if mark == "1"]
+    if len(won) != 1 or not {*marks.values()} <= {"0", "1"}:
+        raise wrong(marks, "1 in one of the three columns and 0 in the others")
+    asked = _listed(values, "prompt")
+    sides = []
+    for side in "ab":
+        replies = _listed(values, f"response_{side}")
+        if len(replies) != len(asked):
+            raise wrong(values[f"response_{side}"], f"as many turns as the prompt has, {len(asked)}").inside(
+                f"response_{side}"
+            )
+        messages = [
+            {"role": role, "content": one}
+            for pair in zip(asked, replies, strict=True)
+            for role, one in zip(("user", "assistant"), pair, strict=True)
+        ]
+        sides.append({"agent": required(values, f"model_{side}", name), "messages": messages})
+    identity = str(values.get("id") or place)
+    kept = others(values, LMSYS | {"id"})
+    return _pair(identity, sides, WINNERS[won[0]], shown="first", meta=kept)
+
+
+def _listed(values: Record, key: str) -> list[str]:
+    """The turns of a cell that is a JSON list of texts; a null in it is an empty text."""
+    try:
+        found = array(decoded(required(values, key, text)))
+        return ["" if one is None else text(one) for one in found]
+    except RuleError as error:
+        raise error if error.steps else error.inside(key) from None
+
+
 def _rater(value: Any) -> str | None:
     """A text or number as a rater's name; None for anything else."""
     return str(value) if isinstance(value, str | int) and not isinstance(value, bool) else None
@@ -129,37 +194,75 @@ def _rater(value: Any) -> str | None:
 
 def _chosen(values: Record, place: str) -> list[Record]:
     """The chosen dialogue, which won, and the rejected one; `score_chosen` and `score_rejected` rate the last
-    replies.
+    replies. A prompt that belongs to neither, and messages that repeat neither, go to `meta`.
     """
-    sides = [{"messages": _side(values, key)} for key in ("chosen", "rejected")]
-    kept = others(values, frozenset({"chosen", "rejected", "prompt", "messages"}))
+    asked, key = _asked(values)
+    used = {"chosen", "rejected", *([key] if key else [])}
+    made = [_side(values, side, asked) for side in ("chosen", "rejected")]
+    if key and not any(after_prompt for _, after_prompt in made):
+        used.remove(key)
+    messages = [said for said, _ in made]
+    if text_at(values, "system"):
+        prompt = {"role": "system", "content": values["system"]}
+        messages = [said if said[:1] == [prompt] else [prompt, *said] for said in messages]
+        used.add("system")
+    if values.get("messages") in (values["chosen"], values["rejected"]):
+        used.add("messages")
     identity = str(values.get("id") or values.get("prompt_id") or place)
-    made = _pair(identity, sides, "this", meta=kept)
-    for side, key in zip(made, ("score_chosen", "score_rejected"), strict=True):
-        score = optional(values, key, number, default=None)
+    pair = _pair(
+        identity, [{"messages": one} for one in messages], "this", meta=others(values, frozenset(used))
+    )
+    for side, mark in zip(pair, ("score_chosen", "score_rejected"), strict=True):
+        score = optional(values, mark, number, default=None)
         if score is not None:
             side["ratings"] = [rating("score", score, turn=len(side["messages"]) - 1)]
-    return made
+    return pair
 
 
-def _side(values: Record, key: str) -> list[Record]:
-    """The messages of one side: a list as it is, a text of `Human:` and `Assistant:` turns, or a reply to `prompt`."""
-    value = values[key]
-    if isinstance(value, list):
-        return list(required(values, key, each(message)))
-    said = required(values, key, text)
-    pieces = SPOKEN.split(said)
+def _asked(values: Record) -> tuple[list[Record], str | None]:
+    """The messages of the prompt and its key; none and None if there is no prompt."""
+    for key in PROMPTS:
+        if isinstance(values.get(key), str):
+            return [{"role": "user", "content": values[key]}], key
+        if isinstance(values.get(key), list):
+            return list(required(values, key, each(message))), key
+    return [], None
+
+
+def _side(values: Record, key: str, asked: list[Record]) -> tuple[list[Record], bool]:
+    """The messages of one side, and whether the prompt `asked` is among them.
+
+    A side is a list of messages, a text of `Human:` and `Assistant:` turns, or a reply to the prompt. A list after a
+    prompt that is a list of messages continues it, unless it begins with it; after a prompt that is a text it does so
+    if it has no message of the user.
+    """
+    if isinstance(values[key], list):
+        said = list(required(values, key, each(message)))
+        if _begins(said, asked):
+            return said, True
+        listed = any(isinstance(values.get(one), list) for one in PROMPTS)
+        if asked and (listed or all(one.get("role") != "user" for one in said)):
+            return [*asked, *said], True
+        return said, False
+    said_text = required(values, key, text)
+    pieces = SPOKEN.split(said_text)
     if len(pieces) >= 3 and not pieces[0].strip():
         spoken = zip(pieces[1::2], pieces[2::2], strict=True)
-        return [
+        said = [
             {"role": "user" if who == "Human" else "assistant", "content": one.strip()} for who, one in spoken
         ]
-    prompt = values.get("prompt")
-    if isinstance(prompt, str):
-        return [{"role": "user", "content": prompt}, {"role": "assistant", "content": said}]
-    if isinstance(prompt, list):
-        return [*required(values, "prompt", each(message)), {"role": "assistant", "content": said}]
-    raise wrong(said, "turns that begin with `Human:` and `Assistant:`, or a `prompt` beside it").inside(key)
+        return said, _begins(said, asked)
+    if asked:
+        return [*asked, {"role": "assistant", "content": said_text}], True
+    raise wrong(said_text, "turns that begin with `Human:` and `Assistant:`, or a `prompt` beside it").inside(
+        key
+    )
+
+
+def _begins(said: list[Record], asked: list[Record]) -> bool:
+    """Whether messages begin with those of a prompt, by roles and contents; a system prompt may stand before them."""
+    keys = [[(one.get("role"), one.get("content")) for one in several] for several in (said, asked)]
+    return any(keys[0][start : start + len(asked)] == keys[1] for start in (0, 1)) if asked else False
 
 
 def _alpaca(values: Record, place: str) -> list[Record]:
@@ -203,7 +306,7 @@ def _completions(values: Record, place: str) -> list[Record]:
     """One dialogue a completion, with its scores as ratings of the reply; annotations without a number go to `meta`."""
     asked = {"role": "user", "content": required(values, "instruction", text)}
     made = []
-    for number_, one in enumerate(required(values, "completions", each(record))):
+    for number_, one in enumerate(required(values, "completions", each(record)), 1):
         marks = []
         for dimension, score in (
             ("overall_score", one.get("overall_score")),

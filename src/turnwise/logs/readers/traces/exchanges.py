@@ -4,34 +4,23 @@ A trace has one record a call: the messages that the model was sent, and what it
 the whole dialogue so far. So calls of one group (a session, else a trace) are joined in the order of time: a call
 whose messages begin with those of an earlier one takes its place, any other begins a dialogue of its own.
 
-Keys that are not known are kept: those of a message beside it, those of an object around messages (`finish_reason`,
-`usage`) in a list `logged_with` beside the reply or the last message sent, those of a call in `call` beside its reply.
+What a trace says of a call beside its messages is kept in `call` beside its reply.
 """
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
+from itertools import groupby
 from typing import Any
 
-from turnwise.logs.checks import RuleError, others, record, wrong
-from turnwise.logs.dialogue import TEXT_PARTS, beside, from_record
-from turnwise.logs.readers.messages import as_json, present, text_at, tool_call
+from turnwise.errors import counted
+from turnwise.logs.checks import RuleError
+from turnwise.logs.dialogue import TEXT_PARTS, from_record
+from turnwise.logs.readers.messages import as_json, present
 from turnwise.logs.readers.source import Options
-from turnwise.types import ROLES, Dialogue
+from turnwise.logs.readers.traces.logged import Message, parsed
+from turnwise.types import Dialogue
 
-Message = dict[str, Any]
-NAMES = {"human": "user", "ai": "assistant", "model": "assistant", "developer": "system", "function": "tool",
-         "HumanMessage": "user", "AIMessage": "assistant", "SystemMessage": "system", "ToolMessage": "tool",
-         "HumanMessageChunk": "user", "AIMessageChunk": "assistant", "FunctionMessage": "tool"}  # fmt: skip
-HOLDERS = ("messages", "input", "inputs", "output", "outputs", "generations", "choices", "message", "text")
-# Keys that are kept elsewhere in a message.
-MESSAGE = frozenset({"role", "content", "parts", "tool_calls", "tool_call_id", "name"})
-SERIALISED = frozenset({"lc", "type", "id", "kwargs"})
-TEXT = frozenset({"type", "content", "text"})
-RESULT = frozenset({"type", "id", "response", "result"})
-CALL = frozenset({"id", "type", "name", "arguments", "args", "function"})
-FUNCTION = frozenset({"name", "arguments"})
 SAME = ("role", "content", "tool_calls", "tool_call_id")  # by which messages of two calls are equal
 
 
@@ -49,24 +38,23 @@ class Call:
     more: Mapping[str, Any] = field(default_factory=dict)  # what else the trace says of the call
 
 
-def dialogues(calls: Iterable[Call], options: Options) -> Iterator[Dialogue]:
-    """The calls, joined to dialogues, group by group.
+def dialogues(calls: Iterable[Call], options: Options, *, grouped: bool = False) -> Iterator[Dialogue]:
+    """The calls, joined to dialogues, group by group; all are held in memory unless they come `grouped`.
 
     Several dialogues of a group have the ids `GROUP-1`, `GROUP-2` and so on; dialogues without messages are
     counted as dropped.
     """
-    groups: dict[str, list[Call]] = {}
-    for call in calls:
-        groups.setdefault(call.group, []).append(call)
-        if call.ratings and not call.returned:
-            options.dropped["scores of calls without a reply"] += len(call.ratings)
-    for group, several in groups.items():
+    apart = 0
+    for group, several in _one_after_another(calls) if grouped else _gathered(calls):
+        if unrated := sum(len(call.ratings) for call in several if not call.returned):
+            options.dropped["scores of calls without a reply"] += unrated
         drafts: list[_Draft] = []
         for call in sorted(several, key=lambda one: one.time):
             draft = next((one for one in reversed(drafts) if one.goes_on_with(call)), None)
             if draft is None:
                 drafts.append(draft := _Draft())
             draft.add(call)
+        apart += len(drafts) > 1
         for number, draft in enumerate(drafts, 1):
             if not draft.messages:
                 options.dropped["calls without messages"] += 1
@@ -76,6 +64,25 @@ def dialogues(calls: Iterable[Call], options: Options) -> Iterator[Dialogue]:
                 yield from_record({"id": identity, **draft.record()}, default_id=identity)
             except RuleError as error:
                 raise error.inside(identity) from None
+    if apart:
+        options.notes.append(
+            f"{counted(apart, 'group')} of calls (a session, else a trace) became several dialogues: a call that does "
+            "not repeat the dialogue so far begins a new one"
+        )
+
+
+def _gathered(calls: Iterable[Call]) -> Iterator[tuple[str, list[Call]]]:
+    """Each group and its calls, in the order of the groups' first calls."""
+    groups: dict[str, list[Call]] = {}
+    for call in calls:
+        groups.setdefault(call.group, []).append(call)
+    return iter(groups.items())
+
+
+def _one_after_another(calls: Iterable[Call]) -> Iterator[tuple[str, list[Call]]]:
+    """Each group and its calls, which follow each other."""
+    for group, several in groupby(calls, key=lambda call: call.group):
+        yield group, list(several)
 
 
 class _Draft:
@@ -157,182 +164,16 @@ def _key(message: Message) -> tuple[Any, ...]:
 
 
 def seconds(value: Any) -> float:
-    """A time as a number to sort by: a number or digits as they are (in any unit), ISO 8601 as a Unix time; 0
-    for anything else.
+    """A time as a number to sort by: a number or digits as they are (in any unit), ISO 8601 as a Unix time, in UTC if
+    it names no zone; 0 for anything else.
     """
     if isinstance(value, str) and not value.isdecimal():
         try:
-            return datetime.fromisoformat(value).timestamp()
-        except (ValueError, OverflowError):
+            at = datetime.fromisoformat(value)
+        except ValueError:
             return 0.0
+        return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
     try:
         return float(value)
     except (TypeError, ValueError, OverflowError):
         return 0.0
-
-
-def parsed(value: Any) -> Any:
-    """The value of a text that is a JSON object or list; any other value unchanged."""
-    if isinstance(value, str) and value[:1] in "[{":
-        try:
-            return json.loads(value)
-        except ValueError:
-            return value
-    return value
-
-
-def parts_or_text(value: Any) -> Any:
-    """A content that is JSON text of a non-empty list of typed parts as that list; any other content unchanged."""
-    found = parsed(value)
-    is_parts = (
-        isinstance(found, list) and found and all(isinstance(one, dict) and "type" in one for one in found)
-    )
-    return found if is_parts else value
-
-
-def messages(value: Any, *, role: str, listed: bool = False) -> list[Message]:
-    """What a tool logs as the input or output of a call, as native messages; nothing gives none.
-
-    A bare text, and an object that is no message, have the given role. A message in a list (`listed`) that was
-    sent (`role` "user") must name its role; what a model returned is the assistant's.
-    """
-    if isinstance(value, str):
-        held = parsed(value)
-        if not _holds_messages(held):
-            return [{"role": role, "content": value}] if value else []
-        value = held
-    if value is None:
-        return []
-    if isinstance(value, list):
-        return [one for inner in value for one in messages(inner, role=role, listed=True)]
-    values = record(value)
-    if _is_message(values):
-        return [message(values, role=None if listed and role == "user" else role)]
-    holder = _holder(values)
-    if holder is not None:
-        found = messages(values[holder], role=role, listed=listed)
-        return _logged_with(found, present(others(values, frozenset({holder}))), role=role)
-    if listed:
-        raise wrong(values, "a message with role and content")
-    return [{"role": role, "content": as_json(values)}]
-
-
-def _logged_with(found: list[Message], more: Mapping[str, Any], *, role: str) -> list[Message]:
-    """The messages, of which the first that was returned, or the last that was sent, has `more` in `logged_with`.
-
-    A `text` that repeats the message's content is left out.
-    """
-    place = 0 if role == "assistant" else len(found) - 1
-    if not found:
-        return found
-    about = {key: one for key, one in more.items() if key != "text" or one != found[place].get("content")}
-    if about:
-        before = found[place].get("logged_with", [])
-        kept = before if isinstance(before, list) else [before]
-        found[place] = {**found[place], "logged_with": [*kept, about]}
-    return found
-
-
-def _holds_messages(value: Any) -> bool:
-    """Whether a value is a message or an object that holds some, or a non-empty list of only these."""
-    if isinstance(value, list):
-        return bool(value) and all(map(_holds_messages, value))
-    return isinstance(value, dict) and (_is_message(value) or _holder(value) is not None)
-
-
-def _is_message(values: Message) -> bool:
-    """Whether an object has a role, or a content in one of the usual spellings."""
-    return isinstance(values.get("role"), str) or bool({"content", "parts", "data", "lc"} & values.keys())
-
-
-def _holder(values: Message) -> str | None:
-    """The first usual key under which an object has a text, a list or an object; None if there is none."""
-    return next((key for key in HOLDERS if isinstance(values.get(key), str | list | dict)), None)
-
-
-def message(values: Message, *, role: str | None) -> Message:
-    """One message in any of the usual spellings: OpenAI's, LangChain's, OpenTelemetry's parts.
-
-    `role` is the role of a message that names none; None where it must name one. A missing or unknown role
-    raises `RuleError`. Without content and calls it has an empty text.
-    """
-    if values.get("lc") and isinstance(values.get("kwargs"), dict):  # LangChain's serialised form
-        kind = values["id"][-1] if isinstance(values.get("id"), list) and values["id"] else ""
-        return message({"type": kind, **others(values, SERIALISED), **values["kwargs"]}, role=role)
-    if isinstance(values.get("data"), dict) and "role" not in values:  # {"type": "human", "data": {...}}
-        around = others(values, frozenset({"data", "type"}))
-        return message({**around, **values["data"], "type": values.get("type")}, role=role)
-    if isinstance(values.get("message"), dict) and "content" not in values:
-        return message({**others(values, frozenset({"message"})), **values["message"]}, role=role)
-    named = values.get("role") or values.get("type") or role
-    if named is None:
-        raise RuleError("is missing").inside("role")
-    said = str(named)
-    native_role = NAMES.get(said, said)
-    if native_role not in ROLES:
-        raise wrong(said, f"a role, one of {', '.join(ROLES)}").inside("role")
-    known = MESSAGE if values.get("role") else MESSAGE | {"type"}
-    native: Message = {"role": native_role, "content": values.get("content")}
-    calls = list(values.get("tool_calls") or ())
-    if isinstance(values.get("parts"), list):
-        _parts(native, values["parts"], calls)
-    elif isinstance(native["content"], dict):
-        native["content"] = as_json(native["content"])
-    elif isinstance(native["content"], list):
-        native["content"] = [
-            {"type": "text", "text": one} if isinstance(one, str) else one for one in native["content"]
-        ]
-    if calls:
-        native["tool_calls"] = [_call(one) for one in calls]
-    for key in ("tool_call_id", "name"):
-        if text_at(values, key):
-            native[key] = values[key]
-    if native["content"] is None and not calls:
-        native["content"] = ""
-    return {**present(beside(values, known)), **native}
-
-
-def _parts(native: Message, parts: list[Any], calls: list[Any]) -> None:
-    """Set the content of `native` from OpenTelemetry's parts, and append calls of tools to `calls`.
-
-    A result of a tool makes it a tool message; parts of unknown types stay parts.
-    """
-    found: list[dict[str, Any]] = []
-    for part in parts:
-        values = record(part)
-        kind = values.get("type")
-        if kind == "tool_call":
-            calls.append(values)
-        elif kind == "tool_call_response":
-            native["role"] = "tool"
-            native["tool_call_id"] = values.get("id")
-            answer = values.get("response", values.get("result"))
-            said = answer if isinstance(answer, str) else as_json(answer)
-            found.append({**others(values, RESULT), "type": "text", "text": said})
-        elif kind == "text":
-            said = str(values.get("content", values.get("text", "")))
-            found.append({**others(values, TEXT), "type": "text", "text": said})
-        elif kind == "reasoning":
-            native.setdefault("reasoning", values.get("content"))
-            if native["reasoning"] != values.get("content") or others(values, TEXT):
-                native.setdefault("reasoning_parts", []).append(values)
-        else:
-            found.append({**values, "type": str(kind or "unknown")})
-    only_text = all(one.keys() == {"type", "text"} for one in found)
-    native["content"] = ("\n".join(one["text"] for one in found) if only_text else found) if found else None
-
-
-def _call(value: Any) -> dict[str, Any]:
-    """A tool call of any spelling in OpenAI's form."""
-    values = record(value)
-    more = present(others(values, CALL))
-    if isinstance(values.get("function"), dict):
-        function = values["function"]
-        call = tool_call(str(function.get("name")), function.get("arguments") or {}, text_at(values, "id"))
-        call["function"] = {**present(others(function, FUNCTION)), **call["function"]}
-        return {**more, **call}
-    arguments = values.get("arguments", values.get("args", {}))
-    call = tool_call(
-        str(values.get("name")), arguments if arguments is not None else {}, text_at(values, "id")
-    )
-    return {**more, **present(call)}

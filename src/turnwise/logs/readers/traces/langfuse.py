@@ -10,10 +10,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from turnwise.logs.checks import RuleError, each, optional, others, record
+from turnwise.logs.files import counting
+from turnwise.logs.ids import IdSet
 from turnwise.logs.readers.messages import beside_rating, present, rating, text_at
 from turnwise.logs.readers.sniff import Sample
-from turnwise.logs.readers.source import Options, records, refuse
-from turnwise.logs.readers.traces.exchanges import Call, dialogues, messages, seconds
+from turnwise.logs.readers.source import Options, is_large, records, refuse
+from turnwise.logs.readers.traces.exchanges import Call, dialogues, seconds
+from turnwise.logs.readers.traces.logged import messages
 from turnwise.types import Dialogue
 
 # Keys that are kept elsewhere in a dialogue.
@@ -37,16 +40,49 @@ def recognises(sample: Sample) -> bool:
 
 
 def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
-    """The dialogues of all model calls in the file, which are held in memory to be joined."""
+    """The dialogues of all model calls in the file, which are held in memory to be joined; those of a large file whose
+    traces of a session follow each other session by session.
+    """
     options = options or Options()
-    calls: list[Call] = []
-    for value, place, located in records(path):
-        with located():
-            calls += _calls(record(value), place, options)
+
+    def calls() -> Iterator[Call]:
+        """The calls of all traces, in the order of the file."""
+        for value, place, located in records(path):
+            with located():
+                found = list(_calls(record(value), place, options))
+            yield from found
+
     try:
-        yield from dialogues(calls, options)
+        yield from dialogues(calls(), options, grouped=is_large(path) and _is_grouped(path))
     except RuleError as error:
         refuse(error, path)
+
+
+def _is_grouped(path: str) -> bool:
+    """Whether the traces of each session follow each other.
+
+    The bytes that this reads are not counted for the progress bar.
+    """
+    seen, last = IdSet(), None
+    with counting(lambda _: None):
+        for value, place, located in records(path):
+            with located():
+                group = _group(record(value), place)
+            if group != last and group in seen:
+                return False
+            seen.add(group)
+            last = group
+    return True
+
+
+def _group(values: dict[str, Any], place: str) -> str:
+    """The session of a trace or observation, else its trace."""
+    return text_at(values, "sessionId") or text_at(values, "session_id") or _trace(values, place)
+
+
+def _trace(values: dict[str, Any], place: str) -> str:
+    """The id of a trace, or of the trace of an observation; `place` if it has none."""
+    return text_at(values, "traceId") or text_at(values, "trace_id") or text_at(values, "id") or place
 
 
 def _calls(values: dict[str, Any], place: str, options: Options) -> Iterator[Call]:
@@ -55,8 +91,7 @@ def _calls(values: dict[str, Any], place: str, options: Options) -> Iterator[Cal
     Everything else is counted as dropped: other observations in a trace, and a record of another type without model
     calls in it.
     """
-    trace = text_at(values, "traceId") or text_at(values, "trace_id") or text_at(values, "id") or place
-    group = text_at(values, "sessionId") or text_at(values, "session_id") or trace
+    trace, group = _trace(values, place), _group(values, place)
     meta = present(
         {
             "trace": trace,
@@ -76,6 +111,10 @@ def _calls(values: dict[str, Any], place: str, options: Options) -> Iterator[Cal
         return
     known = TRACE | ({"id"} if trace == values.get("id") else set()) | (set() if observed else OBSERVATION)
     about = others(values, known)
+    if observed:  # its input and output, unless a call has the same
+        own = ("input", "output")
+        about |= {key: values[key] for key in own if all(one.get(key) != values.get(key) for one in observed)
+                  and values.get(key) is not None}  # fmt: skip
     for number, one in enumerate(observed or [values], 1):
         more = {**others(one, OBSERVATION), "of_trace": about or None} if observed else about
         if number < len(observed):
@@ -83,8 +122,8 @@ def _calls(values: dict[str, Any], place: str, options: Options) -> Iterator[Cal
         yield Call(
             group,
             seconds(one.get("startTime") or one.get("start_time") or one.get("timestamp")),
-            messages(one.get("input"), role="user"),
-            messages(one.get("output"), role="assistant"),
+            messages(one.get("input"), role="user", notes=options.notes),
+            messages(one.get("output"), role="assistant", notes=options.notes),
             text_at(one, "model"),
             marks if number == len(observed or [values]) else [],
             meta,

@@ -10,10 +10,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from turnwise.logs.checks import RuleError, each, optional, others, record
-from turnwise.logs.readers.messages import beside_rating, present, rating, text_at
+from turnwise.logs.readers.messages import FURTHER, beside_rating, present, rating, text_at
 from turnwise.logs.readers.sniff import Sample
 from turnwise.logs.readers.source import Options, records, refuse
-from turnwise.logs.readers.traces.exchanges import Call, dialogues, messages, seconds, split_repeated
+from turnwise.logs.readers.traces.exchanges import Call, dialogues, seconds, split_repeated
+from turnwise.logs.readers.traces.logged import messages
 from turnwise.types import Dialogue
 
 # Keys that are kept elsewhere in a dialogue.
@@ -64,12 +65,12 @@ def _call(values: dict[str, Any], place: str, options: Options) -> Call:
     Of several candidates of one reply (`generations`, `choices`) the first is kept, and the others are counted as
     dropped.
     """
-    sent = messages(values.get("inputs"), role="user")
-    returned = messages(values.get("outputs"), role="assistant")
+    sent = messages(values.get("inputs"), role="user", notes=options.notes)
+    returned = messages(values.get("outputs"), role="assistant", notes=options.notes)
     held = values.get("outputs")
     if isinstance(held, dict) and any(isinstance(held.get(key), list) for key in ("generations", "choices")):
         if len(returned) > 1:
-            options.dropped["further candidates of a reply"] += len(returned) - 1
+            options.dropped[FURTHER] += len(returned) - 1
         returned = returned[:1]
     sent, returned = split_repeated(sent, returned)
     about = optional(optional(values, "extra", record, default={}), "metadata", record, default={})

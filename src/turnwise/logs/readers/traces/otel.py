@@ -6,10 +6,12 @@ Three generations of the semantic conventions are read, in this order of prefere
 * events `gen_ai.user.message`, `gen_ai.choice` ... on the span, or in OTLP logs (`resourceLogs`) with the span's id;
 * `gen_ai.prompt.N.role`, `gen_ai.prompt.N.content`, `gen_ai.completion.N...` (OpenLLMetry).
 
-OpenInference's `llm.input_messages.N.message.role` (Phoenix) is read too. Calls of one `gen_ai.conversation.id`, else
-of one trace, are joined to dialogues (`exchanges.py`). Spans that call no model are counted. Where the application
-did not record contents, the spans have none, and an error says so. Other attributes and keys of a span are kept beside
-its reply, in `call`; those of resources and scopes are counted, and so are events and log records without a message.
+OpenInference's `llm.input_messages.N.message.role` (Phoenix) is read too. Several outputs of one call are candidates of
+one reply in all three conventions: the first is kept, the others are counted. OpenInference does not say whether they
+are; there they follow each other, and a note says so. Calls of one `gen_ai.conversation.id`, else of one trace, are
+joined to dialogues (`exchanges.py`). Spans that call no model are counted. Where the application did not record
+contents, the spans have none, and an error says so. Other attributes and keys of a span are kept beside its reply, in
+`call`; those of resources and scopes are counted, and so are events and log records without a message.
 """
 
 import re
@@ -18,18 +20,17 @@ from typing import Any
 
 from turnwise.errors import DataError, Problem
 from turnwise.logs.checks import RuleError, array, each, optional, others, record, required, text, wrong
-from turnwise.logs.readers.messages import present
+from turnwise.logs.readers.messages import FURTHER, present
 from turnwise.logs.readers.sniff import Sample
 from turnwise.logs.readers.source import Options, records, refuse
-from turnwise.logs.readers.traces.exchanges import (
-    Call,
+from turnwise.logs.readers.traces.exchanges import Call, dialogues, seconds
+from turnwise.logs.readers.traces.logged import (
+    NAMES,
     Message,
-    dialogues,
-    message,
+    from_message,
     messages,
     parsed,
     parts_or_text,
-    seconds,
 )
 from turnwise.types import Dialogue
 
@@ -44,6 +45,7 @@ CONTENTS = frozenset({"gen_ai.input.messages", "gen_ai.output.messages", "gen_ai
 DETAILS = "gen_ai.client.inference.operation.details"  # an event with the attributes of `CONTENTS`
 REPEATED = frozenset({"input.value", "output.value"})
 REPEATS = "inputs and outputs as text, which repeat the messages (`input.value`, `output.value`)"
+SUCCESSIVE = "several output messages of one call (OpenInference) are read as messages that follow each other"
 AROUND = "keys of requests, resources and scopes (`resource`, `scope` and others)"
 # Keys that are kept elsewhere in a dialogue.
 REQUEST = frozenset({"resourceSpans", "resourceLogs"})
@@ -77,19 +79,20 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
     """
     options = options or Options()
     spans: list[dict[str, Any]] = []
-    events: dict[str, list[tuple[str, Any]]] = {}
+    events: dict[tuple[str, str], list[tuple[str, Any]]] = {}  # by trace and span
     for value, _, located in records(path):
         with located():
             spans += _spans(record(value))
             _count_around(record(value), options)
             for span, name, body in _logged(record(value), options):
                 events.setdefault(span, []).append((name, body))
-    if elsewhere := sum(map(len, (events[span] for span in events.keys() - {one["id"] for one in spans}))):
+    here = {key for one in spans for key in _keys(one)}
+    if elsewhere := sum(len(several) for key, several in events.items() if key not in here):
         options.dropped["events of spans that are not here"] += elsewhere
     try:
-        calls = [
-            call for span in spans if (call := _call(span, events.get(span["id"], []), options)) is not None
-        ]
+        logged = [[event for key in _keys(span) for event in events.get(key, [])] for span in spans]
+        called = [_call(span, mine, options) for span, mine in zip(spans, logged, strict=True)]
+        calls = [call for call in called if call is not None]
         if not calls:
             remedy = (
                 "the application must capture them: OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY "
@@ -99,6 +102,11 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
         yield from dialogues(calls, options)
     except RuleError as error:
         refuse(error, path)
+
+
+def _keys(span: dict[str, Any]) -> tuple[tuple[str, str], ...]:
+    """The keys under which events in logs may belong to a span: with its trace, and without a trace."""
+    return (span["trace"], span["id"]), ("", span["id"])
 
 
 def _spans(values: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -173,9 +181,9 @@ def _wrapped_with(value: Any) -> int:
     return odd + sum(map(_wrapped_with, value.values()))
 
 
-def _logged(values: dict[str, Any], options: Options) -> Iterator[tuple[str, str, Any]]:
-    """Span id, name and body of each named event in OTLP logs, with its attributes and other keys in the body; other
-    log records are counted as dropped.
+def _logged(values: dict[str, Any], options: Options) -> Iterator[tuple[tuple[str, str], str, Any]]:
+    """Trace and span, name and body of each named event in OTLP logs, with its attributes and other keys in the body;
+    other log records are counted as dropped.
     """
     for resource in optional(values, "resourceLogs", each(record), default=()):
         for scope in optional(resource, "scopeLogs", each(record), default=()):
@@ -186,7 +194,8 @@ def _logged(values: dict[str, Any], options: Options) -> Iterator[tuple[str, str
                     body = _any(entry.get("body"))  # the exporter writes {} for an event without a body
                     more = {**others(entry, ENTRY), **others(attributes, frozenset({"event.name"}))}
                     held = body if isinstance(body, dict) else {} if body is None else {"content": body}
-                    yield str(entry.get("spanId", "")), name, {**more, **held}
+                    span = str(entry.get("traceId") or ""), str(entry.get("spanId") or "")
+                    yield span, name, {**more, **held}
                 else:
                     options.dropped["log records without the name of an event"] += 1
 
@@ -230,7 +239,7 @@ def _call(span: dict[str, Any], logged: list[tuple[str, Any]], options: Options)
     """A span as a call, `logged` are its events in logs; None if it has no messages, which is counted as dropped."""
     attributes: Attributes = span["attributes"]
     events = [*span["events"], *logged]
-    sent, returned = _messages(attributes, events)
+    sent, returned = _messages(attributes, events, options)
     if not sent and not returned:
         about = (
             "model calls without recorded messages" if _is_call(attributes) else "spans that call no model"
@@ -266,27 +275,47 @@ def _is_call(attributes: Mapping[str, Any]) -> bool:
     return any(key in attributes for key in MODELS)
 
 
-def _messages(attributes: Attributes, events: list[tuple[str, Any]]) -> tuple[list[Message], list[Message]]:
+def _messages(
+    attributes: Attributes, events: list[tuple[str, Any]], options: Options
+) -> tuple[list[Message], list[Message]]:
     """What was sent and what was returned: from message attributes, else from events, else from numbered attributes."""
     if "gen_ai.input.messages" in attributes or "gen_ai.output.messages" in attributes:
         system = parsed(attributes.get("gen_ai.system_instructions"))
         instructions = (
-            [message({"role": "system", "parts": system}, role="system")]
+            from_message({"role": "system", "parts": system}, role="system")
             if isinstance(system, list)
-            else messages(system, role="system")
+            else messages(system, role="system", notes=options.notes)
         )
-        sent = messages(attributes.get("gen_ai.input.messages"), role="user")
-        return [*instructions, *sent], messages(attributes.get("gen_ai.output.messages"), role="assistant")
-    from_events = _from_events(events)
+        sent = messages(attributes.get("gen_ai.input.messages"), role="user", notes=options.notes)
+        outputs = parsed(attributes.get("gen_ai.output.messages"))
+        kept = _first_candidate(outputs, options) if isinstance(outputs, list) else outputs
+        return [*instructions, *sent], messages(kept, role="assistant", notes=options.notes)
+    from_events = _from_events(events, options)
     if any(from_events):
         return from_events
-    return _numbered(attributes)
+    return _numbered(attributes, options)
 
 
-def _from_events(events: list[tuple[str, Any]]) -> tuple[list[Message], list[Message]]:
-    """What was sent and what was returned, from events in their order; both empty if no event is known."""
+def _first_candidate(outputs: list[Any], options: Options) -> list[Any]:
+    """The first of the outputs of one call, all of which are the assistant's; the others are counted as dropped.
+
+    Outputs of several roles are no candidates, and are all returned.
+    """
+    named = [str(one.get("role", "assistant")) if isinstance(one, dict) else "" for one in outputs]
+    if len(outputs) < 2 or any(NAMES.get(role, role) != "assistant" for role in named):
+        return outputs
+    options.dropped[FURTHER] += len(outputs) - 1
+    return outputs[:1]
+
+
+def _from_events(events: list[tuple[str, Any]], options: Options) -> tuple[list[Message], list[Message]]:
+    """What was sent and what was returned, from events in their order; both empty if no event is known.
+
+    Of choices with different `index` the first is kept, and the others are counted as dropped.
+    """
     sent: list[Message] = []
     returned: list[Message] = []
+    kept: Any = None  # the index of the first choice
     for name, body in events:
         values = _body(body)
         match = EVENT.fullmatch(name)
@@ -296,15 +325,20 @@ def _from_events(events: list[tuple[str, Any]]) -> tuple[list[Message], list[Mes
                 "role": values.get("role") or match[1],
                 "tool_call_id": values.get("id"),
             }
-            sent.append(message(asked, role=match[1]))
+            sent += from_message(asked, role=match[1])
         elif name == CHOICE:
+            index = values.get("index")
+            kept = index if kept is None else kept
+            if index != kept:
+                options.dropped[FURTHER] += 1
+                continue
             inner = values.get("message")
             around = others(values, frozenset({"message"}))
-            returned.append(
-                message({**around, **inner} if isinstance(inner, dict) else values, role="assistant")
+            returned += from_message(
+                {**around, **inner} if isinstance(inner, dict) else values, role="assistant"
             )
         elif name == DETAILS:
-            more = _messages(values, [])
+            more = _messages(values, [], options)
             sent += more[0]
             returned += more[1]
             if (about := others(values, CONTENTS)) and (said := more[1] or more[0]):
@@ -326,9 +360,9 @@ def _body(body: Any) -> dict[str, Any]:
     return found
 
 
-def _numbered(attributes: Attributes) -> tuple[list[Message], list[Message]]:
+def _numbered(attributes: Attributes, options: Options) -> tuple[list[Message], list[Message]]:
     """What was sent and what was returned, from attributes such as `gen_ai.prompt.0.content`, in the order of
-    the numbers.
+    the numbers. Completions are candidates of one reply: those after the first are counted as dropped.
     """
     found: dict[str, dict[int, dict[str, Any]]] = {"sent": {}, "returned": {}}
     for key, value in attributes.items():
@@ -344,11 +378,17 @@ def _numbered(attributes: Attributes) -> tuple[list[Message], list[Message]]:
             one[match[3]] = parts_or_text(value) if match[3] == "content" else value
         else:
             one[f"source_{match[3]}" if match[3] in RESERVED else match[3]] = value
+    outputs = found["returned"]
+    if len(outputs) > 1 and any(NUMBERED.fullmatch(key) for key in attributes):
+        options.dropped[FURTHER] += len(outputs) - 1
+        found["returned"] = dict([min(outputs.items())])
+    elif len(outputs) > 1 and SUCCESSIVE not in options.notes:
+        options.notes.append(SUCCESSIVE)
     sides = []
     for side, role in (("sent", None), ("returned", "assistant")):
-        several = []
+        several: list[Message] = []
         for _, one in sorted(found[side].items()):
             calls = [call for _, call in sorted(one.pop("calls", {}).items())]
-            several.append(message({**one, "tool_calls": calls}, role=role))
+            several += from_message({**one, "tool_calls": calls}, role=role)
         sides.append(several)
     return sides[0], sides[1]

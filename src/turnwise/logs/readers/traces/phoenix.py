@@ -13,7 +13,9 @@ from turnwise.logs.checks import RuleError, others, record
 from turnwise.logs.readers.messages import present, text_at, without
 from turnwise.logs.readers.sniff import Sample
 from turnwise.logs.readers.source import Options, records, refuse
-from turnwise.logs.readers.traces.exchanges import Call, Message, dialogues, message, parsed, seconds
+from turnwise.logs.readers.traces.exchanges import Call, dialogues, seconds
+from turnwise.logs.readers.traces.logged import Message, from_message, parsed
+from turnwise.logs.readers.traces.otel import SUCCESSIVE
 from turnwise.types import Dialogue
 
 INPUT, OUTPUT = "llm.input_messages", "llm.output_messages"
@@ -42,6 +44,8 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
             if not sent and not returned:
                 options.dropped["spans that are no model call"] += 1
                 continue
+            if len(returned) > 1 and SUCCESSIVE not in options.notes:
+                options.notes.append(SUCCESSIVE)
             trace = str(values.get("context.trace_id") or text_at(values, "context", "trace_id") or place)
             session = _at(values, "session.id")
             model = _at(values, "llm.model_name")
@@ -98,7 +102,9 @@ def _messages(value: Any, role: str | None) -> list[Message]:
     `role` None: each message must name its role.
     """
     found = parsed(value)
-    return [message(_plain(record(one)), role=role) for one in found] if isinstance(found, list) else []
+    if not isinstance(found, list):
+        return []
+    return [native for one in found for native in from_message(_plain(record(one)), role=role)]
 
 
 def _plain(values: dict[str, Any]) -> dict[str, Any]:
