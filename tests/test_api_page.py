@@ -38,9 +38,9 @@ def test_the_public_names_are_these():
         "ExportedRatings", "Extra", "Finding", "Hardened", "Installation", "Listing", "MissingExtra", "Power",
         "Rating", "RatingLinks", "Refused", "Replies", "Reply", "Report", "Result", "Scores", "Simulated", "Trained",
         "Turn", "TurnwiseError", "Unmeasured", "UsageError", "Validation", "ViewerLink", "__version__", "attack",
-        "calibrate", "compare", "convert", "demo_corpus", "doctor", "export_ratings", "fetch", "harden", "list_available",
-        "make_report", "meta_evaluate", "ope", "power", "rate", "respond", "score", "simulate", "train", "validate",
-        "view",
+        "calibrate", "compare", "convert", "demo_corpus", "doctor", "export_ratings", "fetch", "harden",
+        "list_available", "make_report", "meta_evaluate", "ope", "power", "rate", "respond", "score", "simulate",
+        "train", "validate", "view",
     ]  # fmt: skip
     assert sorted(make_api.public("turnwise.plugins")) == [
         "Agent", "AgentExtras", "Card", "Curved", "DataError", "Dialogue", "DimensionScores", "Episodes",
