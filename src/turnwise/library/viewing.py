@@ -19,8 +19,8 @@ from turnwise.logs.files import counting
 
 if TYPE_CHECKING:
     from turnwise.report.runs import Run
-    from turnwise.web.viewer.index import LogFile
     from turnwise.web.viewer.inputs import RunInput
+    from turnwise.web.viewer.log_file import LogFile
     from turnwise.web.viewer.viewer import Viewer
 
 
@@ -76,7 +76,7 @@ def view(
 
     with (
         open_socket(host, port) as sock,
-        _viewer(data, reader=reader, pair=pair, quiet=not progress) as viewer,
+        open_viewer(data, reader=reader, pair=pair, quiet=not progress) as viewer,
     ):
         token = link_token([os.path.realpath(path) for path in _as_paths(data) or ()])
         url = f"http://{linked_host(host)}:{sock.getsockname()[1]}{Links(viewer.index, token).item(item)}"
@@ -98,13 +98,14 @@ class _Sources:
 
 
 @contextmanager
-def _viewer(data: Data, *, reader: str | None, pair: str | None, quiet: bool) -> "Iterator[Viewer]":
+def open_viewer(data: Data, *, reader: str | None, pair: str | None, quiet: bool) -> "Iterator[Viewer]":
     """The viewer of the data; temporary files are deleted at the end of the block."""
     from turnwise.run.workers.execute import progress as bar
-    from turnwise.web.viewer.index import build
     from turnwise.web.viewer.inputs import selection
+    from turnwise.web.viewer.reading import build
     from turnwise.web.viewer.scores import DIALOGUES, ITEMS, add_scores
-    from turnwise.web.viewer.viewer import Viewer, strategies
+    from turnwise.web.viewer.transcripts import strategies
+    from turnwise.web.viewer.viewer import Viewer
 
     with ExitStack() as stack:
         sources = _open(data, reader, stack)
@@ -140,7 +141,7 @@ def _open(data: Data, reader: str | None, stack: ExitStack) -> _Sources:
     from turnwise.logs.readers import recognise
     from turnwise.report.runs import find_runs
     from turnwise.web.viewer.inputs import holds_run, sha256
-    from turnwise.web.viewer.viewer import strategies
+    from turnwise.web.viewer.transcripts import strategies
 
     sources = _Sources()
     folder = Path(stack.enter_context(TemporaryDirectory(prefix="turnwise-view-")))
@@ -172,7 +173,7 @@ def _as_paths(data: Any) -> list[str] | None:
 
 def _add_file(sources: _Sources, path: str, shown: str, checksum: str, folder: Path) -> int:
     """Add a file, as a plain copy if it is packed; returns its number. A file that is there already is not added."""
-    from turnwise.web.viewer.index import LogFile, plain_file
+    from turnwise.web.viewer.log_file import LogFile, plain_file
 
     if checksum in sources.checksums:
         return sources.checksums[checksum]

@@ -14,8 +14,10 @@ from starlette.exceptions import HTTPException
 
 from tests.web.viewer.conftest import exchange, rating, write_records
 from turnwise.errors import DataError, UsageError
-from turnwise.web.viewer.index import Changed, LogFile, build, plain_file
+from turnwise.web.viewer.index import Changed
+from turnwise.web.viewer.log_file import LogFile, plain_file
 from turnwise.web.viewer.query import Query, Range, select
+from turnwise.web.viewer.reading import build
 from turnwise.web.viewer.texts import TextWriter, terms
 
 
