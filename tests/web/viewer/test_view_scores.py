@@ -205,18 +205,21 @@ def test_values_of_a_critic_are_shown_with_the_turn_they_are_of(visit, tmp_path,
     monkeypatch.chdir(tmp_path)
     write_records(Path("logs.jsonl"), [exchange("d", "a", "q", "r", ratings=[rating(1, turn=1)])])
     ran("score", "logs.jsonl", "-m", "length", "-o", "out")
-    line = {
-        "dialogue": "d",
-        "turn": 1,
-        "estimator": "fqe",
-        "user": "q",
-        "replies": {"a": "r"},
-        "q": {"a": 0.5, "b": 0.25},
-    }
-    Path("out/fqe.turns.jsonl").write_text(json.dumps(line) + "\n")
-    shown = visit("out")
-    assert shown.index.replies.columns["metric:fqe"].values.tolist() == [0.5]
-    assert "a 0.5, b 0.25" in shown.get("/dialogue", [("id", "d")])
+    for named, values in (("a", {"a": 0.5, "b": 0.25}), ("logged", {"logged": 0.5, "a": 0.25})):
+        line = {
+            "dialogue": "d",
+            "turn": 1,
+            "estimator": "fqe",
+            "user": "q",
+            "replies": {named: "r"},
+            "q": values,
+        }
+        Path("out/fqe.turns.jsonl").write_text(json.dumps(line) + "\n")
+        shown = visit("out")
+        assert shown.index.replies.columns["metric:fqe"].values.tolist() == [0.5]
+        assert ", ".join(f"{name} {value}" for name, value in values.items()) in shown.get(
+            "/dialogue", [("id", "d")]
+        )
 
 
 def test_a_folder_without_results_and_a_damaged_file_are_errors(visit, tmp_path, monkeypatch):
