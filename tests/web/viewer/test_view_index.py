@@ -278,3 +278,9 @@ def test_files_may_share_ids_and_links_name_the_file(visit, tmp_path):
     assert shown.index.find("d", file="three") is None
     assert "reply of b" in shown.get("/dialogue", [("id", "d"), ("file", "two")])
     assert "file=two" in shown.get()
+
+
+def test_a_file_and_its_copy_are_both_shown(visit, tmp_path):
+    one = write_records(tmp_path / "one.jsonl", [exchange("d", "a")])
+    two = write_records(tmp_path / "two.jsonl", [exchange("d", "a")])
+    assert len(visit(one, two).index) == 2

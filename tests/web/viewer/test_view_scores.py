@@ -131,6 +131,19 @@ def test_several_runs_share_files_and_a_metric_of_another_signature_has_its_own_
     assert keys == ["metric:length", "metric:bleu-2", "metric:length (out/two)"]
 
 
+def test_runs_in_two_folders_may_have_files_of_the_same_name(visit, tmp_path, monkeypatch):
+    for number, folder in enumerate(("one", "two"), 1):
+        (tmp_path / folder).mkdir()
+        monkeypatch.chdir(tmp_path / folder)
+        write_records(Path("logs.jsonl"), [exchange("d", "a", "q", "word " * number)])
+        ran("score", "logs.jsonl", "-m", "length", "-o", "out")
+    monkeypatch.chdir(tmp_path)
+    shown = visit(".")
+    assert [file.name for file in shown.index.files] == ["logs", "logs (2)"]
+    assert shown.index.replies.columns["metric:length"].values.tolist() == [1, 2]
+    assert "word word" in shown.get("/dialogue", [("id", "d"), ("file", "logs (2)")])
+
+
 def test_files_are_found_above_the_run_or_by_their_new_name(visit, tmp_path, monkeypatch):
     (tmp_path / "work").mkdir()
     monkeypatch.chdir(tmp_path / "work")

@@ -22,7 +22,7 @@ from turnwise.web.viewer.index import Index
 from turnwise.web.viewer.table import WHOLE, Numbers, Small, Table, Unit, Whole
 
 ITEMS, DIALOGUES, CRITICS = "items.jsonl", "dialogues.jsonl", "*.turns.jsonl"
-LOGGED = "logged"  # in a critic's line: the logged reply, where its agent is not one
+LOGGED = "logged"  # in a critic's line: the logged reply, where several agents were logged
 _SAMPLE = re.compile(r"~(\d+)$")  # at the end of an item's id: which of several alternatives
 
 
