@@ -17,10 +17,10 @@ READ = "import sys\nfrom turnwise.logs.scan import scan\nscan(sys.argv[1:])"
 VIEW = """
 import sys
 from starlette.testclient import TestClient
-from turnwise.library.viewing import _viewer
+from turnwise.library.viewing import open_viewer
 from turnwise.web.viewer.app import app
 
-with _viewer(sys.argv[1:], reader=None, pair=None, quiet=True) as viewer:
+with open_viewer(sys.argv[1:], reader=None, pair=None, quiet=True) as viewer:
     print(len(TestClient(app(viewer, "token")).get("/view/token").content))
 """
 

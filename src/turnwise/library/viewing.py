@@ -6,6 +6,7 @@ import webbrowser
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,14 +15,11 @@ from turnwise.errors import DataError, MissingExtra, UsageError, counted
 from turnwise.library.arguments import UNCHECKED, Range, checked
 from turnwise.library.data import Data, files
 from turnwise.library.reading import MappingLike
-from turnwise.logs import native
-from turnwise.logs.conversion import size
-from turnwise.logs.files import counting
 
 if TYPE_CHECKING:
     from turnwise.report.runs import Run
-    from turnwise.web.viewer.index import LogFile
     from turnwise.web.viewer.inputs import RunInput
+    from turnwise.web.viewer.log_file import LogFile
     from turnwise.web.viewer.viewer import Viewer
 
 
@@ -79,7 +77,7 @@ def view(
 
     with (
         open_socket(host, port) as sock,
-        _viewer(data, reader=reader, mapping=mapping, pair=pair, quiet=not progress) as viewer,
+        open_viewer(data, reader=reader, mapping=mapping, pair=pair, quiet=not progress) as viewer,
     ):
         token = link_token([os.path.realpath(path) for path in _as_paths(data) or ()])
         url = f"http://{linked_host(host)}:{sock.getsockname()[1]}{Links(viewer.index, token).item(item)}"
@@ -101,15 +99,23 @@ class _Sources:
 
 
 @contextmanager
-def _viewer(
-    data: Data, *, reader: str | None, mapping: MappingLike | None, pair: str | None, quiet: bool
+def open_viewer(
+    data: Data,
+    *,
+    reader: str | None,
+    mapping: MappingLike | None = None,
+    pair: str | None,
+    quiet: bool,
 ) -> "Iterator[Viewer]":
     """The viewer of the data; temporary files are deleted at the end of the block."""
+    from turnwise.logs.conversion import size
+    from turnwise.logs.files import counting
     from turnwise.run.workers.execute import progress as bar
-    from turnwise.web.viewer.index import build
     from turnwise.web.viewer.inputs import selection
+    from turnwise.web.viewer.reading import build
     from turnwise.web.viewer.scores import DIALOGUES, ITEMS, add_scores
-    from turnwise.web.viewer.viewer import Viewer, strategies
+    from turnwise.web.viewer.transcripts import strategies
+    from turnwise.web.viewer.viewer import Viewer
 
     with ExitStack() as stack:
         sources = _open(data, reader, mapping, stack)
@@ -145,7 +151,7 @@ def _open(data: Data, reader: str | None, mapping: MappingLike | None, stack: Ex
     from turnwise.logs.readers import recognise
     from turnwise.report.runs import find_runs
     from turnwise.web.viewer.inputs import holds_run, sha256
-    from turnwise.web.viewer.viewer import strategies
+    from turnwise.web.viewer.transcripts import strategies
 
     sources = _Sources()
     folder = Path(stack.enter_context(TemporaryDirectory(prefix="turnwise-view-")))
@@ -158,8 +164,8 @@ def _open(data: Data, reader: str | None, mapping: MappingLike | None, stack: Ex
     if paths is None or others:
         held = stack.enter_context(files(others, reader=reader, mapping=mapping, name_files=True))
         for path in held.paths:
-            shown = held.names.get(path, path)
-            _add_file(sources, path, shown, sha256(path), folder)
+            checksum = sha256(path) if of_runs else ""
+            _add_file(sources, path, held.names.get(path, path), checksum, folder)
     for run in find_runs(of_runs) if of_runs else ():
         sources.runs.append((run, _inputs_of(run, sources, reader, stack, folder)))
     if not sources.files and not strategies([run for run, _ in sources.runs]):
@@ -176,15 +182,19 @@ def _as_paths(data: Any) -> list[str] | None:
 
 
 def _add_file(sources: _Sources, path: str, shown: str, checksum: str, folder: Path) -> int:
-    """Add a file, as a plain copy if it is packed; returns its number. A file that is there already is not added."""
-    from turnwise.web.viewer.index import LogFile, plain_file
+    """Add a file, as a plain copy if it is packed; returns its number."""
+    from turnwise.logs.native import file_names
+    from turnwise.web.viewer.log_file import LogFile, plain_file
 
-    if checksum in sources.checksums:
-        return sources.checksums[checksum]
-    plain = plain_file(path, folder)
-    names = native.file_names([file.shown for file in sources.files] + [shown])
-    sources.files.append(LogFile(plain, names[shown], shown))
-    sources.checksums[checksum] = len(sources.files) - 1
+    names = file_names([*(file.shown for file in sources.files), shown])
+    taken = {file.name for file in sources.files}
+    name = next(
+        one
+        for number in count(1)
+        if (one := names[shown] + (f" ({number})" if number > 1 else "")) not in taken
+    )
+    sources.files.append(LogFile(plain_file(path, folder), name, shown))
+    sources.checksums.setdefault(checksum, len(sources.files) - 1)
     return len(sources.files) - 1
 
 
@@ -195,31 +205,33 @@ def _inputs_of(
 
     What is missing or changed is noted. If nothing is left, the few dialogues whose texts the run keeps are added.
     """
+    from turnwise.logs.native import id_prefixes
     from turnwise.web.viewer.inputs import inputs, places, sha256, write_transcripts
 
     wanted = inputs(run)
-    prefixes = native.id_prefixes([one.path for one in wanted])
+    prefixes = id_prefixes([one.path for one in wanted])
     found: dict[int, str] = {}
     missing: list[RunInput] = []
     for one in wanted:
-        there = next((place for place in places(run, one.path) if sha256(place) == one.sha256), None)
         if one.sha256 in sources.checksums:
             found[sources.checksums[one.sha256]] = prefixes[one.path]
-        elif there is not None:
-            found[_add_file(sources, there, one.path, one.sha256, folder)] = prefixes[one.path]
-        else:
+            continue
+        there = next((place for place in places(run, one.path) if sha256(place) == one.sha256), None)
+        if there is None:
             missing.append(one)
+        else:
+            found[_add_file(sources, there, one.path, one.sha256, folder)] = prefixes[one.path]
     for one, path in _converted(run, missing, reader, stack).items():
         found[_add_file(sources, path, one.path, one.sha256, folder)] = prefixes[one.path]
         missing.remove(one)
     sources.notes += [_why_missing(run, one, reader) for one in missing]
     if not found and missing:
         kept = folder / f"{len(sources.runs)}-transcripts.jsonl"
-        if count := write_transcripts(run, kept):
+        if n_kept := write_transcripts(run, kept):
             shown = f"{run.name}/transcripts.jsonl"
             found[_add_file(sources, str(kept), shown, shown, folder)] = ""
             sources.notes.append(
-                f"{run.name}: only the {counted(count, 'dialogue')} that the run keeps can be shown"
+                f"{run.name}: only the {counted(n_kept, 'dialogue')} that the run keeps can be shown"
             )
     return found
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from turnwise.library.viewing import _viewer
+from turnwise.library.viewing import open_viewer
 from turnwise.web.viewer.app import app
 from turnwise.web.viewer.viewer import Viewer
 
@@ -38,9 +38,7 @@ def visit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[
 
         def begin(*data: Any, reader: str | None = None, pair: str | None = None) -> Visit:
             given: Any = list(data)
-            return Visit(
-                stack.enter_context(_viewer(given, reader=reader, mapping=None, pair=pair, quiet=True))
-            )
+            return Visit(stack.enter_context(open_viewer(given, reader=reader, pair=pair, quiet=True)))
 
         yield begin
 

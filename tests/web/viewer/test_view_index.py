@@ -14,8 +14,10 @@ from starlette.exceptions import HTTPException
 
 from tests.web.viewer.conftest import exchange, rating, write_records
 from turnwise.errors import DataError, UsageError
-from turnwise.web.viewer.index import Changed, LogFile, build, plain_file
+from turnwise.web.viewer.index import Changed
+from turnwise.web.viewer.log_file import LogFile, plain_file
 from turnwise.web.viewer.query import Query, Range, select
+from turnwise.web.viewer.reading import build
 from turnwise.web.viewer.texts import TextWriter, terms
 
 
@@ -276,3 +278,9 @@ def test_files_may_share_ids_and_links_name_the_file(visit, tmp_path):
     assert shown.index.find("d", file="three") is None
     assert "reply of b" in shown.get("/dialogue", [("id", "d"), ("file", "two")])
     assert "file=two" in shown.get()
+
+
+def test_a_file_and_its_copy_are_both_shown(visit, tmp_path):
+    one = write_records(tmp_path / "one.jsonl", [exchange("d", "a")])
+    two = write_records(tmp_path / "two.jsonl", [exchange("d", "a")])
+    assert len(visit(one, two).index) == 2

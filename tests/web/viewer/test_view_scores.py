@@ -131,6 +131,19 @@ def test_several_runs_share_files_and_a_metric_of_another_signature_has_its_own_
     assert keys == ["metric:length", "metric:bleu-2", "metric:length (out/two)"]
 
 
+def test_runs_in_two_folders_may_have_files_of_the_same_name(visit, tmp_path, monkeypatch):
+    for number, folder in enumerate(("one", "two"), 1):
+        (tmp_path / folder).mkdir()
+        monkeypatch.chdir(tmp_path / folder)
+        write_records(Path("logs.jsonl"), [exchange("d", "a", "q", "word " * number)])
+        ran("score", "logs.jsonl", "-m", "length", "-o", "out")
+    monkeypatch.chdir(tmp_path)
+    shown = visit(".")
+    assert [file.name for file in shown.index.files] == ["logs", "logs (2)"]
+    assert shown.index.replies.columns["metric:length"].values.tolist() == [1, 2]
+    assert "word word" in shown.get("/dialogue", [("id", "d"), ("file", "logs (2)")])
+
+
 def test_files_are_found_above_the_run_or_by_their_new_name(visit, tmp_path, monkeypatch):
     (tmp_path / "work").mkdir()
     monkeypatch.chdir(tmp_path / "work")
@@ -205,18 +218,21 @@ def test_values_of_a_critic_are_shown_with_the_turn_they_are_of(visit, tmp_path,
     monkeypatch.chdir(tmp_path)
     write_records(Path("logs.jsonl"), [exchange("d", "a", "q", "r", ratings=[rating(1, turn=1)])])
     ran("score", "logs.jsonl", "-m", "length", "-o", "out")
-    line = {
-        "dialogue": "d",
-        "turn": 1,
-        "estimator": "fqe",
-        "user": "q",
-        "replies": {"a": "r"},
-        "q": {"a": 0.5, "b": 0.25},
-    }
-    Path("out/fqe.turns.jsonl").write_text(json.dumps(line) + "\n")
-    shown = visit("out")
-    assert shown.index.replies.columns["metric:fqe"].values.tolist() == [0.5]
-    assert "a 0.5, b 0.25" in shown.get("/dialogue", [("id", "d")])
+    for named, values in (("a", {"a": 0.5, "b": 0.25}), ("logged", {"logged": 0.5, "a": 0.25})):
+        line = {
+            "dialogue": "d",
+            "turn": 1,
+            "estimator": "fqe",
+            "user": "q",
+            "replies": {named: "r"},
+            "q": values,
+        }
+        Path("out/fqe.turns.jsonl").write_text(json.dumps(line) + "\n")
+        shown = visit("out")
+        assert shown.index.replies.columns["metric:fqe"].values.tolist() == [0.5]
+        assert ", ".join(f"{name} {value}" for name, value in values.items()) in shown.get(
+            "/dialogue", [("id", "d")]
+        )
 
 
 def test_a_folder_without_results_and_a_damaged_file_are_errors(visit, tmp_path, monkeypatch):

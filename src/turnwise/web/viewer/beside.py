@@ -5,9 +5,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from turnwise.web.viewer.index import Index
+from turnwise.web.viewer.item_numbers import DialogueNumbers, Numbers
 from turnwise.web.viewer.links import Links
 from turnwise.web.viewer.query import Query, column, kept
-from turnwise.web.viewer.shown import DialogueNumbers, Message, Numbers, messages
+from turnwise.web.viewer.shown import Message, messages
 from turnwise.web.viewer.table import WHOLE, Unit, Whole
 from turnwise.web.viewer.viewer import Viewer
 

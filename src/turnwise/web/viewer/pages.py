@@ -13,10 +13,11 @@ from starlette.responses import Response
 from turnwise.web.pages import templates
 from turnwise.web.pages.security import WRONG_LINK_LIMIT, RateLimiter, check_token, parse_number
 from turnwise.web.viewer.beside import agents_beside, pair_of, select_pairs
+from turnwise.web.viewer.item_numbers import DialogueNumbers
 from turnwise.web.viewer.links import Links
 from turnwise.web.viewer.listing import entry, list_columns, presets
 from turnwise.web.viewer.query import GAP, Query, in_unit
-from turnwise.web.viewer.shown import DialogueNumbers, dialogue_notes, messages
+from turnwise.web.viewer.shown import dialogue_notes, messages
 from turnwise.web.viewer.table import WHOLE, Unit
 from turnwise.web.viewer.texts import mark
 from turnwise.web.viewer.viewer import Viewer, agent_counts

@@ -22,6 +22,7 @@ from turnwise.web.viewer.index import Index
 from turnwise.web.viewer.table import WHOLE, Numbers, Small, Table, Unit, Whole
 
 ITEMS, DIALOGUES, CRITICS = "items.jsonl", "dialogues.jsonl", "*.turns.jsonl"
+LOGGED = "logged"  # in a critic's line: the logged reply, where several agents were logged
 _SAMPLE = re.compile(r"~(\d+)$")  # at the end of an item's id: which of several alternatives
 
 
@@ -209,9 +210,11 @@ def _named(index: Index, finder: _Finder, line: _Line) -> _Line:
 
 
 def _value_of_logged(index: Index, finder: _Finder, line: _Line) -> float | None:
-    """The value that a critic gives to the logged reply; None if it has none."""
+    """The value that a critic gives to the logged reply, under `logged` or the agent's name; None if it has none."""
     row = finder.dialogue(line.dialogue)
-    return None if row is None else line.q.get(index.agents[index.dialogues.rows.agent[row]])
+    if row is None:
+        return None
+    return line.q.get(LOGGED, line.q.get(index.agents[index.dialogues.rows.agent[row]]))
 
 
 def _key(metric: str, signature: str, run: str, known: dict[str, str]) -> str:

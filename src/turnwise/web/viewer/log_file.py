@@ -1,0 +1,44 @@
+"""The files that the viewer reads dialogues from: plain JSON Lines, of which single lines can be read."""
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from turnwise.errors import DataError, Problem
+from turnwise.logs import native
+from turnwise.logs.files import GZIP, is_parquet, opened
+
+
+@dataclass(frozen=True, slots=True)
+class LogFile:
+    """A file of dialogues in the native format."""
+
+    path: str  # plain JSON Lines
+    name: str  # on pages and in links
+    shown: str  # the file as the user gave it, for errors
+
+
+def plain_file(path: str, folder: Path) -> str:
+    """The file itself if it is plain JSON Lines; else a plain copy in `folder`, for gzip and Parquet.
+
+    A file that cannot be read raises `DataError`.
+    """
+    parquet = is_parquet(path)
+    if not parquet and not _is_packed(path):
+        return path
+    target = folder / f"{len(list(folder.iterdir()))}.jsonl"
+    if parquet:
+        native.write(native.read(path), str(target))
+    else:
+        with opened(path) as stream, target.open("wb") as file:
+            shutil.copyfileobj(stream, file)
+    return str(target)
+
+
+def _is_packed(path: str) -> bool:
+    """Whether a file begins with the mark of gzip; a file that cannot be read raises `DataError`."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(len(GZIP)) == GZIP
+    except OSError as error:
+        raise DataError(Problem(path, None, "", f"cannot be read: {error.strerror}")) from None
