@@ -5,7 +5,6 @@ its least important columns are left out, and the line names them. Names are sho
 not enough. Numbers are never shortened or broken.
 """
 
-import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -115,17 +114,22 @@ def fitted(
     kept = _Columns(texts, least, list(head))
     if rows:
         _choose(kept, layout, width)
-    names = [name for name in layout.names if name in kept.shown]
     _narrow(prose, kept, width, least=NARROWEST)
-    limits = _narrow(names, kept, width, least=SHORTEST)
+    names = _narrow([name for name in layout.names if name in kept.shown], kept, width, least=SHORTEST)
     wrap = _widened(prose, kept, natural, width=width)
+
+    def cell(name: str, value: Any) -> Any:
+        """The value; a name or a word of prose that is wider than its column is shortened."""
+        if not isinstance(value, str) or name not in (*names, *wrap):
+            return value
+        shown = text.visible_cell(value)
+        if name in names:
+            return _shortened(shown, names[name])
+        return " ".join(_shortened(word, wrap[name]) for word in shown.split())
+
     shown = [
-        [
-            _shortened(value, limits[name]) if name in limits and isinstance(value, str) else value
-            for name, value in zip(head, row, strict=True)
-            if name in kept.shown
-        ]
-        for row in _shown_values(rows, head, names)
+        [cell(name, value) for name, value in zip(head, row, strict=True) if name in kept.shown]
+        for row in rows
     ]
     table = text.table(shown, kept.shown, wrap=wrap)
     return "\n".join([table, *_below(kept, len(rows), head, width, hint)])
@@ -165,6 +169,9 @@ def _narrow(names: Sequence[str], columns: _Columns, width: int, *, least: int) 
     No column becomes narrower than `least` or than its name.
     """
     limits: dict[str, int] = {}
+    if columns.width > width:  # no column needs more than the terminal has
+        limits = {name: width for name in names if columns.widths[name] > width}
+        columns.widths |= limits
     while columns.width > width:
         widest = max(names, key=lambda name: columns.widths[name], default=None)
         if widest is None or columns.widths[widest] <= max(least, display_width(widest)):
@@ -187,24 +194,11 @@ def _widened(
     return limits
 
 
-def _shown_values(
-    rows: Sequence[Sequence[Any]], head: Sequence[str], names: Sequence[str]
-) -> list[list[Any]]:
-    """The rows with names without control characters, and all other values as they are."""
-    return [
-        [
-            text.visible_cell(value) if name in names and isinstance(value, str) else value
-            for name, value in zip(head, row, strict=True)
-        ]
-        for row in rows
-    ]
-
-
 def _shortened(name: str, width: int) -> str:
     """The name with an ellipsis in its middle, so that it has at most `width` columns."""
     if display_width(name) <= width:
         return name
-    kept = len(name)
+    kept = min(len(name), width)
     while True:
         kept -= 1
         begin, end = (kept + 1) // 2, kept // 2
@@ -222,8 +216,4 @@ def _below(columns: _Columns, n_rows: int, head: Sequence[str], width: int, hint
     if columns.left_out:
         names = ", ".join(name for name in head if name in columns.left_out)
         lines.append(f"left out: {names}; {hint}")
-    wrapped = [
-        textwrap.fill(line, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
-        for line in lines
-    ]
-    return [line.replace(TOGETHER, " ") for line in wrapped]
+    return [part.replace(TOGETHER, " ") for line in lines for part in text.wrapped(line, width, indent="  ")]

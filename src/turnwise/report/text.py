@@ -1,7 +1,6 @@
 """Numbers and tables as plain text, for a terminal or a pipe."""
 
 import math
-import textwrap
 from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from typing import Any
@@ -76,11 +75,22 @@ def table(
     )
 
 
+def wrapped(text: str, width: int, *, indent: str = "") -> list[str]:
+    """The text in lines of at most `width` columns, broken at single spaces, at least one line; lines after the first
+    are indented. A longer word is a line of its own.
+    """
+    lines = [""]
+    for word in text.split(" "):
+        if lines[-1].strip() and display_width(lines[-1]) + 1 + display_width(word) > width:
+            lines.append(indent + word)
+        else:
+            lines[-1] += f" {word}" if lines[-1] else word
+    return lines
+
+
 def _lines(text: str, width: int | None) -> list[str]:
-    """The text in lines of at most this width, broken between words; one line without a width."""
-    if width is None:
-        return [text]
-    return textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False) or [""]
+    """The text in lines of at most this width; one line without a width."""
+    return [text] if width is None else wrapped(text, width)
 
 
 def _padded(text: str, width: int, *, right: bool) -> str:

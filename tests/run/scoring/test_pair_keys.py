@@ -76,7 +76,7 @@ def test_compare_shows_how_many_items_have_no_pair_and_names_the_key_that_pairs_
     (row,) = found.document["results"]
     assert (row["n_items"], row["unpaired_a"], row["unpaired_b"]) == (8, 8, 8)
     assert (row["better_pair_key"], row["better_pair_key_pairs"]) == ("meta.question_id", 16)
-    assert "unpaired_a  unpaired_b" in str(found)
+    assert "unpaired_a 8, unpaired_b 8" in str(found)
     note = "left out: 8 of new and 8 of older; --pair meta.question_id makes 16 pairs instead of 8"
     assert any(note in one for one in found.notes())
     paired = tw.compare(data, metrics="length", pair="meta.question_id", figures=False)

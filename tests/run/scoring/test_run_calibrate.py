@@ -129,7 +129,7 @@ def test_the_table_prints_refused_differences_and_counts_hidden_ones(
 ):
     path = write(tmp_path / "logs.jsonl", world(agents=("a", "b", "c", "d")))
     asked = ["calibrate", path, "-m", "length,question-rate", "--labels"]
-    assert run([*asked, "unknown"]) == 4
+    assert run([*asked, "unknown", "--wide"]) == 4
     refused = capsys.readouterr().out
     assert len(refused.splitlines()) == 2 + 2 * (4 + 6)
     assert "not shown to be there" not in refused
