@@ -1,6 +1,7 @@
 """`turnwise ope` as a user runs it: answers, checks, refusals."""
 
 import json
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -151,11 +152,22 @@ def test_agents_that_cannot_be_ranked_are_refused(capsys, talks: list[Dialogue],
 def test_agents_that_all_have_the_same_mean_are_refused(
     capsys, talks: list[Dialogue], tmp_path: Path
 ) -> None:
-    same = [_rated(talk, 0.5) for talk in talks]
-    said = refused(
-        capsys, written(tmp_path / "same.jsonl", same), "--all", "--estimator", "robust,fqe", code=4
-    )
-    assert "the same" in said
+    seen: Counter[str] = Counter()
+    same = []
+    for talk in talks:
+        seen[talk.agent] += 1
+        same.append(_rated(talk, float(seen[talk.agent] % 2)))
+    assert not any(count % 2 for count in seen.values())
+    asked = ("--all", "--estimator", "robust,fqe")
+    said = refused(capsys, written(tmp_path / "same.jsonl", same), *asked, code=4)
+    assert "all known agents have the same mean rating" in said
+
+
+def test_ratings_that_are_all_equal_are_refused(capsys, talks: list[Dialogue], tmp_path: Path) -> None:
+    logs = written(tmp_path / "equal.jsonl", [_rated(talk, 0.5) for talk in talks])
+    for asked in (("--all",), ("--target", "a5", "--no-calibrate")):
+        said = refused(capsys, logs, *asked, "--estimator", "robust,fqe", code=4)
+        assert "rated dialogues of other agents have the same rating, 0.5" in said
 
 
 def test_a_target_unlike_all_others_is_refused(capsys, talks: list[Dialogue], tmp_path: Path) -> None:

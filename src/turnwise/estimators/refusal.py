@@ -53,8 +53,8 @@ def check_ratings_differ(episodes: Episodes) -> None:
     rated = episodes.reward[np.isfinite(episodes.reward)]
     if len(rated) and np.ptp(rated) == 0:
         raise Refused(
-            f"all {counted(len(rated), 'rated dialogue')} of other agents have the rating {rated[0]:g}: nothing shows "
-            "how ratings depend on what is said; rate dialogues that differ in quality"
+            f"all {counted(len(rated), 'rated dialogue')} of other agents have the same rating, {rated[0]:g}: nothing "
+            "shows how ratings depend on what is said; rate dialogues that differ in quality"
         )
 
 

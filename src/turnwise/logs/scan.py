@@ -197,9 +197,10 @@ def survey(paths: Sequence[str], on_problem: Callable[[Problem], None], *, apart
         given.add(path)
         hasher, before, unnamed = hashlib.sha256(), census.n_dialogues, census.agents[UNNAMED]
         rated: set[str] = set()
-        for found in checked(path, tap=hasher.update, ids=ids, prefix=prefixes[path], apart=apart):
+        lines = checked(path, tap=hasher.update, ids=ids, prefix=prefixes[path], apart=apart)
+        for place, found in enumerate(lines):
             if isinstance(found, Problem):
-                other = foreign(path) if census.n_dialogues == before else None
+                other = foreign(path) if place == 0 else None
                 on_problem(other or found)
                 if other:
                     break  # every line of it would be wrong

@@ -109,7 +109,9 @@ AS_LOGGED = np.array([])
 def test_ratings_that_are_all_equal_support_no_estimate():
     found = asked_about(np.ones(30), (0, 1), estimate(1.0, 1.0))
     assert found.estimate is None
-    assert "all 20 rated dialogues of other agents have the rating 1: nothing shows" in (found.reason or "")
+    assert "all 20 rated dialogues of other agents have the same rating, 1: nothing shows" in (
+        found.reason or ""
+    )
 
 
 @pytest.mark.parametrize(
