@@ -21,7 +21,7 @@ from tempfile import TemporaryDirectory
 from typing import TypeVar
 
 from turnwise.library.arguments import PathLike
-from turnwise.library.notes import notes, strength_notes, unseen_parts
+from turnwise.library.notes import item_notes, notes, strength_notes, unseen_parts
 from turnwise.run.spec import Outcome
 
 
@@ -188,16 +188,20 @@ class Calibration(Result):
         return [record for record in self.records() if record.get("minus")]
 
     def notes(self) -> list[str]:
-        """As for every result, with one line for all that was refused for one reason; and agents whose rated items
-        have other scores than the rest.
+        """As for every result, with one line for all that was refused for one reason; agents whose scores could not be
+        used, and agents whose rated items have other scores than the rest.
         """
         refused = Counter(one.reason for one in self.findings if one.status == "refused")
         many = {reason for reason, count in refused.items() if count > 1}
-        found = notes([one for one in self.findings if one.reason not in many])
+        found = item_notes(self.findings)
+        found += [
+            one for one in notes([one for one in self.findings if one.reason not in many]) if one not in found
+        ]
         found += [
             f"note: {counted(refused[reason], 'estimate')} refused: {reason}"
             for reason in sorted(map(str, many))
         ]
+        found += self._unused_scores()
         for one in self.findings:
             about = one.details.get("diagnostics", {})
             gap, p = about.get("gap"), about.get("gap_p")
@@ -208,6 +212,20 @@ class Calibration(Result):
                     "at random?"
                 )
         return found
+
+    def _unused_scores(self) -> list[str]:
+        """A line for each metric that says of how many agents the scores were not used, and why for the first."""
+        agents: dict[str, list[Finding]] = {}
+        for one in self.findings:
+            if one.details.get("unused"):
+                agents.setdefault(str(one.what["metric"]), []).append(one)
+        lines = []
+        for metric, of in agents.items():
+            more = f" and {counted(len(of) - 1, 'more agent')}" if len(of) > 1 else ""
+            lines.append(
+                f"note: {metric}: the ratings alone count for {of[0].what['agent']}{more}: {of[0].details['unused']}"
+            )
+        return lines
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
