@@ -233,9 +233,25 @@ class Power(Result):
     """The dialogues that show a difference, or the smallest difference that dialogues show, for each design."""
 
     columns: ClassVar[tuple[str, ...]] = (
-        "metric", "design", "scores", "turns", "raters", "difference", "dialogues", "between", "ratings",
+        "metric", "design", "scores", "turns", "raters", "people", "difference", "dialogues", "between", "ratings",
         "judge_calls", "cost",
     )  # fmt: skip
+
+    def notes(self) -> list[str]:
+        """As for every result, on a key that would pair more of the pilot's items, and on the raters of the pilot."""
+        few = [
+            f"note: {one['metric']}: planned for the pilot's {counted(one['people'], 'rater')}; --people N plans for "
+            "another number"
+            for one in self.document["results"]
+            if one.get("people_of_pilot")
+        ]
+        better = [
+            f"note: {one['metric']}: the pilot's replies are paired by their context; --pair {one['better_pair_key']} "
+            f"makes {counted(one['better_pair_key_pairs'], 'pair')} instead of {one['pairs']}"
+            for one in self.document["results"]
+            if one.get("better_pair_key")
+        ]
+        return [*Result.notes(self), *dict.fromkeys([*few, *better])]
 
     def cheapest(self) -> dict[str, Any] | None:
         """The record of the design that costs least; without prices None."""

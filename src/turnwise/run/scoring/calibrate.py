@@ -16,12 +16,11 @@ from turnwise.logs.scan import Census, scan
 from turnwise.meta.calibrate import Units, calibrate, expected_unit_errors, units_of, unscored_by_agent
 from turnwise.meta.correlate import has_level
 from turnwise.meta.table import ScoreTable
-from turnwise.metrics import RATING
 from turnwise.ratings.aggregate import aggregate
 from turnwise.ratings.matrix import RatedLevel, dialogue_of, rating_matrix
 from turnwise.run.resume.block_store import BlockStore
 from turnwise.run.scoring.collect import collect, listing
-from turnwise.run.scoring.raters import check_dimension, rated_levels
+from turnwise.run.scoring.raters import one_dimension, rated_levels
 from turnwise.run.scoring.shards import Watch, prepare
 from turnwise.run.scoring.tally import generator
 from turnwise.run.spec import CalibrateSpec, Outcome, finish
@@ -36,7 +35,7 @@ def run(spec: CalibrateSpec) -> Outcome:
     census = scan(spec.data, apart=spec.selection.apart)
     if spec.plan is not None and not census.dimensions:
         return _first_draw(spec, census)
-    dimension = _dimension(census, spec.to)
+    dimension = one_dimension(census, spec.to, option="--to")
     level = _level(census, dimension, spec)
     census.hold()
     ratings = [one for one in census.ratings if one.dimension == dimension]
@@ -155,20 +154,6 @@ def _write_draw(
         "smallest_weight": min(weights), "largest_weight": max(weights),
         "agents": dict(Counter(dialogues[at].agent for at in sorted(drawn))),
     }  # fmt: skip
-
-
-def _dimension(census: Census, to: str | None) -> str:
-    """The dimension that `--to` names, with or without `rating:`; by default `overall`, else the only one."""
-    name = None if to is None else to.removeprefix(RATING)
-    check_dimension(census, name)
-    if name == "all":
-        raise UsageError(f"--to names one dimension; there are {', '.join(census.dimensions)}")
-    known = list(census.dimensions)
-    if name is None and "overall" not in known and len(known) > 1:
-        raise UsageError(
-            f"several dimensions were rated: {', '.join(known)}; choose with --to {RATING}{known[0]}"
-        )
-    return name or ("overall" if "overall" in known else known[0])
 
 
 def _level(census: Census, dimension: str, spec: CalibrateSpec) -> RatedLevel:
