@@ -22,6 +22,7 @@ from turnwise.stats.power import (
     variance_range,
     win_rate_spread,
 )
+from turnwise.stats.ppi import Sample, corrected_difference
 
 NAN = float("nan")
 
@@ -124,11 +125,28 @@ def test_scores_beside_ratings_save_ratings_up_to_what_the_scored_dialogues_allo
     useless = TTest(variance=1.0, paired=False, scored=Scored(agreement=0.0))
     few = TTest(variance=1.0, paired=False, scored=Scored(agreement=0.9, clusters=100))
     n = plain.clusters_needed(0.3)
-    assert good.clusters_needed(0.3) == pytest.approx(n * (1 - 0.8**2), abs=3)
+    ideal = n * (1 - 0.8**2)  # what a known slope would need
+    assert ideal < good.clusters_needed(0.3) < 1.15 * ideal
+    assert good.power(0.6, 9) == plain.power(0.6, 9)  # with so few ratings `calibrate` does not use scores
     assert n <= useless.clusters_needed(0.3) <= n + 2
     assert few.clusters_needed(0.05) == plain.clusters_needed(0.05)
     assert plain.clusters_needed(1e-7) is None
     assert few.error(200) == plain.error(200)  # fewer scored than rated: the scores add nothing
+
+
+def test_the_power_with_scores_is_that_of_the_corrected_difference() -> None:
+    rng = np.random.default_rng(7)
+    rejected = []
+    for _ in range(1500):
+        sides = []
+        for place, mean in enumerate((0.3, 0.0)):
+            scores = rng.normal(size=300)
+            ratings = mean + 0.9 * scores + np.sqrt(1 - 0.81) * rng.normal(size=300)
+            ratings[30:] = np.nan
+            sides.append(Sample(scores, ratings, np.ones(300), np.arange(300) + 300 * place, 600))
+        rejected.append(corrected_difference(*sides).p <= 0.05)
+    test = TTest(variance=1.0, paired=False, scored=Scored(agreement=0.9, clusters=300))
+    assert test.power(0.3, 30) == pytest.approx(np.mean(rejected), abs=0.035)
 
 
 def test_variance_components_are_found_where_numbers_are_unequal() -> None:

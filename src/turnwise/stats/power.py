@@ -12,6 +12,7 @@ from math import atanh, ceil, isfinite, sqrt, tanh
 
 import numpy as np
 
+from turnwise.stats.ppi import FEWEST
 from turnwise.types import Floats, Ints
 
 MOST_CLUSTERS = 10**9  # a design that needs more is not computed
@@ -92,6 +93,24 @@ class Scored:
     agreement: float  # Pearson's correlation of scores and ratings, over the means of clusters
     clusters: int | None = None  # clusters of each agent that are scored; None: far more than are rated
 
+    def variance(self, rated: int, *, estimated: bool = False) -> float:
+        """Variance of the corrected mean with this many rated clusters, where that of one cluster is 1.
+
+        `calibrate` divides its slope by the ratio of the scores' variance among all items to that among the rated ones,
+        where it is above 1, and adds what such a slope leaves open to its own variance (`unseen` in stats/ppi.py). With
+        few ratings this ratio is far from 1, and the test loses power. `estimated` is what the test takes the variance
+        for. Both are means over the distribution of the ratio for normal scores.
+        """
+        explained = self.agreement**2
+        share = 0.0 if self.clusters is None else min(1.0, rated / self.clusters)
+        seen = _squares(max(1, rated - 1))
+        slope = np.minimum(1.0, seen)
+        left = (1 - slope + slope * share) ** 2 + slope**2 * (1 - share) * share
+        found = (1 - explained + explained * float(np.mean(left))) / rated
+        if estimated:
+            found += explained * float(np.mean(slope * (1 - slope) * seen)) * (1 - share) ** 2 / rated
+        return found
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TTest:
@@ -108,17 +127,18 @@ class TTest:
 
     def error(self, clusters: int) -> float:
         """Standard error of the difference with this many clusters of each agent."""
-        spread = self.variance / clusters
-        if self.scored is not None:
-            share = self.scored.agreement**2
-            rest = self.scored.clusters
-            spread = self.variance * ((1 - share) / clusters + (0.0 if rest is None else share / rest))
-            spread = min(spread, self.variance / clusters)
-        return sqrt(spread * (1 if self.paired else 2))
+        return sqrt(self._spread(clusters) * (1 if self.paired else 2))
+
+    def _spread(self, clusters: int, *, estimated: bool = False) -> float:
+        """Variance of the mean of one agent, or what the test takes it for on average."""
+        alone = self.variance / clusters
+        if self.scored is None or clusters < FEWEST:
+            return alone
+        return min(alone, self.variance * self.scored.variance(clusters, estimated=estimated))
 
     def freedom(self, clusters: int) -> int:
         """Degrees of freedom: clusters less one for each mean and one for each slope of the scores."""
-        lost = 1 if self.scored is None else 2
+        lost = 1 if self.scored is None or clusters < FEWEST else 2
         return (clusters - lost) * (1 if self.paired else 2)
 
     def power(self, difference: float, clusters: int) -> float:
@@ -131,6 +151,8 @@ class TTest:
         if not error > 0:
             return 1.0 if difference else self.alpha
         cut, shift = float(stdtrit(freedom, 1 - self.alpha / 2)), abs(difference) / error
+        if self.scored is not None:  # the test takes the variance for larger than it is
+            cut *= sqrt(self._spread(clusters, estimated=True) / self._spread(clusters))
         above, below = float(nctdtr(freedom, shift, cut)), float(nctdtr(freedom, shift, -cut))
         return min(1.0, 1 - above + (below if isfinite(below) else 0.0)) if isfinite(above) else 1.0
 
