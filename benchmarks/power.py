@@ -4,9 +4,10 @@
 with these words in their name and keeps the others. Predicted is what `turnwise power` prints, from variance components
 that were estimated on a pilot of 20,000 dialogues of the same population. Simulated is the share of studies in which
 the test rejects at 5 %: the permutation test of `compare` for ratings and a metric, its test by contexts and raters for
-preferences, and the t-test of `calibrate` for ratings beside scores. A cell has 600 to 4,000 studies, so that its
-standard error is at most .008. The first five studies of a grid are also written as dialogues and given to
-`tw.compare` or `tw.calibrate`; `command` says how far the p-values are apart.
+preferences, and the t-test of `calibrate` for ratings beside scores. A cell has 400 to 3,100 studies, so that its
+standard error is at most .009. The tests are called as the commands call them, without the files. The first five
+studies of a grid are also written as dialogues and given to `tw.compare` or `tw.calibrate`; `command` says how far the
+p-values are apart, which for a permutation test is chance.
 
 The grids over turns and raters have the number of dialogues that is planned for a power of .8. The goal is at most .03
 between predicted and simulated power. Without clusters the prediction is also compared with `statsmodels`, where that
@@ -28,11 +29,8 @@ import numpy as np
 from scipy.stats import norm
 
 import turnwise as tw
-from turnwise.meta.compare import compare
-from turnwise.meta.preferences import About, ComparedPair, win_rate
-from turnwise.meta.table import ScoreTable
-from turnwise.metrics.rating import MeanRating
-from turnwise.run.scoring.tally import generator
+from turnwise.stats.crossed import standard_errors
+from turnwise.stats.permutation import paired_test
 from turnwise.stats.power import (
     Scored,
     Spread,
@@ -43,6 +41,7 @@ from turnwise.stats.power import (
     win_rate_spread,
 )
 from turnwise.stats.ppi import Sample, corrected_difference
+from turnwise.stats.unpaired import permutation_test
 from turnwise.types import Floats, Ints
 
 RESULT = Path(__file__).parent / "results" / "power.json"
@@ -50,12 +49,11 @@ COMMAND = "OMP_NUM_THREADS=1 python -m benchmarks.power"
 DIALOGUES = (20, 40, 80, 120, 200)
 STEPS = (0.1, 0.2, 0.3, 0.5, 0.8)  # differences, in standard deviations of a dialogue's mean
 PILOT = 20_000
-ERROR = 0.008  # standard error of a simulated power
-FEWEST, MOST = 600, 4000  # studies of a cell
+ERROR = 0.009  # standard error of a simulated power
+FEWEST, MOST = 400, 3100  # studies of a cell
 WHOLE = 5  # studies of a grid that the commands are given
 GOAL = 0.03
 SEED = 20261116
-METRIC = MeanRating("overall")
 
 Study = tuple[float, Callable[[], float]]  # p of the test, and a function that gives the p of the command
 Kind = Callable[..., Floats]
@@ -86,18 +84,19 @@ def two_agents(
     return a + shift, b
 
 
-def score_table(values: Floats, agent: str, *, paired: bool) -> ScoreTable:
-    """The table that `compare` makes of these measurements."""
-    n, turns = values.shape[:2]
-    means = values.mean(axis=2).ravel()
-    places = list(product(range(n), range(turns)))
-    ids = tuple(f"{agent}{at}#{2 * turn + 1}" for at, turn in places)
-    dialogues = tuple(f"{agent}{at}" for at, _ in places)
-    pairs = tuple(f"{at}#{2 * turn + 1}" for at, turn in places) if paired else ids
-    rows = np.stack([means, np.ones_like(means)], axis=1)
-    same = (agent,) * len(ids)
-    return ScoreTable("rating:overall", METRIC, rows, ids, dialogues, same, ("",) * len(ids), dialogues, pairs,
-                      np.ones(len(ids)))  # fmt: skip
+def permutation_p(a: Floats, b: Floats, *, paired: bool, rng: np.random.Generator) -> float:
+    """The p of the test that `compare` makes of the means of these dialogues."""
+
+    def mean(sums: Floats) -> Floats:
+        found: Floats = sums[..., 0] / sums[..., 1]
+        return found
+
+    sides = []
+    for values in (a, b):
+        turns = np.full(len(values), float(values.shape[1]))
+        sides.append(np.stack([values.mean(axis=2).sum(axis=1), turns], axis=1))
+    test = paired_test if paired else permutation_test
+    return test(*sides, mean, draws=1000, rng=rng).p
 
 
 def rated_records(values: Floats, agent: str, *, paired: bool) -> Iterator[dict[str, Any]]:
@@ -127,9 +126,7 @@ def compared(
 ) -> Study:  # fmt: skip
     """One study of two agents."""
     a, b = two_agents(rng, kind, dialogues, turns=turns, raters=raters, paired=paired, shift=shift)
-    tables = score_table(a, "a", paired=paired), score_table(b, "b", paired=paired)
-    seeded = generator(0, "rating:overall", "", "a", "b")
-    found = compare(*tables, agents=("a", "b"), group=None, draws=1000, rng=seeded)
+    p = permutation_p(a, b, paired=paired, rng=rng)
 
     def by_command() -> float:
         records = [*rated_records(a, "a", paired=paired), *rated_records(b, "b", paired=paired)]
@@ -137,7 +134,7 @@ def compared(
         given = tw.compare(records, metrics="rating:overall", pair=key, figures=False).records()[0]["p"]
         return float(given)
 
-    return float(found.p if found.p is not None else 1), by_command
+    return p, by_command
 
 
 def spread_of(kind: Kind, *, turns: int, raters: int, paired: bool) -> Spread:
@@ -248,21 +245,18 @@ def preferred(
 ) -> Study:  # fmt: skip
     """One study of preferences."""
     outcomes, raters = choices(rng, contexts, each=each, people=people, lead=lead, leaning=leaning)
-    pairs = [
-        ComparedPair(
-            agents=("a", "b"), items=(f"a{at}#1", f"b{at}#1"), outcome=int(outcome), both_bad=False,
-            clusters=(str(at), str(at)), rater=str(rater), position=0, lengths=(1, 1),
-        )
-        for at, row in enumerate(zip(outcomes.tolist(), raters.tolist(), strict=True))
-        for outcome, rater in zip(*row, strict=True)
-    ]  # fmt: skip
-    found = win_rate(pairs, ("a", "b"), About(metric="preference:overall", group=None, unscored={}))
+    values = outcomes.ravel().astype(np.float64)
+    mean, n = float(values.mean()), len(values)
+    sides = np.repeat(np.arange(contexts), each), np.unique(raters, return_inverse=True)[1].ravel()
+    p = standard_errors((values - mean)[:, None] / n, *sides, floor=True).p_value(mean)
+    if np.isnan(p):  # every choice is the same: the sign test over contexts, and nothing to test for ties
+        p = min(1.0, 2 * 0.5**contexts) if mean else 1.0
 
     def by_command() -> float:
         given = tw.compare(list(preference_records(outcomes, raters)), figures=False).records()[0]["p"]
         return float(given)
 
-    return float(found.p if found.p is not None else 1), by_command
+    return p, by_command
 
 
 def preference_records(outcomes: Ints, raters: Ints) -> Iterator[dict[str, Any]]:
