@@ -212,6 +212,8 @@ def _finding(spec: PowerSpec, name: str, design: Design, *, items: int, ratings:
         )
         return Finding(what=what, estimate=None, status="refused", reason=reason, details=details)
     known = [float(one) for one in ends if one is not None]
+    if len(set(known)) < 2:  # a single preference has the variance of its win rate, whatever the pilot
+        known = []
     sources = {
         "clusters": design.spread.clusters,
         "items": design.spread.items,
