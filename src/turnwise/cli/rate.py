@@ -97,12 +97,7 @@ def command(**given: Any) -> int:
 
     if given["everything"] and not given["export"]:
         raise UsageError("--everything is an option of --export")
-    drawing = (
-        "choose",
-        "metric",
-        "to",
-        "labels",
-    )  # the store keeps what was drawn, so the export needs none of them
+    drawing = ("choose", "metric", "to", "labels")  # not for the export: the store keeps what was drawn
     own = ("export", "everything", "quiet", "host", "port", "url", "raters", *drawing)
     shared = {name: value for name, value in given.items() if name not in own}
     if given["export"]:

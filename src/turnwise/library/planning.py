@@ -148,6 +148,8 @@ def power(
         metrics=split_names(metrics),
         beside=beside,
     )
+    if win_rate is None and (rater_icc or (people is not None and not pilot)):
+        raise UsageError("--people and --rater-icc are about preferences; they go with --win-rate")
     if not power > alpha:
         raise UsageError(
             f"--power {power:g} must be above --alpha {alpha:g}, which a test has without a difference"

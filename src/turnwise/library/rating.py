@@ -296,7 +296,8 @@ def _described(
         drawing = _drawn(data, asked, selection, choosing)
     rated: Sequence[Dialogue] = dialogues
     if drawing is not None:
-        rated = [one for one in dialogues if one.id in set(drawing.drawn)]
+        drawn = set(drawing.drawn)
+        rated = [one for one in dialogues if one.id in drawn]
         judged = cast("Judged | None", drawing.judged)
         selection = replace(selection, judged=selection.judged or judged, where=(), limit=None)
     ledger = new_ledger(asked, rated, selection, agents=list(named))

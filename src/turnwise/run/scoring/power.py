@@ -87,6 +87,8 @@ def run(spec: PowerSpec) -> Outcome:
         census.hold()
         sha256 = census.sha256
         spec = spec if spec.metrics else replace(spec, metrics=(_default_metric(census),))
+        if spec.people is not None and not any(map(is_preference, spec.metrics)):
+            raise UsageError(f"--people is about preferences: name them with -m {PREFERENCE}DIMENSION")
         for name in filter(is_preference, spec.metrics):
             try:
                 design, several = _preference_design(spec, census, name)
