@@ -3,11 +3,11 @@
 `OMP_NUM_THREADS=1 python -m benchmarks.power` writes benchmarks/results/power.json; `--only WORDS` repeats the grids
 with these words in their name and keeps the others. Predicted is what `turnwise power` prints, from variance components
 that were estimated on a pilot of 20,000 dialogues of the same population. Simulated is the share of studies in which
-the test rejects at 5 %: the permutation test of `compare` for ratings and a metric, its test by contexts and raters for
-preferences, and the t-test of `calibrate` for ratings beside scores. A cell has 400 to 3,100 studies, so that its
-standard error is at most .009. The tests are called as the commands call them, without the files. The first five
-studies of a grid are also written as dialogues and given to `tw.compare` or `tw.calibrate`; `command` says how far the
-p-values are apart, which for a permutation test is chance.
+the test rejects at 5 %: the permutation test of `compare --draws 300` for ratings and a metric, its test by contexts
+and raters for preferences, and the t-test of `calibrate` for ratings beside scores. A cell has 400 to 3,100 studies, so
+that its standard error is at most .009. The tests are called as the commands call them, without the files. The first
+five studies of a grid are also written as dialogues and given to `tw.compare` or `tw.calibrate`; `command` says how far
+the p-values are apart, which for a permutation test is chance.
 
 The grids over turns and raters have the number of dialogues that is planned for a power of .8. The goal is at most .03
 between predicted and simulated power. Without clusters the prediction is also compared with `statsmodels`, where that
@@ -51,6 +51,7 @@ STEPS = (0.1, 0.2, 0.3, 0.5, 0.8)  # differences, in standard deviations of a di
 PILOT = 20_000
 ERROR = 0.009  # standard error of a simulated power
 FEWEST, MOST = 400, 3100  # studies of a cell
+DRAWS = 300  # of a permutation test
 WHOLE = 5  # studies of a grid that the commands are given
 GOAL = 0.03
 SEED = 20261116
@@ -96,7 +97,7 @@ def permutation_p(a: Floats, b: Floats, *, paired: bool, rng: np.random.Generato
         turns = np.full(len(values), float(values.shape[1]))
         sides.append(np.stack([values.mean(axis=2).sum(axis=1), turns], axis=1))
     test = paired_test if paired else permutation_test
-    return test(*sides, mean, draws=1000, rng=rng).p
+    return test(*sides, mean, draws=DRAWS, rng=rng).p
 
 
 def rated_records(values: Floats, agent: str, *, paired: bool) -> Iterator[dict[str, Any]]:
@@ -131,8 +132,8 @@ def compared(
     def by_command() -> float:
         records = [*rated_records(a, "a", paired=paired), *rated_records(b, "b", paired=paired)]
         key = "meta.item" if paired else None
-        given = tw.compare(records, metrics="rating:overall", pair=key, figures=False).records()[0]["p"]
-        return float(given)
+        given = tw.compare(records, metrics="rating:overall", pair=key, draws=DRAWS, figures=False)
+        return float(given.records()[0]["p"])
 
     return p, by_command
 
