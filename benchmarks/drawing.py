@@ -5,7 +5,8 @@
 the labels at random, and draws the others by the expected error of the metric; beside it all labels are drawn at
 random. Both estimate the mean of the corpus. `share_of_labels` is the square of the ratio of the mean half-widths: the
 share of labels that gives the half-width of a random draw. Below 1 labels are saved, above 1 they are lost.
-`share_of_labels_by_error` is the same from the errors of the estimates, which does not depend on the intervals.
+`share_of_labels_by_error` is the same from the errors of the estimates, which does not depend on the intervals; its
+interval is a bootstrap of the trials.
 
 In the world the metric's error depends on its score: it is exact for bad replies and noisy for good ones, as a metric
 is that recognises broken replies and cannot tell good ones apart.
@@ -19,14 +20,15 @@ from typing import Any
 import numpy as np
 
 from benchmarks.calibrate import corpora, drawn
-from turnwise.stats.drawing import expected_errors, inclusion_probabilities, systematic_draw
+from turnwise.stats.drawing import UNIFORM, expected_errors, inclusion_probabilities, systematic_draw
 from turnwise.stats.ppi import Corrected, Sample, calibrated, corrected_mean
 from turnwise.types import Floats, Ints
 
 RESULT = Path(__file__).parent / "results" / "drawing.json"
 CORPORA = ("grade", "engage", "dstc7")
 SHARES = (0.1, 0.25)
-TRIALS = 500
+COMMAND = "OMP_NUM_THREADS=1 python -m benchmarks.drawing"
+TRIALS = 4000
 PILOT = 1 / 3  # share of the labels that is drawn at random first
 SEED = 20261116
 
@@ -65,7 +67,8 @@ def by_plan(population: tuple[Floats, Floats, Ints], count: int, rng: np.random.
     errors = expected_errors(scores, labels - mapped, np.zeros(n, dtype=np.int64))
     left = np.isnan(labels)
     chance = inclusion_probabilities(errors[left], count - first)
-    after = np.minimum(1.0, np.interp(errors, *_sorted(errors[left], chance)))
+    ratio = float(chance.sum() / errors[left].sum())
+    after = np.minimum(1.0, UNIFORM * (count - first) / int(left.sum()) + (1 - UNIFORM) * ratio * errors)
     after[left] = chance
     chosen = np.flatnonzero(left)[systematic_draw(chance, rng)]
     before = first / n
@@ -74,9 +77,13 @@ def by_plan(population: tuple[Floats, Floats, Ints], count: int, rng: np.random.
     return corrected_mean(Sample(scores, hidden(ratings, kept), weights, clusters, int(clusters.max()) + 1))
 
 
-def _sorted(x: Floats, y: Floats) -> tuple[Floats, Floats]:
-    values, where = np.unique(x, return_index=True)
-    return values, y[where]
+def share_by_error(plan: Floats, random: Floats) -> tuple[float, list[float]]:
+    """The ratio of the mean square errors of the two draws, and its interval from a bootstrap of the trials."""
+    rng = np.random.default_rng(SEED)
+    chosen = rng.integers(len(plan), size=(1000, len(plan)))
+    ratios = (plan[chosen] ** 2).mean(axis=1) / (random[chosen] ** 2).mean(axis=1)
+    ends = np.quantile(ratios, (0.025, 0.975))
+    return round(float((plan**2).mean() / (random**2).mean()), 3), [round(float(end), 3) for end in ends]
 
 
 def line(name: str, population: Population, truth: float, share: float) -> dict[str, Any]:
@@ -98,10 +105,14 @@ def line(name: str, population: Population, truth: float, share: float) -> dict[
             "coverage": round(float(np.mean([low <= truth <= high for low, high in ends])), 4),
         }
     plan, random = methods["plan"], methods["random"]
+    errors = {
+        method: np.array([one.estimate - truth for one in results]) for method, results in found.items()
+    }
+    by_error, interval = share_by_error(errors["plan"], errors["random"])
     return {
         "population": name, "share": share, "n_labels": count, "methods": methods,
         "share_of_labels": round((plan["half_width"] / random["half_width"]) ** 2, 3),
-        "share_of_labels_by_error": round((plan["error"] / random["error"]) ** 2, 3),
+        "share_of_labels_by_error": by_error, "share_of_labels_by_error_interval": interval,
     }  # fmt: skip
 
 
@@ -120,7 +131,8 @@ def main() -> None:
     lines += [line("world", world, 2.5, share) for share in SHARES]
     for one in lines:
         print(one)
-    RESULT.write_text(json.dumps({"trials": TRIALS, "seed": SEED, "lines": lines}, indent=1) + "\n")
+    result = {"command": COMMAND, "trials": TRIALS, "seed": SEED, "lines": lines}
+    RESULT.write_text(json.dumps(result, indent=1) + "\n")
 
 
 if __name__ == "__main__":

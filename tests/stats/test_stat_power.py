@@ -5,20 +5,24 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from turnwise.stats.crossed import standard_errors
 from turnwise.stats.effect import cohen_dz, superiority
 from turnwise.stats.permutation import benjamini_hochberg
 from turnwise.stats.power import (
     Scored,
     Spread,
     TTest,
+    WinRateTest,
     clusters_needed,
     components,
     minimum_detectable_difference,
     pooled,
+    rater_variance,
     systems_needed,
     variance_range,
     win_rate_spread,
 )
+from turnwise.stats.ppi import Sample, corrected_difference
 
 NAN = float("nan")
 
@@ -133,11 +137,28 @@ def test_scores_beside_ratings_save_ratings_up_to_what_the_scored_dialogues_allo
     useless = TTest(variance=1.0, paired=False, scored=Scored(agreement=0.0))
     few = TTest(variance=1.0, paired=False, scored=Scored(agreement=0.9, clusters=100))
     n = plain.clusters_needed(0.3)
-    assert good.clusters_needed(0.3) == pytest.approx(n * (1 - 0.8**2), abs=3)
+    ideal = n * (1 - 0.8**2)  # what a known slope would need
+    assert ideal < good.clusters_needed(0.3) < 1.15 * ideal
+    assert good.power(0.6, 9) == plain.power(0.6, 9)  # with so few ratings `calibrate` does not use scores
     assert n <= useless.clusters_needed(0.3) <= n + 2
     assert few.clusters_needed(0.05) == plain.clusters_needed(0.05)
     assert plain.clusters_needed(1e-7) is None
     assert few.error(200) == plain.error(200)  # fewer scored than rated: the scores add nothing
+
+
+def test_the_power_with_scores_is_that_of_the_corrected_difference() -> None:
+    rng = np.random.default_rng(7)
+    rejected = []
+    for _ in range(1500):
+        sides = []
+        for place, mean in enumerate((0.3, 0.0)):
+            scores = rng.normal(size=300)
+            ratings = mean + 0.9 * scores + np.sqrt(1 - 0.81) * rng.normal(size=300)
+            ratings[30:] = np.nan
+            sides.append(Sample(scores, ratings, np.ones(300), np.arange(300) + 300 * place, 600))
+        rejected.append(corrected_difference(*sides).p <= 0.05)
+    test = TTest(variance=1.0, paired=False, scored=Scored(agreement=0.9, clusters=300))
+    assert test.power(0.3, 30) == pytest.approx(np.mean(rejected), abs=0.035)
 
 
 def test_variance_components_are_found_where_numbers_are_unequal() -> None:
@@ -199,3 +220,82 @@ def test_predicted_power_is_simulated_power(turns, raters, paired) -> None:
     test = stats.ttest_rel if paired else stats.ttest_ind
     found = test(means[0] + difference, means[1], axis=1).pvalue <= 0.05
     assert np.mean(found) == pytest.approx(predicted, abs=0.03)
+
+
+def votes(
+    rng: np.random.Generator, *, contexts: int, each: int, people: int, lead: float, leaning: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
+    """Outcomes 1, 0 and -1 of raters who lean to one side with this standard deviation, with contexts and raters."""
+    lean = leaning * rng.normal(size=people)
+    raters = rng.permuted(np.tile(np.arange(people), (contexts, 1)), axis=1)[:, :each]
+    felt = lead + 0.8 * rng.normal(size=(contexts, 1)) + lean[raters] + rng.normal(size=(contexts, each))
+    outcomes = np.where(np.abs(felt) < 0.3, 0.0, np.sign(felt))
+    return outcomes.ravel(), np.repeat(np.arange(contexts), each), raters.ravel()
+
+
+@pytest.mark.parametrize(("people", "leaning"), [(6, 0.0), (6, 0.4), (40, 0.4)])
+def test_the_power_of_a_win_rate_is_that_of_the_test_by_contexts_and_raters(
+    people: int, leaning: float
+) -> None:
+    rng = np.random.default_rng(0)
+    pilot, contexts, raters = votes(rng, contexts=20_000, each=2, people=2000, lead=0.3, leaning=leaning)
+    spread = components((1 + pilot) / 2, contexts, contexts)
+    between = rater_variance((1 + pilot) / 2, contexts, raters)
+    ties, difference = float(np.mean(pilot == 0)), float(np.mean(pilot)) / 2
+    variance = spread.of_cluster(ratings=2) * (1 - ties) / (1 - ties - 4 * difference**2)
+    test = WinRateTest(
+        variance=variance, paired=True, single=spread.of_cluster() / spread.of_cluster(ratings=2),
+        raters=between / spread.of_cluster(ratings=2), ties=ties, ratings=2, people=people,
+    )  # fmt: skip
+    rejected = []
+    for _ in range(1500):  # a share of .5 has a standard error of .013
+        found, contexts, raters = votes(rng, contexts=70, each=2, people=people, lead=0.3, leaning=leaning)
+        influence = (found - found.mean())[:, None] / len(found)
+        rejected.append(
+            standard_errors(influence, contexts, raters, floor=True).p_value(float(found.mean())) <= 0.05
+        )
+    assert test.power(difference, 70) == pytest.approx(np.mean(rejected), abs=0.04)
+
+
+def test_a_win_rate_with_another_rater_for_each_preference_is_nearly_a_t_test() -> None:
+    test = WinRateTest(variance=0.25, paired=True, single=1.0)
+    assert test.power(0.05, 800) == pytest.approx(
+        TTest(variance=0.25, paired=True).power(0.05, 800), abs=0.01
+    )
+    assert test.power(0.5, 20) == 1.0
+    assert test.power(0.1, 1) == 0.0
+    needed = test.clusters_needed(0.1)
+    assert needed is not None
+    assert test.power(0.1, needed) >= 0.8 > test.power(0.1, needed - 1)
+    assert test.smallest_difference(needed) == pytest.approx(0.1, abs=0.002)
+
+
+def test_more_people_give_more_power_and_few_may_never_be_enough() -> None:
+    few = WinRateTest(variance=0.2, paired=True, single=1.2, raters=0.1, ratings=2, people=4)
+    powers = [few.power(0.08, 300)]
+    powers += [
+        WinRateTest(variance=0.2, paired=True, single=1.2, raters=0.1, ratings=2, people=people).power(
+            0.08, 300
+        )
+        for people in (8, 20, 100, None)
+    ]
+    assert powers == sorted(powers)
+    assert few.clusters_needed(0.08) is None
+    wider = few.with_variance(10.0)
+    assert wider.variance == pytest.approx(0.24)  # that of one preference is the most
+    assert wider.single * wider.variance == pytest.approx(few.single * few.variance)
+    assert wider.raters * wider.variance == pytest.approx(few.raters * few.variance)
+
+
+def test_the_variance_between_raters_is_found_in_unequal_numbers() -> None:
+    rng = np.random.default_rng(1)
+    found = []
+    for _ in range(30):
+        raters = rng.integers(25, size=900) * rng.integers(2, size=900)  # rater 0 has half of the contexts
+        contexts = rng.integers(300, size=900)
+        values = rng.normal(size=300)[contexts] + 0.5 * rng.normal(size=25)[raters] + rng.normal(size=900)
+        found.append(rater_variance(values, contexts, raters))
+    assert np.mean(found) == pytest.approx(0.25, abs=0.08)
+    alone = np.arange(10)
+    assert rater_variance(rng.normal(size=10), alone, alone) == 0.0
+    assert rater_variance(rng.normal(size=10), alone, np.zeros(10, dtype=np.int64)) == 0.0

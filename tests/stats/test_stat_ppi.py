@@ -6,6 +6,7 @@ import pytest
 from turnwise.stats.ppi import (
     Sample,
     calibrated,
+    comparable_scores,
     corrected_difference,
     corrected_mean,
     selection_gap,
@@ -257,3 +258,72 @@ def test_a_fit_on_one_labelled_cluster_leaves_the_scores_as_they_are() -> None:
     rng = np.random.default_rng(0)
     codes = np.array([0, 0, 1, 2, 3])
     assert calibrated(scores, ratings, np.ones(5), codes, fit="linear", rng=rng) is scores
+
+
+def partly_scored(
+    rng: np.random.Generator, *, agreement: float, rated: float, unrated: float, n: int = 200, labels: int = 40
+) -> Sample:  # fmt: skip
+    """As `drawn`, but these shares of the rated and of the unrated items have no score."""
+    one = drawn(rng, n=n, labels=labels, agreement=agreement)
+    lost = rng.random(n) < np.where(one.labelled, rated, unrated)
+    return sample(np.where(lost, np.nan, one.scores), one.ratings)
+
+
+@pytest.mark.parametrize("agreement", [0.5, 0.9])
+def test_scores_of_the_rated_items_alone_narrow_nothing(agreement: float) -> None:
+    """Nothing is known about the unrated items then. Their scores were taken to be the mean, and .62 was covered."""
+    rng = np.random.default_rng(14)
+    for _ in range(20):
+        one = partly_scored(rng, agreement=agreement, rated=0.0, unrated=1.0)
+        found = corrected_mean(one)
+        assert found.width_ratio == 1.0
+        assert found.slopes == (0.0,)
+        assert not comparable_scores(one)
+
+
+@pytest.mark.parametrize(
+    ("rated", "unrated", "used"),
+    [(0.0, 0.2, False), (0.0, 0.5, False), (0.5, 0.0, False), (0.3, 0.3, True), (0.05, 0.05, True)],
+)
+def test_intervals_cover_where_scores_are_missing(rated: float, unrated: float, used: bool) -> None:
+    rng = np.random.default_rng(15)
+    samples = [partly_scored(rng, agreement=0.9, rated=rated, unrated=unrated) for _ in range(TRIALS)]
+    found = [corrected_mean(one) for one in samples]
+    covered = [one.interval[0] <= 3.0 <= one.interval[1] for one in found]
+    assert 0.91 <= np.mean(covered) <= 0.985
+    comparable = float(np.mean([comparable_scores(one) for one in samples]))
+    assert 0.7 < comparable < 0.97 if used else comparable < 0.03
+    assert np.mean([one.width_ratio for one in found]) < 0.9 if used else True
+
+
+def test_all_labels_count_where_some_have_no_score() -> None:
+    one = partly_scored(np.random.default_rng(20), agreement=0.8, rated=0.3, unrated=0.3)
+    found = corrected_mean(one)
+    assert found.labels_alone == pytest.approx(one.ratings[one.labelled].mean())
+    scored = ~np.isnan(one.scores)
+    gap = one.scores[scored].mean() - one.scores[scored & one.labelled].mean()
+    assert found.estimate == pytest.approx(found.labels_alone + found.slopes[0] * gap)
+    assert found.slopes[0] > 0.3
+
+
+def test_few_scored_labels_are_too_few_for_a_slope() -> None:
+    """The slope rests on the labels that have a score, not on all labels."""
+    rng = np.random.default_rng(17)
+    one = drawn(rng, n=400, labels=60, agreement=0.95)
+    kept = np.zeros(400, dtype=bool)
+    kept[np.flatnonzero(one.labelled)[:9]] = True
+    kept[np.flatnonzero(~one.labelled)[:51]] = True
+    found = corrected_mean(sample(np.where(kept, one.scores, np.nan), one.ratings))
+    assert not found.used
+    assert found.n_labels == 60
+
+
+def test_a_gap_is_that_of_scored_items() -> None:
+    one = partly_scored(np.random.default_rng(18), agreement=0.5, rated=0.2, unrated=0.2)
+    scored = ~np.isnan(one.scores)
+    scores, labelled = one.scores[scored], one.labelled[scored]
+    found = selection_gap(one)
+    assert found.size == pytest.approx((scores[labelled].mean() - scores[~labelled].mean()) / scores.std())
+    nothing = sample(np.full(20, np.nan), np.where(np.arange(20) < 12, np.arange(20.0), np.nan))
+    assert selection_gap(nothing).p is None
+    assert corrected_mean(nothing).width_ratio == 1.0

@@ -54,19 +54,24 @@ def command(**given: Any) -> int:
     from turnwise.library import calibrate
 
     found = calibrate(**options.arguments(given))
-    # A refused difference has no p: its row has the sensitivity analysis, and is always printed.
-    differences = [
-        row for row in found.document["results"] if row.get("minus") and row["status"] != "refused"
-    ]
-    hidden: list[Any] = []
+    # A difference that is refused for the draw of its labels has no p, but the sensitivity analysis: always printed.
+    every = [row for row in found.document["results"] if row.get("minus")]
+    differences = [row for row in every if row["status"] != "refused"]
+    impossible = [row for row in every if row["status"] == "refused" and row.get("labels_alone") is None]
+    unshown: list[Any] = []
     if len(differences) > SHOWN and not given["verbose"]:
-        hidden = [row for row in differences if row["p_adjusted"] is None or row["p_adjusted"] > LEVEL]
-    rows = [row for row in found.document["results"] if row not in hidden]
-    after = (
-        f"\n{len(hidden)} of {len(differences)} differences were not shown to be there; -v lists all"
-        if hidden
-        else ""
-    )
+        unshown = [row for row in differences if row["p_adjusted"] is None or row["p_adjusted"] > LEVEL]
+    without = impossible if len(impossible) > SHOWN and not given["verbose"] else []
+    rows = [row for row in found.document["results"] if row not in [*unshown, *without]]
+    after = ""
+    if unshown:
+        after += (
+            f"\n{len(unshown)} of {len(differences)} differences were not shown to be there; -v lists all"
+        )
+    if without:
+        after += (
+            f"\n{len(without)} differences have no estimate, as an agent has too few ratings; -v lists all"
+        )
     if plan := found.document.get("plan"):
         after += (
             f"\n{plan['drawn']} dialogues to rate are in {given['output']}/plan.jsonl, the others in rest.jsonl; after "

@@ -25,7 +25,7 @@ def _counts(_: click.Context, parameter: click.Parameter, value: str | None) -> 
 @options.reader
 @click.option(
     "-m", "--metric", "metrics", multiple=True, callback=options.names, metavar="NAMES",
-    help="What is to differ: metrics, rating:DIMENSION or preference:DIMENSION. Default: rating:overall.",
+    help="What is to differ: metrics, rating:DIMENSION or preference:DIMENSION. Default: the ratings of the pilot.",
 )  # fmt: skip
 @click.option(
     "--difference",
@@ -55,6 +55,10 @@ def _counts(_: click.Context, parameter: click.Parameter, value: str | None) -> 
     help="Items in a dialogue. Default: 1, and the mean of the pilot.",
 )  # fmt: skip
 @click.option("--raters", callback=_counts, metavar="N,N", help="Ratings of an item. Default: 1,2,3,5.")
+@click.option(
+    "--people", type=click.IntRange(min=1), metavar="N",
+    help="Different raters of preferences in all. Default: as many as the pilot has.",
+)  # fmt: skip
 @click.option(
     "--level", type=click.Choice(["turn", "dialogue"]),
     help="Which ratings of the pilot. Default: those of turns where it has some.",
@@ -90,6 +94,10 @@ def _counts(_: click.Context, parameter: click.Parameter, value: str | None) -> 
     help="Preferences: the share that the better agent gets, a tie being half.",
 )  # fmt: skip
 @click.option("--ties", default=0.0, show_default=True, type=click.FloatRange(0, 1), help="Share of ties.")
+@click.option(
+    "--rater-icc", default=0.0, show_default=True, type=click.FloatRange(0, 1),
+    help="Preferences: the share of the variance that is between raters.",
+)  # fmt: skip
 @click.option("--cost-dialogue", type=click.FloatRange(0), metavar="X", help="Cost of one dialogue.")
 @click.option("--cost-rating", type=click.FloatRange(0), metavar="X", help="Cost of one rating.")
 @click.option("--cost-judge", type=click.FloatRange(0), metavar="X", help="Cost of scoring one item.")

@@ -38,6 +38,24 @@ from turnwise.terminal import say
     "--agent", "agents", multiple=True, metavar="URL|module:function|DIR|MODEL",
     help="With --mode chat, the agent to chat with; settings in brackets; NAME=... gives it a name. Repeatable.",
 )  # fmt: skip
+@click.option(
+    "--choose", type=click.IntRange(min=1), metavar="N",
+    help="Draw N dialogues and rate only these: those whose ratings narrow what calibrate estimates.",
+)  # fmt: skip
+@click.option(
+    "-m",
+    "--metric",
+    metavar="NAME",
+    help="With --choose, the metric whose expected error decides what is drawn.",
+)
+@click.option(
+    "--to", metavar="rating:DIMENSION",
+    help="With --choose, what people rated. Default: rating:overall, else the only one.",
+)  # fmt: skip
+@click.option(
+    "--labels", metavar="random|weights:KEY",
+    help="With --choose, how the dialogues that are rated already were drawn.",
+)  # fmt: skip
 @click.option("--export", metavar="OUT", help="Write the ratings so far as native JSONL, and end.")
 @click.option(
     "--everything", is_flag=True, help="With --export, also attention checks and ratings that were set apart."
@@ -48,7 +66,9 @@ from turnwise.terminal import say
     "--url", metavar="URL", help="The address of this server for raters, where it is behind a proxy."
 )
 @click.option(
-    "--seed", type=click.IntRange(min=0), help="Seed of the order and the assignment. Default: the study's."
+    "--seed",
+    type=click.IntRange(min=0),
+    help="Seed of the order, the assignment and the draw. Default: the study's.",
 )
 @options.as_agents
 @options.selecting
@@ -63,6 +83,7 @@ def command(**given: Any) -> int:
       turnwise rate logs.jsonl --raters anna,ben,carl
       turnwise rate logs.jsonl --mode pairwise --as @alternatives
       turnwise rate goals.jsonl --mode chat --agent bots:first --agent bots:second
+      turnwise rate logs.jsonl --choose 50 -m length --labels random
       turnwise rate logs.jsonl --export rated.jsonl
     """
     from turnwise.library import RatingLinks, export_ratings, rate
@@ -74,12 +95,13 @@ def command(**given: Any) -> int:
 
     if given["everything"] and not given["export"]:
         raise UsageError("--everything is an option of --export")
-    own = ("export", "everything", "quiet", "host", "port", "url", "raters")
+    drawing = ("choose", "metric", "to", "labels")  # not for the export: the store keeps what was drawn
+    own = ("export", "everything", "quiet", "host", "port", "url", "raters", *drawing)
     shared = {name: value for name, value in given.items() if name not in own}
     if given["export"]:
         done = export_ratings(output=given["export"], everything=given["everything"], **shared)
         say(str(done), err=True)
         return 0
-    serving = {name: given[name] for name in ("host", "port", "url", "raters")}
+    serving = {name: given[name] for name in ("host", "port", "url", "raters", *drawing)}
     rate(announce=show, **serving, **shared)
     return 0

@@ -12,6 +12,13 @@ SHOWN = 5  # placeholders that a note names
 
 
 def notes(findings: Sequence[Finding]) -> list[str]:
+    """Lines on what was not scored, on what limits the findings, and on findings without a result; without
+    repetitions.
+    """
+    return list(dict.fromkeys([*item_notes(findings), *_without_a_result(findings)]))
+
+
+def item_notes(findings: Sequence[Finding]) -> list[str]:
     """Lines on what was not scored, once for each metric and reason, then on what limits the findings; without
     repetitions. Counts of items are added up over findings; for agreement, where findings share items, the
     largest counts.
@@ -43,23 +50,31 @@ def notes(findings: Sequence[Finding]) -> list[str]:
             named = ", ".join(f"{name} ({count})" for name, count in islice(unresolved.items(), SHOWN))
             more = f", and {len(unresolved) - SHOWN} more" if len(unresolved) > SHOWN else ""
             found.append(f"note: placeholders that the ontology does not know: {named}{more}")
-    return list(dict.fromkeys([*found, *_without_a_result(findings)]))
+    return list(dict.fromkeys(found))
 
 
 def _without_a_result(findings: Sequence[Finding]) -> list[str]:
     """A line for each status and reason of findings without a result, which names one of them and counts the others.
 
-    Findings whose items were not scored have their own lines.
+    A reason that only repeats why items were not scored is left out, as `item_notes` has it.
     """
     about: dict[tuple[str, str], list[str]] = {}
     for finding in findings:
-        if finding.status != "ok" and not finding.unscored:
+        if finding.status != "ok" and not _repeats_items(finding):
             what = " ".join(str(value) for value in finding.what.values() if value)
             about.setdefault((finding.status, str(finding.reason)), []).append(what)
     return [
         f"note: {names[0]}{f' and {len(names) - 1} more' if len(names) > 1 else ''}: {status}: {reason}"
         for (status, reason), names in about.items()
     ]
+
+
+def _repeats_items(finding: Finding) -> bool:
+    """Whether the finding's reason is that its items were not scored, and nothing else."""
+    rest = str(finding.reason)
+    for reason, count in finding.unscored.items():
+        rest = rest.replace(f"{reason} ({counted(count, 'item')})", "")
+    return not rest.strip("; ")
 
 
 def unseen_parts(document: Mapping[str, Any]) -> list[str]:

@@ -42,6 +42,7 @@ def power(
     paired: bool | None = None,
     turns: Sequence[Count] = (),
     raters: Sequence[Count] = (),
+    people: Count | None = None,
     level: Literal["turn", "dialogue"] | None = None,
     beside: str | None = None,
     scored: Count | None = None,
@@ -52,6 +53,7 @@ def power(
     agreement: Correlation | None = None,
     win_rate: Share | None = None,
     ties: UpToOne = 0.0,
+    rater_icc: UpToOne = 0.0,
     cost_dialogue: Price | None = None,
     cost_rating: Price | None = None,
     cost_judge: Price | None = None,
@@ -79,11 +81,13 @@ def power(
     """Plan a comparison of two agents: the dialogues, turns and raters that show a difference.
 
     The spread comes from a pilot file, or is given. With `have` the result is the smallest difference that this many
-    dialogues of each agent can show. All for a two-sided t-test on means of dialogues.
+    dialogues of each agent can show. All for a two-sided t-test on means of dialogues; for preferences, for the test by
+    contexts and raters that `compare` makes.
 
     Parameters:
         data: A pilot, as in `score`. None: the spread is given by `sd` or `win_rate`.
-        metrics: Names of metrics, `rating:DIMENSION` or `preference:DIMENSION`. Default: rating:overall.
+        metrics: Names of metrics, `rating:DIMENSION` or `preference:DIMENSION`. Default: rating:overall, else the only
+            dimension that was rated; without ratings, that of preferences.
         difference: The true difference of means that is to be shown.
         have: Dialogues of each agent that there are.
         power: Probability of showing the difference if it is there.
@@ -92,6 +96,8 @@ def power(
         paired: Only designs in which the agents reply to the same contexts, or only others. Default: both.
         turns: Numbers of items in a dialogue to plan for. Default: 1 and the pilot's mean.
         raters: Numbers of ratings of one item to plan for. Default: 1, 2, 3 and 5.
+        people: Different raters of preferences in all. Default: as many as the pilot has; without a pilot, another one
+            for each preference.
         level: For ratings of turns and of dialogues: which. Default: the finer one that was rated.
         beside: A metric whose scores are to be used beside the ratings, as `calibrate` does.
         scored: Dialogues of each agent that this metric scores. Default: far more than are rated.
@@ -102,6 +108,7 @@ def power(
         agreement: Correlation of scores and ratings over dialogues, for scores beside ratings.
         win_rate: Share of preferences that the better agent gets, a tie being half.
         ties: Share of preferences that are ties.
+        rater_icc: Share of the variance of preferences that is between raters.
         cost_dialogue: Cost of one dialogue.
         cost_rating: Cost of one rating.
         cost_judge: Cost of scoring one item.
@@ -144,6 +151,8 @@ def power(
         metrics=split_names(metrics),
         beside=beside,
     )
+    if win_rate is None and (rater_icc or (people is not None and not pilot)):
+        raise UsageError("--people and --rater-icc are about preferences; they go with --win-rate")
     if not power > alpha:
         raise UsageError(
             f"--power {power:g} must be above --alpha {alpha:g}, which a test has without a difference"
@@ -161,7 +170,7 @@ def power(
         spec = PowerSpec(
             data=given.paths,
             names=given.names,
-            metrics=split_names(metrics) or (("rating:overall",) if pilot else ()),
+            metrics=split_names(metrics),
             selection=selected(
                 items=items, role=role, where=where, by=None, pair=pair, cluster=cluster, limit=limit
             ),
@@ -173,6 +182,7 @@ def power(
             paired=paired,
             turns=tuple(turns),
             raters=tuple(raters),
+            people=people,
             level=level,
             beside=beside,
             scored=scored,
@@ -183,6 +193,7 @@ def power(
             agreement=agreement,
             win_rate=win_rate,
             ties=ties,
+            rater_icc=rater_icc,
             cost_dialogue=cost_dialogue,
             cost_rating=cost_rating,
             cost_judge=cost_judge,
@@ -214,5 +225,5 @@ def _check(*, pilot: bool, given: Sequence[str], metrics: Sequence[str], beside:
         )
     if "win_rate" in given and len(given) > 1:
         raise UsageError(
-            f"{options}: a win rate has the spread of preferences; it goes with --ties and --icc alone"
+            f"{options}: a win rate has the spread of preferences; it goes with --ties, --icc and --rater-icc alone"
         )

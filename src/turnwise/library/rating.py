@@ -1,10 +1,11 @@
 """`rate` and `export_ratings`: people rate dialogues in a browser, and the ratings are written with the dialogues."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 from urllib.parse import urlsplit
 
 from turnwise.errors import MissingExtra, UsageError, counted
@@ -21,12 +22,15 @@ from turnwise.library.arguments import (
     split_names,
 )
 from turnwise.library.data import Where, files, selected
+from turnwise.library.estimating import check_labels
 from turnwise.library.reading import MappingLike
 from turnwise.logs.items.items import Judged, Selection
 from turnwise.types import Role
 
 if TYPE_CHECKING:
     from turnwise.types import Agent, Dialogue
+    from turnwise.web.study.definition import Study
+    from turnwise.web.study.drawing import Drawing
     from turnwise.web.study.ledger import Ledger
     from turnwise.web.study.recorder import Recorder
 
@@ -55,9 +59,17 @@ class ExportedRatings:
 
     path: str
     n_dialogues: int
+    n_drawn: int = 0  # dialogues that were drawn to be rated (`choose`)
+    n_unrated: int = 0  # of these, those without a rating so far
 
     def __str__(self) -> str:
-        return f"{self.path}: {counted(self.n_dialogues, 'dialogue')} written"
+        written = f"{self.path}: {counted(self.n_dialogues, 'dialogue')} written"
+        if not self.n_unrated:
+            return written
+        return (
+            f"{written}\nnote: {self.n_unrated} of the {self.n_drawn} drawn dialogues have no rating yet; the weights "
+            "hold when all are rated"
+        )
 
 
 @checked
@@ -76,6 +88,10 @@ def rate(
     host: str = "127.0.0.1",
     port: Annotated[int, Range(least=0, most=65535)] = 8765,
     url: str | None = None,
+    choose: Count | None = None,
+    metric: str | None = None,
+    to: str | None = None,
+    labels: str | None = None,
     seed: Natural | None = None,
     as_agents: Names = (),
     items: Judged | None = None,
@@ -105,7 +121,12 @@ def rate(
         host: Address to listen on.
         port: Port to listen on; 0 takes a free one.
         url: The address of this server for raters, where it is behind a proxy.
-        seed: Seed of the order and the assignment. Default: the study's.
+        choose: Draw this many dialogues, and let people rate only these: those whose ratings narrow the estimates of
+            `calibrate` most. The export has all dialogues, with weights for `labels="weights:meta.weight"`.
+        metric: With `choose`, the metric whose expected error decides. Not needed where nothing is rated yet.
+        to: With `choose`, the rating, as `rating:DIMENSION`. Default: overall, else the only one.
+        labels: With `choose`, how the dialogues that are rated already were drawn: `random` or `weights:KEY`.
+        seed: Seed of the order, the assignment and the draw. Default: the study's.
         as_agents: Show what these agents would have said at the logged points.
         items: Which replies: `rated`, `last` or `all`. Default: the rated ones where there are some, else all.
         role: Whose messages are rated.
@@ -123,7 +144,10 @@ def rate(
         items=items, role=role, where=where, by=by, pair=pair, cluster=cluster, limit=limit, as_agents=as_agents
     )  # fmt: skip
     changes = {"mode": mode, "seed": seed, "per_task": per_task, "whole": whole}
-    given = _described(paths(data), reader, mapping, optional_path(study), store, agents, selection, changes)
+    choosing = _choosing(choose, metric, to, labels)
+    given = _described(
+        paths(data), reader, mapping, optional_path(study), store, agents, selection, changes, choosing
+    )
     try:
         from turnwise.web.pages.app import app
         from turnwise.web.pages.serving import linked_host, open_socket, serve
@@ -132,7 +156,10 @@ def rate(
     talking = {name: _agent(address) for name, address in given.agents.items()}
     base = _base_url(url)
     wanted = _raters(raters)
-    with open_socket(host, port) as sock, closing(open_study(given.store, given.ledger)) as recorder:
+    with (
+        open_socket(host, port) as sock,
+        closing(open_study(given.store, given.ledger, drawing=given.drawing)) as recorder,
+    ):
         _invite(recorder, wanted)
         recorder.flush()
         links = _links(
@@ -204,9 +231,24 @@ def export_ratings(
         items=items, role=role, where=where, by=by, pair=pair, cluster=cluster, limit=limit, as_agents=as_agents
     )  # fmt: skip
     changes = {"mode": mode, "seed": seed, "per_task": per_task, "whole": whole}
-    given = _described(paths(data), reader, mapping, optional_path(study), store, agents, selection, changes)
+    given = _described(
+        paths(data), reader, mapping, optional_path(study), store, agents, selection, changes, None
+    )
     found = export_dialogues(read_ledger(given.store, given.ledger), given.dialogues, everything=everything)
-    return ExportedRatings(path=str(output), n_dialogues=native.write(found, str(output)))
+    drawn = set(given.drawing.drawn) if given.drawing else set()
+    counts: Counter[bool] = Counter()
+
+    def counting() -> Iterator["Dialogue"]:
+        """The exported dialogues; counts the drawn ones by whether they have a rating."""
+        for one in found:
+            if one.id in drawn:
+                counts[bool(one.ratings)] += 1
+            yield one
+
+    n_dialogues = native.write(counting(), str(output))
+    return ExportedRatings(
+        path=str(output), n_dialogues=n_dialogues, n_drawn=counts.total(), n_unrated=counts[False]
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,9 +256,33 @@ class _Described:
     """A study as the parameters describe it, before its events are read."""
 
     ledger: "Ledger"
-    dialogues: "Sequence[Dialogue]"
+    dialogues: "Sequence[Dialogue]"  # of the data
     store: str
     agents: Mapping[str, str]  # name -> address
+    drawing: "Drawing | None"  # which of the dialogues are rated; None: all
+
+
+@dataclass(frozen=True, slots=True)
+class _Choosing:
+    """What `choose` asks for."""
+
+    count: int
+    metric: str | None
+    to: str | None
+    labels: str | None
+
+
+def _choosing(choose: int | None, metric: str | None, to: str | None, labels: str | None) -> _Choosing | None:
+    """What `choose` asks for, or None; its options without it raise `UsageError`."""
+    if choose is None:
+        if any((metric, to, labels)):
+            raise UsageError("--metric, --to and --labels are options of --choose, which draws what is rated")
+        return None
+    if labels is not None:
+        check_labels(labels)
+    if labels == "unknown":
+        raise UsageError("--choose adds to labels whose draw is known: --labels random or weights:KEY")
+    return _Choosing(choose, metric, to, labels)
 
 
 def _described(
@@ -228,22 +294,75 @@ def _described(
     agents: str | Sequence[str] | Mapping[str, str],
     selection: Selection,
     changes: Mapping[str, Any],
+    choosing: _Choosing | None,
 ) -> _Described:
     """The study of these files; `changes` replace settings of the study where they are not None."""
     from turnwise.web.study.definition import read_study
+    from turnwise.web.study.drawing import check_asked, stored_drawing
     from turnwise.web.study.open_study import new_ledger, read_dialogues
 
     if not data:
         raise UsageError("name the files whose dialogues are rated")
     asked = read_study(study, **changes)
     named = _agents(agents, asked.mode)
-    with files(data, reader=reader, mapping=mapping) as native:
-        dialogues = read_dialogues(native.paths)
-    ledger = new_ledger(asked, dialogues, selection, agents=list(named))
     stem = data[0].rstrip("/").removesuffix(".gz").removesuffix(".jsonl")
     if reader is not None or mapping is not None:
         stem = os.path.splitext(stem)[0]
-    return _Described(ledger, dialogues, store or f"{stem}.ratings.db", named)
+    place = store or f"{stem}.ratings.db"
+    begun, drawing = stored_drawing(place)
+    with files(data, reader=reader, mapping=mapping) as native:
+        dialogues = read_dialogues(native.paths)
+        if choosing is not None and begun:
+            check_asked(place, drawing, asdict(choosing))
+        elif choosing is not None:
+            drawing = _drawn(native.paths, asked, selection, choosing)
+    rated: Sequence[Dialogue] = dialogues
+    if drawing is not None:
+        drawn = set(drawing.drawn)
+        rated = [one for one in dialogues if one.id in drawn]
+        judged = cast("Judged | None", drawing.judged)
+        selection = replace(selection, judged=selection.judged or judged, where=(), limit=None)
+    ledger = new_ledger(asked, rated, selection, agents=list(named))
+    return _Described(ledger, dialogues, place, named, drawing)
+
+
+def _drawn(data: Sequence[str], study: "Study", selection: Selection, choosing: _Choosing) -> "Drawing":
+    """Draw the dialogues of a new study as `calibrate --plan` does.
+
+    Raises `UsageError` where the study does not ask for the rating that the draw is for.
+    """
+    from turnwise.logs.items.keys import WEIGHT
+    from turnwise.run.scoring.calibrate import choose
+    from turnwise.run.spec import CalibrateSpec
+    from turnwise.web.study.drawing import Drawing
+
+    if study.mode not in ("reply", "dialogue") or selection.as_agents or selection.by:
+        raise UsageError(
+            "--choose draws logged dialogues: use --mode reply or dialogue, without --as and --by"
+        )
+    spec = CalibrateSpec(
+        data=tuple(data), metrics=(choosing.metric,) if choosing.metric else (), selection=selection,
+        labels=choosing.labels or "unknown", to=choosing.to, plan=choosing.count, seed=study.seed,
+    )  # fmt: skip
+    found = choose(spec)
+    if found.rating is not None:
+        names = [question.name for question in study.questions]
+        if found.rating not in names:
+            raise UsageError(
+                f"the study asks for {', '.join(names)}, and dialogues are drawn for rating:{found.rating}; add a "
+                "[[question]] of that name to --study, or name another rating with --to"
+            )
+        if (study.mode == "reply") != (found.level == "turn"):
+            raise UsageError(
+                f"--mode {study.mode}: the data has ratings of {'replies' if found.level == 'turn' else 'dialogues'}; "
+                f"choose --mode {'reply' if found.level == 'turn' else 'dialogue'}"
+            )
+    return Drawing(
+        asked=asdict(choosing),
+        drawn=tuple(one.id for one in found.draw.dialogues if one.id in found.draw.drawn),
+        weights={one.id: one.meta[WEIGHT] for one in found.draw.dialogues},
+        judged=found.judged,
+    )
 
 
 def _agents(given: str | Sequence[str] | Mapping[str, str], mode: str) -> dict[str, str]:

@@ -23,7 +23,7 @@ from tempfile import TemporaryDirectory
 from typing import TypeVar
 
 from turnwise.library.arguments import PathLike
-from turnwise.library.notes import change_notes, notes, strength_notes, unseen_parts
+from turnwise.library.notes import change_notes, item_notes, notes, strength_notes, unseen_parts
 from turnwise.run.spec import Outcome
 
 
@@ -279,16 +279,20 @@ class Calibration(Result):
         return [record for record in self.records() if record.get("minus")]
 
     def notes(self) -> list[str]:
-        """As for every result, with one line for all that was refused for one reason; and agents whose rated items
-        have other scores than the rest.
+        """As for every result, with one line for all that was refused for one reason; agents whose scores could not be
+        used, and agents whose rated items have other scores than the rest.
         """
         refused = Counter(one.reason for one in self.findings if one.status == "refused")
         many = {reason for reason, count in refused.items() if count > 1}
-        found = notes([one for one in self.findings if one.reason not in many])
+        found = item_notes(self.findings)
+        found += [
+            one for one in notes([one for one in self.findings if one.reason not in many]) if one not in found
+        ]
         found += [
             f"note: {counted(refused[reason], 'estimate')} refused: {reason}"
             for reason in sorted(map(str, many))
         ]
+        found += self._unused_scores()
         for one in self.findings:
             about = one.details.get("diagnostics", {})
             gap, p = about.get("gap"), about.get("gap_p")
@@ -300,13 +304,27 @@ class Calibration(Result):
                 )
         return found
 
+    def _unused_scores(self) -> list[str]:
+        """A line for each metric that says of how many agents the scores were not used, and why for the first."""
+        agents: dict[str, list[Finding]] = {}
+        for one in self.findings:
+            if one.details.get("unused"):
+                agents.setdefault(str(one.what["metric"]), []).append(one)
+        lines = []
+        for metric, of in agents.items():
+            more = f" and {counted(len(of) - 1, 'more agent')}" if len(of) > 1 else ""
+            lines.append(
+                f"note: {metric}: the ratings alone count for {of[0].what['agent']}{more}: {of[0].details['unused']}"
+            )
+        return lines
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Power(Result):
     """The dialogues that show a difference, or the smallest difference that dialogues show, for each design."""
 
     columns: ClassVar[tuple[str, ...]] = (
-        "metric", "design", "scores", "turns", "raters", "difference", "dialogues", "between", "ratings",
+        "metric", "design", "scores", "turns", "raters", "people", "difference", "dialogues", "between", "ratings",
         "judge_calls", "cost",
     )  # fmt: skip
     layout: ClassVar[Layout] = Layout(
@@ -314,6 +332,22 @@ class Power(Result):
         results=("difference", "dialogues"),
         others=("cost", "ratings", "between", "judge_calls"),
     )
+
+    def notes(self) -> list[str]:
+        """As for every result, on a key that would pair more of the pilot's items, and on the raters of the pilot."""
+        few = [
+            f"note: {one['metric']}: planned for the pilot's {counted(one['people'], 'rater')}; --people N plans for "
+            "another number"
+            for one in self.document["results"]
+            if one.get("people_of_pilot")
+        ]
+        better = [
+            f"note: {one['metric']}: the pilot's replies are paired by their context; --pair {one['better_pair_key']} "
+            f"makes {counted(one['better_pair_key_pairs'], 'pair')} instead of {one['pairs']}"
+            for one in self.document["results"]
+            if one.get("better_pair_key")
+        ]
+        return [*Result.notes(self), *dict.fromkeys([*few, *better])]
 
     def cheapest(self) -> dict[str, Any] | None:
         """The record of the design that costs least; without prices None."""

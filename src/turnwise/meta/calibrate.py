@@ -1,7 +1,8 @@
 """Mean ratings of agents from a metric's scores on all units and people's ratings on some (`turnwise calibrate`).
 
-A unit is what people rated: a reply or a whole dialogue. A unit without a score gets its agent's mean score, labelled
-or not: the correction has mean 0 for any scores that treat both alike, so no label is lost and nothing is biased.
+A unit is what people rated: a reply or a whole dialogue. A unit without a score keeps its rating. The scores of an
+agent are not used where the metric has none on its rated units, or has one more or less often there than elsewhere: the
+result is then that of the ratings alone, and `unused` in its details says why.
 """
 
 from collections import Counter
@@ -23,6 +24,7 @@ from turnwise.stats.ppi import (
     Fit,
     Sample,
     calibrated,
+    comparable_scores,
     corrected_difference,
     corrected_mean,
     selection_gap,
@@ -38,6 +40,8 @@ UNKNOWN = (
     "how the labels were drawn is unknown, and labels that people chose themselves can differ from the rest in ways "
     "that no score shows; draw labels at random (--labels random) or keep its weights (--labels weights:KEY)"
 )
+
+ONE_REFUSED = "the mean rating of one of the two agents, or of both, is refused"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,10 +100,10 @@ def calibrate(
     unscored: Mapping[str, Mapping[str, int]],
     rng: np.random.Generator,
 ) -> list[Finding]:
-    """The mean rating of each agent, then the difference of every two agents that have labels.
+    """The mean rating of each agent, then the difference of every two agents.
 
     `what` describes the metric, the rating, the group and the level. `unscored` has, by agent, the reasons why items
-    have no score.
+    have no score. A mean without enough labels is refused, and so are its differences from others.
     """
     found: list[Finding] = []
     agents = list(dict.fromkeys(units.agents))
@@ -113,11 +117,12 @@ def calibrate(
             samples[agent] = _sample(scored, agent)
         except Refused as error:
             refused = Finding.refusal(about, error, signature)
-            found.append(replace(refused, **counts, details=_unused(units, agent)))
+            found.append(replace(refused, **counts, details={"n_labels": _n_labels(units, [agent])}))
             continue
         result = corrected_mean(samples[agent])
         slopes[agent] = result.slopes[0]
-        finding = _finding(about, result, counts, signature, fit=fit, mean=True)
+        unused = _unused_scores(samples[agent])
+        finding = _finding(about, result, counts, signature, fit=fit, mean=True, unused=unused)
         gap = selection_gap(samples[agent])
         if drawn == "unknown":
             finding = _refused(finding, {"gap": gap.size, **_mean_sensitivity(samples[agent], result)})
@@ -126,10 +131,16 @@ def calibrate(
             finding = replace(finding, details={**finding.details, "diagnostics": diagnostics})
         found.append(finding)
     differences = []
-    for first, second in combinations([agent for agent in agents if agent in samples], 2):
-        result = corrected_difference(samples[first], samples[second])
+    for first, second in combinations(agents, 2):
         about = {**what, "agent": first, "minus": second}
-        finding = _finding(about, result, _counts(units, [first, second]), signature, fit=fit, mean=False)
+        counts = _counts(units, [first, second])
+        if not {first, second} <= set(samples):
+            refused = Finding.refusal(about, Refused(ONE_REFUSED), signature)
+            n_labels = _n_labels(units, [first, second])
+            differences.append(replace(refused, **counts, details={"n_labels": n_labels}))
+            continue
+        result = corrected_difference(samples[first], samples[second])
+        finding = _finding(about, result, counts, signature, fit=fit, mean=False)
         if drawn == "unknown":
             of_both = slopes[first], slopes[second]
             finding = _refused(finding, _difference_sensitivity(samples[first], samples[second], of_both))
@@ -139,7 +150,8 @@ def calibrate(
 
 def expected_unit_errors(units: Units, *, rng: np.random.Generator) -> Floats:
     """The error that is expected of a cross-fitted line from scores to ratings, for each unit; all 1 without labels."""
-    scores = np.where(np.isnan(units.scores), np.nanmean(units.scores), units.scores)
+    known = ~np.isnan(units.scores)
+    scores = np.where(known, units.scores, units.scores[known].mean() if known.any() else 0.0)
     agents, n_agents = codes(units.agents)
     fitted = calibrated(scores, units.ratings, units.weights, units.clusters, fit="linear", rng=rng)
     errors = units.ratings - fitted
@@ -166,17 +178,11 @@ def _sample(units: Units, agent: str) -> Sample:
     labelled = ~np.isnan(ratings)
     if not labelled.any():
         raise Refused("none of its items is rated; rate some of each agent")
-    if np.isnan(scores[labelled]).all():
-        raise Refused(
-            f"the metric has no score on any of its {counted(int(labelled.sum()), 'rated item')}, "
-            "so its error is unknown"
-        )
     if len(np.unique(clusters[labelled])) < 2:
         raise Refused(
             f"its {counted(int(labelled.sum()), 'rated item')} {'is' if labelled.sum() == 1 else 'are'} of one "
             "cluster, which has no spread; rate items of at least two"
         )
-    scores = np.where(np.isnan(scores), np.nanmean(scores), scores)
     return Sample(scores, ratings, units.weights[mine], clusters, units.n_clusters)
 
 
@@ -186,10 +192,25 @@ def _counts(units: Units, agents: Sequence[str]) -> dict[str, Any]:
     return {"n_items": int(mine.sum()), "n_clusters": len(np.unique(units.clusters[mine]))}
 
 
-def _unused(units: Units, agent: str) -> dict[str, Any]:
-    """The details of a refused agent: how many labels it has."""
-    mine = np.array([name == agent for name in units.agents])
-    return {"n_labels": int((units.labelled & mine).sum())}
+def _n_labels(units: Units, agents: Sequence[str]) -> int:
+    """How many units of these agents are rated."""
+    mine = np.array([name in agents for name in units.agents])
+    return int((units.labelled & mine).sum())
+
+
+def _unused_scores(sample: Sample) -> str | None:
+    """Why the scores of an agent cannot be used whatever they are; None if they can."""
+    if comparable_scores(sample):
+        return None
+    labelled, scored = sample.labelled, sample.scored
+    rated = counted(int(labelled.sum()), "rated item")
+    if not scored[labelled].any():
+        return f"the metric has no score on any of the {rated}, so its error is unknown"
+    return (
+        f"the metric has a score on {int(scored[labelled].sum())} of the {rated} and on "
+        f"{int(scored[~labelled].sum())} of {int((~labelled).sum())} others, so the two cannot be compared; score all "
+        "items, or leave out the dialogues that were not to be scored"
+    )
 
 
 def _finding(
@@ -200,13 +221,15 @@ def _finding(
     *,
     fit: Fit,
     mean: bool,
+    unused: str | None = None,
 ) -> Finding:
-    """The finding of one estimate."""
+    """The finding of one estimate; `unused` says why scores were not used whatever they are."""
     if result.interval is None:
         method = "labels alone; no interval: the ratings do not vary"
     else:
         mapped = "" if fit == "none" else f", {fit} map cross-fitted by cluster"
-        how = f"prediction-powered{mapped}" if result.used else "labels alone, as the scores narrow nothing"
+        alone = "labels alone, as the scores " + ("cannot be used" if unused else "narrow nothing")
+        how = f"prediction-powered{mapped}" if result.used else alone
         method = f"{how}; t by cluster, {result.freedom:.1f} degrees of freedom"
     return Finding(
         what=what,
@@ -221,6 +244,7 @@ def _finding(
             "width_ratio": result.width_ratio,
             "n_labels": result.n_labels,
             "n_labelled_clusters": result.n_labelled_clusters,
+            **({"unused": unused} if unused else {}),
             "diagnostics": {"slopes": list(result.slopes), "error": result.error, "freedom": result.freedom},
         },
         **counts,

@@ -119,6 +119,7 @@ class Planned(Result, kw_only=True):
     scores: str | None = None  # metric that is used beside ratings
     turns: int | None = None
     raters: int | None = None
+    people: int | None = None  # different raters of preferences; null: another one for each preference
     difference: Number = None
     dialogues: int | None = None
     ratings: int | None = None  # of all agents

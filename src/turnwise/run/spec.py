@@ -174,6 +174,7 @@ class PowerSpec(Spec):
     paired: bool | None = None  # None: both designs
     turns: tuple[int, ...] = ()  # items in a dialogue; (): 1 and the pilot's mean
     raters: tuple[int, ...] = ()  # ratings of each item
+    people: int | None = None  # different raters of preferences; None: as many as the pilot has
     level: Literal["turn", "dialogue"] | None = None
     beside: str | None = None  # metric whose scores are used beside the ratings
     scored: int | None = None  # dialogues of each agent that are scored; None: far more than are rated
@@ -184,6 +185,7 @@ class PowerSpec(Spec):
     agreement: float | None = None  # of scores and ratings, over dialogues
     win_rate: float | None = None
     ties: float = 0.0
+    rater_icc: float = 0.0  # of preferences, share of the variance that is between raters
     cost_dialogue: float | None = None
     cost_rating: float | None = None
     cost_judge: float | None = None

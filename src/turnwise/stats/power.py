@@ -2,15 +2,17 @@
 
 The spread of a measurement has three sources: clusters (dialogues or contexts), items in a cluster, and ratings of one
 item. More items a cluster reduce the last two, more ratings an item only the last, and more clusters all three. Tests
-are t-tests on the means of clusters, which is what the intervals of `calibrate` and of means of few clusters use.
+are t-tests on the means of clusters, which is what the intervals of `calibrate` and of means of few clusters use. Win
+rates are tested by contexts and raters (stats/crossed.py), so they have a fourth source, which only more raters reduce.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import atanh, ceil, isfinite, sqrt, tanh
 
 import numpy as np
 
+from turnwise.stats.ppi import FEWEST
 from turnwise.types import Floats, Ints
 
 MOST_CLUSTERS = 10**9  # a design that needs more is not computed
@@ -84,10 +86,13 @@ class Spread:
     clusters: float  # between the true means of clusters
     items: float = 0.0  # between the true values of items in a cluster
     ratings: float = 0.0  # between the ratings of one item; 0 for a metric
+    raters: float = (
+        0.0  # between the means of raters, of preferences; part of what the ratings of one item differ by
+    )
 
     def of_cluster(self, *, items: int = 1, ratings: int = 1) -> float:
         """Variance of the mean of one cluster with this many items and this many ratings of each."""
-        return self.clusters + self.items / items + self.ratings / (items * ratings)
+        return self.clusters + self.items / items + (self.ratings + self.raters) / (items * ratings)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +101,24 @@ class Scored:
 
     agreement: float  # Pearson's correlation of scores and ratings, over the means of clusters
     clusters: int | None = None  # clusters of each agent that are scored; None: far more than are rated
+
+    def variance(self, rated: int, *, estimated: bool = False) -> float:
+        """Variance of the corrected mean with this many rated clusters, where that of one cluster is 1.
+
+        `calibrate` divides its slope by the ratio of the scores' variance among all items to that among the rated ones,
+        where it is above 1, and adds what such a slope leaves open to its own variance (`unseen` in stats/ppi.py). With
+        few ratings this ratio is far from 1, and the test loses power. `estimated` is what the test takes the variance
+        for. Both are means over the distribution of the ratio for normal scores.
+        """
+        explained = self.agreement**2
+        share = 0.0 if self.clusters is None else min(1.0, rated / self.clusters)
+        seen = _squares(max(1, rated - 1))
+        slope = np.minimum(1.0, seen)
+        left = (1 - slope + slope * share) ** 2 + slope**2 * (1 - share) * share
+        found = (1 - explained + explained * float(np.mean(left))) / rated
+        if estimated:
+            found += explained * float(np.mean(slope * (1 - slope) * seen)) * (1 - share) ** 2 / rated
+        return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,19 +130,24 @@ class TTest:
     alpha: float = 0.05
     scored: Scored | None = None
 
+    def with_variance(self, variance: float) -> "TTest":
+        """The same test with another variance of a cluster."""
+        return replace(self, variance=variance)
+
     def error(self, clusters: int) -> float:
         """Standard error of the difference with this many clusters of each agent."""
-        spread = self.variance / clusters
-        if self.scored is not None:
-            share = self.scored.agreement**2
-            rest = self.scored.clusters
-            spread = self.variance * ((1 - share) / clusters + (0.0 if rest is None else share / rest))
-            spread = min(spread, self.variance / clusters)
-        return sqrt(spread * (1 if self.paired else 2))
+        return sqrt(self._spread(clusters) * (1 if self.paired else 2))
+
+    def _spread(self, clusters: int, *, estimated: bool = False) -> float:
+        """Variance of the mean of one agent, or what the test takes it for on average."""
+        alone = self.variance / clusters
+        if self.scored is None or clusters < FEWEST:
+            return alone
+        return min(alone, self.variance * self.scored.variance(clusters, estimated=estimated))
 
     def freedom(self, clusters: int) -> int:
         """Degrees of freedom: clusters less one for each mean and one for each slope of the scores."""
-        lost = 1 if self.scored is None else 2
+        lost = 1 if self.scored is None or clusters < FEWEST else 2
         return (clusters - lost) * (1 if self.paired else 2)
 
     def power(self, difference: float, clusters: int) -> float:
@@ -132,6 +160,8 @@ class TTest:
         if not error > 0:
             return 1.0 if difference else self.alpha
         cut, shift = float(stdtrit(freedom, 1 - self.alpha / 2)), abs(difference) / error
+        if self.scored is not None:  # the test takes the variance for larger than it is
+            cut *= sqrt(self._spread(clusters, estimated=True) / self._spread(clusters))
         above, below = float(nctdtr(freedom, shift, cut)), float(nctdtr(freedom, shift, -cut))
         return min(1.0, 1 - above + (below if isfinite(below) else 0.0)) if isfinite(above) else 1.0
 
@@ -166,6 +196,96 @@ class TTest:
         while self.power(most * error, clusters) < power:
             most *= 2
         return float(brentq(lambda shift: self.power(shift * error, clusters) - power, 0.0, most)) * error
+
+
+POINTS = 48  # quantiles of each estimated variance, over which the power of a win rate's test is averaged
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WinRateTest(TTest):
+    """The test of a win rate against one half that `compare` makes: clustered by contexts and by raters.
+
+    Its variance is estimated (stats/crossed.py), with one degree of freedom less than there are raters, and is at least
+    that of the contexts. With few raters the test is therefore weaker than a t-test on contexts even if raters do not
+    differ. A sample with a higher win rate x has a smaller variance, by x (1 - x), and rejects all the more. The power
+    is the mean over the distribution of the estimated variances. `variance` is that at a win rate of one half. Each
+    rater is taken to judge equally many contexts.
+    """
+
+    single: float  # variance of one preference at a win rate of one half, over `variance`
+    raters: float = 0.0  # variance between raters, over `variance`
+    ties: float = 0.0  # share of ties
+    ratings: int = 1  # preferences of each context, by different raters
+    people: int | None = None  # different raters in all; None: each preference has another one
+
+    def with_variance(self, variance: float) -> "WinRateTest":
+        """The same test with another variance of a context's mean; that of one preference and of raters stay.
+
+        It is at least what it is if preferences of a context are independent, and at most that of one preference.
+        """
+        one = self.single * self.variance
+        variance = min(max(variance, one / self.ratings), one)
+        return replace(
+            self, variance=variance, single=one / variance, raters=self.raters * self.variance / variance
+        )
+
+    def error(self, clusters: int, difference: float = 0.0) -> float:
+        """Standard error of the win rate with this many contexts, if it is this far from one half."""
+        shrunk = max(0.0, 1 - difference**2 / (self.single * self.variance))
+        return sqrt(shrunk * (self.variance / clusters + self._leaning(clusters)))
+
+    def freedom(self, clusters: int) -> int:
+        """Degrees of freedom of the smaller side, contexts or raters."""
+        return min(clusters, self._people(clusters)) - 1
+
+    def power(self, difference: float, clusters: int) -> float:
+        """The probability of rejecting if this is the true difference; 0 with too few contexts or raters for a test."""
+        from scipy.special import ndtr, stdtrit
+
+        if self.freedom(clusters) < 1:
+            return 0.0
+        error = self.error(clusters, difference)
+        if not error > 0:
+            return 1.0 if difference else self.alpha
+        total, freedom = self._estimated(clusters)
+        cut = stdtrit(freedom, 1 - self.alpha / 2) ** 2 * total
+        # The variance at a win rate of one half plus x is in proportion to `single` - x².
+        cut = np.sqrt(cut / (1 + cut / (self.single * self.variance)))
+        return float(np.mean(ndtr((abs(difference) - cut) / error) + ndtr((-abs(difference) - cut) / error)))
+
+    def _people(self, clusters: int) -> int:
+        """The number of different raters."""
+        return min(self.people or clusters * self.ratings, clusters * self.ratings)
+
+    def _leaning(self, clusters: int) -> float:
+        """What raters who differ add to the variance of the win rate."""
+        return self.raters * self.variance * (1 / self._people(clusters) - 1 / (clusters * self.ratings))
+
+    def _estimated(self, clusters: int) -> tuple[Floats, Floats]:
+        """Quantiles of the variance that the test estimates, and its degrees of freedom at each of them."""
+        people, choices = self._people(clusters), clusters * self.ratings
+        # Kurtosis of a preference, and of the mean of a context: nearer to normal the more preferences it has.
+        kurtosis = 3 + (1 / max(1 - self.ties, 0.01) - 3) / self.single
+        by_context = self.variance / clusters * _squares(2 * clusters / max(kurtosis - 1, 0.01))[:, None]
+        of_cells = by_context / self.ratings + max(0.0, self.single - 1) * self.variance / choices
+        # Contexts that two raters share do not make the means of these raters differ.
+        shared = max(0.0, self.ratings - self.single) * self.variance / ((people - 1) * choices)
+        mean = self._leaning(clusters) - shared
+        # Raters' sums of squares contain those of the cells, which are subtracted: with one cell each nothing is left.
+        apart = sqrt(max(0.0, 1 - people / choices))
+        extra = mean + (of_cells + mean) * apart * (_squares(people - 1)[None] - 1)
+        by_rater: Floats = np.maximum(0.0, of_cells + extra)
+        total: Floats = np.maximum(by_context + np.maximum(0.0, extra), by_rater)
+        freedom = total**2 / (by_context**2 / (clusters - 1) + by_rater**2 / (people - 1))
+        return total, np.maximum(freedom, float(self.freedom(clusters)))
+
+
+def _squares(freedom: float) -> Floats:
+    """Quantiles of a mean of squares with these degrees of freedom whose expectation is 1, (POINTS,)."""
+    from scipy.special import chdtri
+
+    found: Floats = np.asarray(chdtri(freedom, (np.arange(POINTS) + 0.5) / POINTS), dtype=np.float64)
+    return found / freedom
 
 
 def components(values: Floats, items: Ints, clusters: Ints) -> Spread:
@@ -203,33 +323,65 @@ def components(values: Floats, items: Ints, clusters: Ints) -> Spread:
     return Spread(clusters=max(0.0, above / k_clusters), items=in_clusters, ratings=ratings)
 
 
+def rater_variance(values: Floats, clusters: Ints, raters: Ints) -> float:
+    """The variance between raters of ratings or preferences of clusters that raters share, at least 0.
+
+    By Henderson's first method for crossed random effects: sums of squares of raters, clusters and single values are
+    set equal to their expectations, which hold for unequal numbers. 0 where these sources cannot be told apart, as
+    where no rater has two clusters.
+    """
+    n = len(values)
+    values = values - values.mean()
+    cells = np.unique(np.stack([clusters, raters], axis=1), axis=0, return_counts=True)
+    (cluster_of, rater_of), in_cell = cells[0].T, cells[1].astype(np.float64)
+    of_cluster, of_rater = (np.bincount(codes).astype(np.float64) for codes in (clusters, raters))
+    n_clusters, n_raters = int(np.count_nonzero(of_cluster)), int(np.count_nonzero(of_rater))
+    squares = [
+        float(np.sum(np.bincount(codes, weights=values) ** 2 / np.maximum(1, np.bincount(codes))))
+        for codes in (clusters, raters)
+    ]
+    # One row a sum of squares about the mean: the coefficients of clusters, raters and the rest in its expectation.
+    of_mean = np.array([float(of_cluster @ of_cluster) / n, float(of_rater @ of_rater) / n, 1.0])
+    expected = np.array(
+        [
+            [n, float(np.sum(in_cell**2 / of_cluster[cluster_of])), n_clusters],
+            [float(np.sum(in_cell**2 / of_rater[rater_of])), n, n_raters],
+            [n, n, n],
+        ]
+    )
+    table = expected - of_mean
+    if np.linalg.matrix_rank(table) < len(table):
+        return 0.0
+    found = np.linalg.solve(table, np.array([*squares, float(values @ values)]))
+    return max(0.0, float(found[1]))
+
+
 def pooled(spreads: Sequence[Spread], weights: Sequence[float]) -> Spread:
     """The weighted mean of variance components, source by source."""
     shares = np.asarray(weights, dtype=np.float64) / float(np.sum(weights))
-    table = np.array([[one.clusters, one.items, one.ratings] for one in spreads])
-    clusters, items, ratings = (shares @ table).tolist()
-    return Spread(clusters=clusters, items=items, ratings=ratings)
+    table = np.array([[one.clusters, one.items, one.ratings, one.raters] for one in spreads])
+    clusters, items, ratings, raters = (shares @ table).tolist()
+    return Spread(clusters=clusters, items=items, ratings=ratings, raters=raters)
 
 
-def win_rate_spread(win_rate: float, *, ties: float = 0.0, icc: float = 0.0) -> Spread:
-    """Variance of one preference, counted 1, one half for a tie, and 0; `icc` is the share that is between contexts.
+def win_rate_spread(
+    win_rate: float, *, ties: float = 0.0, icc: float = 0.0, rater_icc: float = 0.0
+) -> Spread:
+    """Variance of one preference, counted 1, one half for a tie, and 0.
 
-    `ValueError` if the win rate and the share of ties cannot both hold.
+    `icc` is the share that is between contexts, `rater_icc` that between raters. `ValueError` if the win rate and the
+    share of ties cannot both hold, or if the two shares add up to more than 1.
     """
     if not ties / 2 <= win_rate <= 1 - ties / 2:
         raise ValueError(f"a win rate of {win_rate:g} cannot have {ties:.0%} ties, which count half")
+    if icc + rater_icc > 1:
+        raise ValueError(
+            f"shares of {icc:g} between contexts and {rater_icc:g} between raters are more than 1"
+        )
     variance = win_rate * (1 - win_rate) - ties / 4
-    return Spread(clusters=icc * variance, ratings=(1 - icc) * variance)
-
-
-def win_rate_test_spread(win_rate: float, *, ties: float = 0.0, icc: float = 0.0) -> Spread:
-    """The spread to plan a test of a win rate with: the mean of those at this rate and at one half.
-
-    The spread at this rate alone promises too much power: samples with a high win rate have a small spread too, which
-    widens the distribution of t. At a win rate of .68 it promises .72 where .68 is simulated (benchmarks/power.py).
-    """
-    rates = (win_rate, 0.5)
-    return pooled([win_rate_spread(rate, ties=ties, icc=icc) for rate in rates], [1.0, 1.0])
+    return Spread(
+        clusters=icc * variance, ratings=(1 - icc - rater_icc) * variance, raters=rater_icc * variance
+    )
 
 
 def variance_range(variance: float, freedom: int, *, level: float = 0.95) -> tuple[float, float]:

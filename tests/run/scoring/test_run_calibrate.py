@@ -154,10 +154,30 @@ def test_agents_without_labels_are_refused_and_the_others_answered(tmp_path: Pat
     found = tw.calibrate(
         write(tmp_path / "logs.jsonl", records), metrics="length", labels="random", figures=False
     )
-    a, b = found
+    a, b = found.means()
     assert a["estimate"] is not None
     assert (b["status"], b["reason"]) == ("refused", "none of its items is rated; rate some of each agent")
+    (difference,) = found.differences()
+    assert (difference["agent"], difference["minus"], difference["status"]) == ("a", "b", "refused")
+    assert (difference["estimate"], difference["n_labels"]) == (None, 15)
+    assert "length overall dialogue a b: refused: the mean rating of one" in " ".join(found.notes())
     assert found.exit_code == 0
+
+
+def test_differences_that_cannot_be_had_are_listed_or_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    def printed(agents: str, *more: str) -> str:
+        records = world(agents=tuple(agents), rated=lambda number, agent: agent == "a" and number % 4 == 0)
+        asked = ["calibrate", write(tmp_path / "logs.jsonl", records), "-m", "length", "--labels", "random"]
+        assert run([*asked, *more]) == 0
+        return capsys.readouterr().out
+
+    assert len(printed("abcd").splitlines()) == 2 + 4 + 6
+    many = printed("abcde")
+    assert len(many.splitlines()) == 2 + 5 + 2
+    assert "10 differences have no estimate, as an agent has too few ratings; -v lists all" in many
+    assert len(printed("abcde", "-v").splitlines()) == 2 + 5 + 10
 
 
 def test_one_label_is_refused(tmp_path: Path):
@@ -166,20 +186,58 @@ def test_one_label_is_refused(tmp_path: Path):
         write(tmp_path / "logs.jsonl", records), metrics="length", labels="random", figures=False
     )
     assert found.exit_code == 4
-    assert all("1 rated item is of one cluster" in one["reason"] for one in found)
+    assert all("1 rated item is of one cluster" in one["reason"] for one in found.means())
+    assert [one["status"] for one in found.differences()] == ["refused"]
 
 
-def test_a_metric_without_a_score_where_labels_are_is_refused(tmp_path: Path):
-    records = world()
+def with_references(records: list[Record], has: Callable[[Record], bool]) -> list[Record]:
+    """The records with a reference where `has` says so; `rouge-l` scores only these."""
     for one in records:
-        if not one["ratings"]:
+        if has(one):
             one["messages"][1]["references"] = ["word word"]
-    found = tw.calibrate(
-        write(tmp_path / "logs.jsonl", records), metrics="rouge-l", labels="random", figures=False
+    return records
+
+
+def test_without_a_score_where_labels_are_the_ratings_alone_count(tmp_path: Path):
+    records = with_references(
+        world(rated=lambda k, agent: k % (4 + (agent == "b")) == 0), lambda one: not one["ratings"]
     )
-    assert found.exit_code == 4
-    assert "no score on any of its 15 rated items" in next(iter(found))["reason"]
+    path = write(tmp_path / "logs.jsonl", records)
+    found = tw.calibrate(path, metrics="rouge-l", labels="random", figures=False)
+    plain = tw.calibrate(path, metrics="length", labels="random", figures=False)
+    assert found.exit_code == 0
+    for one, other in zip(found, plain, strict=True):
+        assert (one["width_ratio"], one["n_labels"]) == (1.0, other["n_labels"])
+        assert one["estimate"] == pytest.approx(other["labels_alone"])
+        assert one["interval"] == pytest.approx(other["labels_alone_interval"])
     assert next(iter(found))["unscored"] == {"no reference": 15}
+    assert found.notes() == [
+        "note: rouge-l: 27 items not scored: no reference",
+        "note: rouge-l: the ratings alone count for a and 1 more agent: the metric has no score on any of the 15 "
+        "rated items, so its error is unknown",
+    ]
+
+
+@pytest.mark.parametrize("labels", ["random", "unknown"])
+def test_scores_of_the_rated_items_alone_are_not_used(tmp_path: Path, labels: str):
+    records = with_references(world(), lambda one: bool(one["ratings"]))
+    found = tw.calibrate(
+        write(tmp_path / "logs.jsonl", records), metrics="rouge-l", labels=labels, figures=False
+    )
+    if labels == "random":
+        assert [one["width_ratio"] for one in found] == [1.0, 1.0, 1.0]
+    else:
+        assert all(one["if_random"] == pytest.approx(one["labels_alone"]) for one in found)
+    assert any("a score on 15 of the 15 rated items and on 0 of 45 others" in note for note in found.notes())
+
+
+def test_a_metric_that_scores_nothing_leaves_the_ratings_alone(tmp_path: Path):
+    path = write(tmp_path / "logs.jsonl", world())
+    found = tw.calibrate(
+        path, metrics="rouge-l", labels="random", plan=10, output=tmp_path / "out", figures=False
+    )
+    assert [one["width_ratio"] for one in found] == [1.0, 1.0, 1.0]
+    assert found.plan["drawn"] == 10
 
 
 def test_some_items_without_a_score_lose_no_label(tmp_path: Path):
@@ -192,6 +250,7 @@ def test_some_items_without_a_score_lose_no_label(tmp_path: Path):
     )
     assert [one["n_labels"] for one in found.means()] == [15, 15]
     assert [one["n_items"] for one in found.means()] == [60, 60]
+    assert not any("ratings alone" in note for note in found.notes())
 
 
 def test_data_without_an_unrated_item_is_an_error(tmp_path: Path):

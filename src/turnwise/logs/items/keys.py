@@ -8,6 +8,8 @@ import msgspec
 from turnwise.errors import DataError
 from turnwise.types import Dialogue
 
+WEIGHT = "weight"  # key of `meta`: the inverse of the probability with which a dialogue was drawn to be rated
+
 
 def lookup(dialogue: Dialogue, key: str) -> str | None:
     """The value at a dotted key: a string as it is, anything else as JSON text; None if it is absent or null."""

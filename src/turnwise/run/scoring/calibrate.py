@@ -1,50 +1,157 @@
 """`turnwise calibrate`: mean ratings of agents from a metric's scores on everything and people's ratings on some."""
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from math import isfinite
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
-from turnwise.errors import DataError, UsageError, counted
-from turnwise.logs import native
-from turnwise.logs.items.items import Judged, Selection
-from turnwise.logs.items.keys import lookup
+from turnwise.errors import DataError, Refused, UsageError
+from turnwise.logs.items.items import Judged, Selection, all_items
 from turnwise.logs.scan import Census, scan
-from turnwise.meta.calibrate import Units, calibrate, expected_unit_errors, units_of, unscored_by_agent
+from turnwise.meta.calibrate import Units, calibrate, units_of, unscored_by_agent
 from turnwise.meta.correlate import has_level
 from turnwise.meta.table import ScoreTable
-from turnwise.metrics import RATING
 from turnwise.ratings.aggregate import aggregate
 from turnwise.ratings.matrix import RatedLevel, dialogue_of, rating_matrix
 from turnwise.run.resume.block_store import BlockStore
 from turnwise.run.scoring.collect import collect, listing
-from turnwise.run.scoring.raters import check_dimension, rated_levels
+from turnwise.run.scoring.drawing import Draw, first_draw, next_draw, weight_of
+from turnwise.run.scoring.raters import one_dimension, rated_levels
 from turnwise.run.scoring.shards import Watch, prepare
 from turnwise.run.scoring.tally import generator
 from turnwise.run.spec import CalibrateSpec, Outcome, finish
-from turnwise.stats.drawing import UNIFORM, inclusion_probabilities, systematic_draw
-from turnwise.types import Dialogue, Finding, Floats, Rating
+from turnwise.types import Dialogue, Finding, Rating
 
-WEIGHT = "weight"  # key of `meta` for the weight of a dialogue
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """Dialogues that were drawn to be rated next, and what of them is to be rated as before."""
+
+    draw: Draw
+    rating: str | None = None  # dimension; None where nothing is rated yet
+    level: RatedLevel | None = None
+    judged: Judged | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Labels:
+    """The ratings to calibrate to."""
+
+    dimension: str
+    level: RatedLevel
+    means: Mapping[str, float]  # reply or dialogue -> mean rating
+    weights: Mapping[str, float]  # dialogue -> inverse probability of being rated; empty for a random draw
+    selection: Selection
+
+
+@dataclass(frozen=True, slots=True)
+class _Measured:
+    """The units of one metric and group, and the metric's scores."""
+
+    table: ScoreTable
+    group: str
+    units: Units
 
 
 def run(spec: CalibrateSpec) -> Outcome:
     """Run `turnwise calibrate`."""
     census = scan(spec.data, apart=spec.selection.apart)
     if spec.plan is not None and not census.dimensions:
-        return _first_draw(spec, census)
-    dimension = _dimension(census, spec.to)
+        return finish(spec, (), census.sha256, plan=_write(spec, _first_draw(spec, census)))
+    labels = _labels(spec, census)
+    found, measured = _measured(spec, census, labels)
+    planned: dict[str, Any] = {}
+    if spec.plan is not None and measured:
+        draw = next_draw(spec, _dialogues(census), measured[0].units)
+        planned["plan"] = _write(spec, draw)
+    for one in measured:
+        what = {
+            "metric": one.table.name,
+            "rating": labels.dimension,
+            "group": one.group or None,
+            "level": labels.level,
+        }
+        found += calibrate(
+            one.units,
+            what,
+            drawn=spec.drawn,
+            fit=spec.fit,
+            signature=str(one.table.metric.signature),
+            unscored=unscored_by_agent(one.table),
+            rng=generator(spec.seed, one.table.name, one.group, labels.dimension),
+        )
+    return finish(spec, tuple(found), census.sha256, **planned)
+
+
+def choose(spec: CalibrateSpec) -> Choice:
+    """Draw the dialogues to rate next, as `--plan` does, without estimating or writing anything.
+
+    Raises `UsageError` where the data has ratings, and the metric or how they were drawn is not said; `Refused` if the
+    metric has no scores to draw by.
+    """
+    census = scan(spec.data, apart=spec.selection.apart)
+    if not census.dimensions:
+        return Choice(draw=_first_draw(spec, census))
+    if not spec.metrics or spec.drawn == "unknown":
+        raise UsageError(
+            "the data has ratings: name the metric by whose error more are drawn (--metric NAME), and say how the "
+            "rated dialogues were drawn (--labels random or weights:KEY)"
+        )
+    labels = _labels(spec, census)
+    found, measured = _measured(spec, census, labels)
+    if not measured:
+        raise Refused(
+            f"{spec.metrics[0]}: {found[0].reason}" if found else f"{spec.metrics[0]} has no scores"
+        )
+    draw = next_draw(spec, _dialogues(census), measured[0].units)
+    return Choice(
+        draw=draw,
+        rating=labels.dimension,
+        level=labels.level,
+        judged=labels.selection.judged if labels.level == "turn" else None,
+    )
+
+
+def _first_draw(spec: CalibrateSpec, census: Census) -> Draw:
+    """Draw from the selected dialogues of data without a rating."""
+    dialogues = _dialogues(census)
+    there = {item.dialogue for item in all_items(spec.data, spec.selection, census)}
+    return first_draw(spec, dialogues, there)
+
+
+def _dialogues(census: Census) -> list[Dialogue]:
+    """All dialogues of the data."""
+    if not census.held:
+        census.hold()
+    return [one for dialogues in census.held for one in dialogues]
+
+
+def _write(spec: CalibrateSpec, draw: Draw) -> dict[str, Any]:
+    """Write the drawn dialogues and the others to the output folder; returns what results.json says about it."""
+    if spec.output is None:
+        raise UsageError("--plan writes plan.jsonl and rest.jsonl: name a folder with -o")
+    draw.write(spec.output)
+    return draw.record()
+
+
+def _labels(spec: CalibrateSpec, census: Census) -> _Labels:
+    """The ratings of the data that the spec asks for."""
+    dimension = one_dimension(census, spec.to, option="--to")
     level = _level(census, dimension, spec)
     census.hold()
     ratings = [one for one in census.ratings if one.dimension == dimension]
     mine = [one for one in ratings if (one.turn is None) == (level == "dialogue")]
-    weights = _weights(spec, census, mine)
-    means = aggregate(rating_matrix(mine, dimension, level=level, rescale=spec.rescale)).by_item()
-    selection = replace(spec.selection, judged=spec.selection.judged or _judged(census, mine, level, spec))
-    metrics, found = prepare(replace(spec, selection=selection), census)
+    return _Labels(
+        dimension=dimension,
+        level=level,
+        weights=_weights(spec, census, mine),
+        means=aggregate(rating_matrix(mine, dimension, level=level, rescale=spec.rescale)).by_item(),
+        selection=replace(spec.selection, judged=spec.selection.judged or _judged(census, mine, level, spec)),
+    )
+
+
+def _measured(spec: CalibrateSpec, census: Census, labels: _Labels) -> tuple[list[Finding], list[_Measured]]:
+    """The units of each metric and group with their scores, and a finding for a metric that has none."""
+    metrics, found = prepare(replace(spec, selection=labels.selection), census)
     watch = Watch(spec.max_errors)
     with (
         BlockStore(spec.output, reuse=spec.reuse) as store,
@@ -52,123 +159,25 @@ def run(spec: CalibrateSpec) -> Outcome:
         listing(metrics, spec.output) as lines,
     ):
         tables, items = collect(
-            spec, census, metrics, store, selection, watch=watch, workers=workers, lines=lines
+            spec, census, metrics, store, labels.selection, watch=watch, workers=workers, lines=lines
         )
     found += watch.findings()
-    planned: dict[str, Any] = {}
+    measured = []
     for table in tables.values():
-        if not has_level(table, level):
-            found.append(_lacking(table, level))
+        if not has_level(table, labels.level):
+            found.append(_lacking(table, labels.level))
             continue
         whole = "dialogue" in table.metric.needs
         scored = [item for item in items.values() if (item.turn is None) == whole]
         for group in dict.fromkeys(item.group for item in scored):
             there = [item for item in scored if item.group == group]
             of_group = table.of_group(group)
-            units = units_of(of_group, there, means, turns=level == "turn", weights=weights)
-            _check(units, dimension)
-            if spec.plan is not None and not planned:
-                planned["plan"] = _next_draw(spec, census, units)
-            what = {"metric": table.name, "rating": dimension, "group": group or None, "level": level}
-            found += calibrate(
-                units,
-                what,
-                drawn=spec.drawn,
-                fit=spec.fit,
-                signature=str(table.metric.signature),
-                unscored=unscored_by_agent(of_group),
-                rng=generator(spec.seed, table.name, group, dimension),
+            units = units_of(
+                of_group, there, labels.means, turns=labels.level == "turn", weights=labels.weights
             )
-    return finish(spec, tuple(found), census.sha256, **planned)
-
-
-def _first_draw(spec: CalibrateSpec, census: Census) -> Outcome:
-    """Draw dialogues at random from logs without a rating: nothing is known yet about the error of a metric."""
-    census.hold()
-    everyone = [one for dialogues in census.held for one in dialogues]
-    chance = inclusion_probabilities(np.ones(len(everyone)), _count(spec, len(everyone)))
-    record = _write_draw(spec, everyone, chance, chance, rated=set())
-    return finish(spec, (), census.sha256, plan=record)
-
-
-def _next_draw(spec: CalibrateSpec, census: Census, units: Units) -> dict[str, Any]:
-    """Draw the dialogues to rate next by the expected error of the metric, and write them and the rest."""
-    errors = expected_unit_errors(units, rng=generator(spec.seed, "plan"))
-    everyone = [one for dialogues in census.held for one in dialogues]
-    size = {one.id: 0.0 for one in everyone}
-    n_units = Counter(units.agents)
-    dialogue_of_unit = dict(zip(units.names, units.dialogues, strict=True))
-    for name, agent, error in zip(units.names, units.agents, errors.tolist(), strict=True):
-        size[dialogue_of_unit[name]] += error / n_units[agent]
-    rated = {dialogue_of_unit[name] for name, one in zip(units.names, units.labelled, strict=True) if one}
-    sizes = np.array([size[one.id] for one in everyone])
-    there = np.array([size[one.id] > 0 for one in everyone])
-    open_ = np.array([one.id not in rated for one in everyone]) & there
-    count = _count(spec, int(open_.sum()))
-    # Rated dialogues have the probability that they would have had, so that old and new labels can be weighed together.
-    scale = inclusion_probabilities(sizes[open_], count)
-    ratio = float(scale.sum() / np.maximum(sizes[open_].sum(), 1e-300))
-    uniform = UNIFORM * count / int(open_.sum())
-    chance = np.minimum(1.0, uniform + (1 - UNIFORM) * ratio * sizes)
-    chance[open_] = scale
-    before = _drawn_before(spec, everyone, len(rated) / max(1, int(there.sum())))
-    total = before + (1 - before) * chance
-    return _write_draw(spec, everyone, np.where(open_, chance, 0.0), total, rated=rated)
-
-
-def _count(spec: CalibrateSpec, n: int) -> int:
-    """The number of dialogues to draw; `UsageError` if there are fewer."""
-    if spec.plan is None or spec.plan > n:
-        raise UsageError(f"--plan {spec.plan}: only {counted(n, 'dialogue')} can still be rated")
-    return spec.plan
-
-
-def _drawn_before(spec: CalibrateSpec, dialogues: Sequence[Dialogue], share: float) -> Floats:
-    """The probability with which each dialogue was drawn until now: the share that is rated, or the inverse weight."""
-    if spec.drawn != "weights":
-        return np.full(len(dialogues), share)
-    return np.array([1 / _weight(one, spec.weights_key) for one in dialogues])
-
-
-def _write_draw(
-    spec: CalibrateSpec, dialogues: Sequence[Dialogue], chance: Floats, total: Floats, *, rated: set[str]
-) -> dict[str, Any]:
-    """Draw, write plan.jsonl (to be rated) and rest.jsonl, and return what results.json says about it.
-
-    Every dialogue has its weight, the inverse of its probability of having been drawn by now, in `meta.weight`.
-    """
-    if spec.output is None:
-        raise UsageError("--plan writes plan.jsonl and rest.jsonl: name a folder with -o")
-    drawn = set(
-        np.flatnonzero(chance > 0)[systematic_draw(chance[chance > 0], generator(spec.seed, "draw"))].tolist()
-    )
-    weighted = [
-        replace(one, meta={**one.meta, WEIGHT: round(1 / probability, 6)})
-        for one, probability in zip(dialogues, total.tolist(), strict=True)
-    ]
-    spec.output.mkdir(parents=True, exist_ok=True)
-    native.write((one for at, one in enumerate(weighted) if at in drawn), str(spec.output / "plan.jsonl"))
-    native.write((one for at, one in enumerate(weighted) if at not in drawn), str(spec.output / "rest.jsonl"))
-    weights = [1 / float(total[at]) for at in drawn]
-    return {
-        "drawn": len(drawn), "rated_before": len(rated), "key": f"meta.{WEIGHT}",
-        "smallest_weight": min(weights), "largest_weight": max(weights),
-        "agents": dict(Counter(dialogues[at].agent for at in sorted(drawn))),
-    }  # fmt: skip
-
-
-def _dimension(census: Census, to: str | None) -> str:
-    """The dimension that `--to` names, with or without `rating:`; by default `overall`, else the only one."""
-    name = None if to is None else to.removeprefix(RATING)
-    check_dimension(census, name)
-    if name == "all":
-        raise UsageError(f"--to names one dimension; there are {', '.join(census.dimensions)}")
-    known = list(census.dimensions)
-    if name is None and "overall" not in known and len(known) > 1:
-        raise UsageError(
-            f"several dimensions were rated: {', '.join(known)}; choose with --to {RATING}{known[0]}"
-        )
-    return name or ("overall" if "overall" in known else known[0])
+            _check(units, labels.dimension)
+            measured.append(_Measured(of_group, group, units))
+    return found, measured
 
 
 def _level(census: Census, dimension: str, spec: CalibrateSpec) -> RatedLevel:
@@ -209,23 +218,8 @@ def _weights(spec: CalibrateSpec, census: Census, ratings: list[Rating]) -> Mapp
     rated = {dialogue_of(rating) for rating in ratings}
     found: dict[str, float] = {}
     for dialogue in (one for dialogues in census.held for one in dialogues if one.id in rated):
-        found[dialogue.id] = _weight(dialogue, spec.weights_key)
+        found[dialogue.id] = weight_of(dialogue, spec.weights_key)
     return found
-
-
-def _weight(dialogue: Dialogue, key: str) -> float:
-    """The weight of a dialogue at this key; `DataError` if it is not a number from 1 on."""
-    text = lookup(dialogue, key)
-    try:
-        value = float(text) if text is not None else float("nan")
-    except ValueError:
-        value = float("nan")
-    if not (isfinite(value) and value >= 1):
-        raise DataError(
-            f"the `{key}` of dialogue {dialogue.id!r} is {text or 'absent'}; expected the inverse of the probability "
-            "with which it was drawn to be rated, a number from 1 on"
-        )
-    return value
 
 
 def _check(units: Units, dimension: str) -> None:

@@ -8,17 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from turnwise.errors import DataError, Refused, UsageError
+from turnwise.errors import DataError, Refused, UsageError, counted
 from turnwise.logs.items.items import all_items
 from turnwise.logs.scan import Census, scan
+from turnwise.meta.preferences import ComparedPair
 from turnwise.meta.table import unit_scores
-from turnwise.metrics import RATING, is_preference, is_rating
+from turnwise.metrics import PREFERENCE, RATING, is_preference, is_rating
 from turnwise.ratings.matrix import RatedLevel, rating_matrix
 from turnwise.run.resume.block_store import BlockStore
 from turnwise.run.scoring.collect import collect
+from turnwise.run.scoring.pair_keys import PairKey, better_pair_key
 from turnwise.run.scoring.preferences import compared_pairs
 from turnwise.run.scoring.preferences import parse as parse_preference
-from turnwise.run.scoring.raters import check_dimension, rated_levels
+from turnwise.run.scoring.raters import check_dimension, one_dimension, rated_levels
 from turnwise.run.scoring.shards import Watch, prepare
 from turnwise.run.spec import Outcome, PowerSpec, finish
 from turnwise.stats.clusters import codes, connected_components
@@ -27,10 +29,12 @@ from turnwise.stats.power import (
     Scored,
     Spread,
     TTest,
+    WinRateTest,
     components,
     pooled,
+    rater_variance,
     variance_range,
-    win_rate_test_spread,
+    win_rate_spread,
 )
 from turnwise.types import Finding, Floats, Item
 
@@ -51,6 +55,13 @@ class Design:
     freedom: int | None = None  # of the pilot behind the spread; None for a given spread
     n_items: int = 0
     n_clusters: int = 0
+    several_items: bool = True  # whether some cluster has several items, so that their spread is known
+    several_ratings: bool = True  # whether some item has several ratings; True for a metric
+    better_pair: tuple[PairKey, int] | None = (
+        None  # the key that would pair more items of the pilot, and pairs now
+    )
+    ties: float = 0.0  # share of preferences that are ties
+    people: int | None = None  # different raters of preferences; None: each preference has another one
 
     @property
     def agents(self) -> int:
@@ -75,6 +86,9 @@ def run(spec: PowerSpec) -> Outcome:
         census = scan(spec.data, apart=spec.selection.apart)
         census.hold()
         sha256 = census.sha256
+        spec = spec if spec.metrics else replace(spec, metrics=(_default_metric(census),))
+        if spec.people is not None and not any(map(is_preference, spec.metrics)):
+            raise UsageError(f"--people is about preferences: name them with -m {PREFERENCE}DIMENSION")
         for name in filter(is_preference, spec.metrics):
             try:
                 design, several = _preference_design(spec, census, name)
@@ -90,7 +104,7 @@ def run(spec: PowerSpec) -> Outcome:
             raters = spec.raters or (RATERS if any(len(unit.values) > 1 for unit in result) else (1,))
             try:
                 beside = _scores(spec, census) if is_rating(name) else None
-                designs = _pilot_designs(result, spec, beside)
+                designs = _pilot_designs(name, result, spec, beside)
             except Refused as error:
                 found.append(Finding.refusal({"metric": name}, error))
                 continue
@@ -100,6 +114,16 @@ def run(spec: PowerSpec) -> Outcome:
         raters = spec.raters or (RATERS if spec.rater_sd or spec.win_rate is not None else (1,))
         _add(spec, name, list(_given_designs(spec)), spec.turns or (1,), raters, found, curves)
     return finish(spec, tuple(found), sha256, curves=curves)
+
+
+def _default_metric(census: Census) -> str:
+    """The rating of the pilot's only dimension or of `overall`; without ratings, the preference."""
+    known = list(census.preferences)
+    if census.dimensions or not known:
+        return f"{RATING}{one_dimension(census, None, option='-m')}"
+    if "overall" not in known and len(known) > 1:
+        raise UsageError(f"preferences have several dimensions: choose with -m {PREFERENCE}{known[0]}")
+    return f"{PREFERENCE}{'overall' if 'overall' in known else known[0]}"
 
 
 def _add(
@@ -126,6 +150,12 @@ def _test(spec: PowerSpec, design: Design, *, items: int, ratings: int) -> TTest
     noise. More ratings of an item therefore raise the agreement.
     """
     variance = design.spread.of_cluster(items=items, ratings=ratings)
+    if design.name == "preferences" and variance > 0:
+        one = design.spread.of_cluster()
+        return WinRateTest(
+            variance=variance, paired=True, alpha=spec.alpha, single=one / variance,
+            raters=design.spread.raters / variance, ties=design.ties, ratings=ratings, people=design.people,
+        )  # fmt: skip
     scored = None
     if design.agreement is not None and variance > 0:
         true = replace(design.spread, ratings=0.0)
@@ -145,42 +175,52 @@ def _finding(spec: PowerSpec, name: str, design: Design, *, items: int, ratings:
     details: dict[str, Any] = {
         "turns": items,
         "raters": ratings,
+        "people": design.people,
+        **({"people_of_pilot": True} if design.people and not spec.people else {}),
         "target_power": spec.power,
         "alpha": spec.alpha,
+        **_better_pair(design),
     }
-    if not test.variance > 0:
-        reason = "it does not vary, so nothing can be planned"
+    if reason := _unplannable(design, items=items, ratings=ratings):
         return Finding(what=what, estimate=None, status="refused", reason=reason,
                        details={**details, "difference": None, "dialogues": None})  # fmt: skip
     if spec.have is not None:
         estimate = test.smallest_difference(spec.have, power=spec.power)
         ends = [
-            replace(test, variance=one).smallest_difference(spec.have, power=spec.power)
-            for one in around or ()
+            test.with_variance(one).smallest_difference(spec.have, power=spec.power) for one in around or ()
         ]
         dialogues: int | None = spec.have
         details |= {"difference": estimate}
     else:
         needed = test.clusters_needed(_difference(spec), power=spec.power)
         ends = [
-            replace(test, variance=one).clusters_needed(_difference(spec), power=spec.power)
+            test.with_variance(one).clusters_needed(_difference(spec), power=spec.power)
             for one in around or ()
         ]
         estimate, dialogues = None if needed is None else float(needed), needed
         details |= {"difference": _difference(spec)}
-    details |= {"dialogues": dialogues, **_amounts(spec, design, dialogues, items, ratings)}
+    of_people = is_rating(name) or design.name == "preferences" or design.spread.ratings > 0
+    details |= {
+        "dialogues": dialogues,
+        **_amounts(spec, design, dialogues, items, ratings, of_people=of_people),
+    }
     if estimate is None:
         reason = (
             "one dialogue of each agent cannot be tested"
             if spec.have is not None
+            else f"{counted(design.people, 'rater')} differ too much from each other; more raters are needed (--people)"
+            if design.people is not None
             else f"it would take more than {MOST_CLUSTERS:,} dialogues of each agent"
         )
         return Finding(what=what, estimate=None, status="refused", reason=reason, details=details)
     known = [float(one) for one in ends if one is not None]
+    if len(set(known)) < 2:  # a single preference has the variance of its win rate, whatever the pilot
+        known = []
     sources = {
         "clusters": design.spread.clusters,
         "items": design.spread.items,
         "ratings": design.spread.ratings,
+        "raters": design.spread.raters,
     }
     return Finding(
         what=what,
@@ -188,10 +228,36 @@ def _finding(spec: PowerSpec, name: str, design: Design, *, items: int, ratings:
         interval=(min(known), max(known)) if len(known) == 2 else None,
         n_items=design.n_items,
         n_clusters=design.n_clusters,
-        method="two-sided t-test on means of dialogues"
+        method=(
+            "two-sided test by contexts and raters"
+            if isinstance(test, WinRateTest)
+            else "two-sided t-test on means of dialogues"
+        )
         + ("; interval from the uncertainty of the pilot's variance" if known else ""),
         details={**details, "between": _between(known), "variances": sources, "agreement": design.agreement},
     )
+
+
+def _unplannable(design: Design, *, items: int, ratings: int) -> str | None:
+    """Why this design cannot be planned with this many items and ratings; None if it can."""
+    if not design.spread.of_cluster() > 0:
+        return "it does not vary, so nothing can be planned"
+    if items > 1 and not design.several_items:
+        which = "pairs of the pilot are" if design.paired else "pilot has"
+        return f"the {which} one item of each dialogue, which does not show what more turns would add"
+    if ratings > 1 and not design.several_ratings:
+        return "the pilot has one rating of each item, which does not show what more raters would add"
+    if design.people is not None and ratings > design.people:
+        return f"{ratings} preferences of one context need as many raters, and there are {design.people} (--people)"
+    return None
+
+
+def _better_pair(design: Design) -> dict[str, Any]:
+    """The key that would pair more items of the pilot, and its number of pairs; empty if there is none."""
+    if design.better_pair is None:
+        return {}
+    better, pairs = design.better_pair
+    return {"better_pair_key": better.key, "better_pair_key_pairs": better.pairs, "pairs": pairs}
 
 
 def _between(ends: Sequence[float]) -> str | None:
@@ -219,12 +285,15 @@ def _difference(spec: PowerSpec) -> float:
 
 
 def _amounts(
-    spec: PowerSpec, design: Design, dialogues: int | None, items: int, ratings: int
+    spec: PowerSpec, design: Design, dialogues: int | None, items: int, ratings: int, *, of_people: bool
 ) -> dict[str, Any]:
-    """The total numbers of ratings and judge calls of both agents, and the cost where prices are given."""
+    """The total numbers of ratings and judge calls of both agents, and the cost where prices are given.
+
+    `of_people` says that people give what is compared, and not a metric.
+    """
     if dialogues is None:
         return {"ratings": None, "cost": None}
-    people = design.spread.ratings > 0 or design.agreement is not None
+    people = of_people or design.agreement is not None
     n_ratings = dialogues * design.agents * items * ratings if people else 0
     calls = 0
     if design.agreement is not None:
@@ -260,11 +329,11 @@ def _given_designs(spec: PowerSpec) -> Iterator[Design]:
     """The designs of a given spread or win rate."""
     if spec.win_rate is not None:
         try:
-            rate = spec.win_rate if spec.have is None else 0.5
-            spread = win_rate_test_spread(rate, ties=spec.ties, icc=spec.icc)
+            win_rate_spread(spec.win_rate, ties=spec.ties)
+            spread = win_rate_spread(0.5, ties=spec.ties, icc=spec.icc, rater_icc=spec.rater_icc)
         except ValueError as error:
-            raise UsageError(f"--win-rate, --ties: {error}") from None
-        yield Design(name="preferences", spread=spread, paired=True)
+            raise UsageError(f"--win-rate, --ties, --icc, --rater-icc: {error}") from None
+        yield Design(name="preferences", spread=spread, paired=True, ties=spec.ties, people=spec.people)
         return
     if spec.sd is None:
         raise UsageError(
@@ -284,7 +353,8 @@ def _given_designs(spec: PowerSpec) -> Iterator[Design]:
 
 
 def _preference_design(spec: PowerSpec, census: Census, name: str) -> tuple[Design, bool]:
-    """The design of preferences with the ties of the pilot and its share of variance between contexts.
+    """The design of preferences with the ties of the pilot, its shares of variance between contexts and between raters,
+    and as many raters as it has.
 
     Also returned: whether some pair has several choices. Without these the choices of one pair cannot be told apart
     from the contexts, and all variance is between contexts. Raises `Refused` without two contexts for some two agents.
@@ -303,7 +373,11 @@ def _preference_design(spec: PowerSpec, census: Census, name: str) -> tuple[Desi
             continue
         items, n_items = codes(["\0".join(pair.items) for pair in mine])
         values = np.array([(1 + pair.outcome) / 2 for pair in mine])
-        spreads.append((components(values, items, clusters), n_clusters))
+        spread = components(values, items, clusters)
+        if named := _raters(mine):
+            leaning = min(spread.ratings, rater_variance(values, clusters, codes(named)[0]))
+            spread = replace(spread, ratings=spread.ratings - leaning, raters=leaning)
+        spreads.append((spread, n_clusters))
         used += mine
         several |= n_items < len(mine)
     if not spreads:
@@ -312,21 +386,29 @@ def _preference_design(spec: PowerSpec, census: Census, name: str) -> tuple[Desi
         )
     freedom = sum(n - 1 for _, n in spreads)
     spread = pooled([one for one, _ in spreads], [n - 1 for _, n in spreads])
-    total = spread.clusters + spread.items + spread.ratings
+    total = spread.of_cluster()
     if not total > 0:
         raise Refused("all choices between two agents are the same, which shows no spread; give --win-rate")
     icc = (spread.clusters + spread.items) / total
     ties = float(np.mean([pair.outcome == 0 for pair in used]))
     rate = 0.5 if spec.have is not None else 0.5 + abs(_difference(spec))
     try:
-        planned = win_rate_test_spread(rate, ties=ties, icc=icc)
+        win_rate_spread(rate, ties=ties)
     except ValueError as error:
         raise Refused(f"--difference is from a win rate of one half, and {error}") from None
+    named = _raters(used)
     design = Design(
-        name="preferences", spread=planned, paired=True, freedom=freedom, n_items=len(used),
-        n_clusters=sum(n for _, n in spreads),
+        name="preferences", spread=win_rate_spread(0.5, ties=ties, icc=icc, rater_icc=spread.raters / total),
+        paired=True, freedom=freedom, n_items=len(used), n_clusters=sum(n for _, n in spreads),
+        several_ratings=several, ties=ties, people=spec.people or (len(set(named)) if named else None),
     )  # fmt: skip
     return design, several
+
+
+def _raters(pairs: Sequence[ComparedPair]) -> list[str] | None:
+    """The raters of preferences, if all are named and there are several, as `compare` asks for; else None."""
+    names = [pair.rater for pair in pairs if pair.rater is not None]
+    return names if len(names) == len(pairs) and len(set(names)) > 1 else None
 
 
 def _pilots(spec: PowerSpec, census: Census) -> Iterator[tuple[str, list[_Unit] | Finding]]:
@@ -407,22 +489,26 @@ def _usual_turns(units: Sequence[_Unit]) -> int:
 
 
 def _pilot_designs(
-    units: Sequence[_Unit], spec: PowerSpec, scores: Mapping[str, float] | None
+    name: str, units: Sequence[_Unit], spec: PowerSpec, scores: Mapping[str, float] | None
 ) -> list[Design]:
-    """The unpaired design, and the paired one where agents of the pilot share contexts."""
+    """The unpaired design of a metric, and the paired one where agents of the pilot share contexts."""
     agents = list(dict.fromkeys(unit.item.agent for unit in units))
-    for name in spec.agents:
-        if name not in agents:
-            raise DataError(f"the pilot has no measured item of agent `{name}`; it has {', '.join(agents)}")
+    for agent in spec.agents:
+        if agent not in agents:
+            raise DataError(f"the pilot has no measured item of agent `{agent}`; it has {', '.join(agents)}")
     chosen = list(spec.agents) or agents
-    of_agent = {name: [unit for unit in units if unit.item.agent == name] for name in chosen}
+    of_agent = {agent: [unit for unit in units if unit.item.agent == agent] for agent in chosen}
     apart = [mine for mine in of_agent.values() if len({unit.item.cluster for unit in mine}) > 1]
     if not apart:
         raise Refused("no agent of the pilot has two dialogues, and one shows no spread")
     spreads = [_components(mine) for mine in apart]
+    rated = any(len(unit.values) > 1 for mine in apart for unit in mine)
+    is_metric = not is_rating(name)
     found = [
         Design(
             name="unpaired",
+            several_items=any(len(mine) > n for mine, (_, n) in zip(apart, spreads, strict=True)),
+            several_ratings=rated or is_metric,
             spread=pooled([spread for spread, _ in spreads], [n - 1 for _, n in spreads]),
             paired=False,
             freedom=sum(n - 1 for _, n in spreads),
@@ -440,6 +526,8 @@ def _pilot_designs(
                 name="paired",
                 spread=pooled([one.spread for one in paired], clusters),
                 paired=True,
+                several_items=any(one.n_items > one.n_clusters for one in paired),
+                several_ratings=rated or is_metric,
                 freedom=max(
                     clusters
                 ),  # pairs of agents share dialogues, so their variances are not independent
@@ -447,15 +535,33 @@ def _pilot_designs(
                 n_clusters=sum(one.n_clusters for one in paired),
             )
         )
+    better = _better_pair_of(units, chosen) if spec.selection.pair is None else None
+    # The note is on the paired design, and without one on the other.
+    found[-1] = replace(found[-1], better_pair=better)
     if spec.paired is not None:
         found = [one for one in found if one.paired == spec.paired]
     if not found:
-        raise Refused("no two agents of the pilot share contexts (--pair KEY), so pairs show no spread")
+        key = better[0] if better else None
+        more = f"; --pair {key.key} makes {counted(key.pairs, 'pair')}" if key else " (--pair KEY)"
+        raise Refused(f"no two agents of the pilot share contexts, so pairs show no spread{more}")
     if scores is None:
         return found
     agreement = _agreement([unit for mine in apart for unit in mine], scores)
     usual = _usual_turns(units), max(1, round(float(np.mean([len(unit.values) for unit in units]))))
     return [*found, *(replace(one, agreement=agreement, pilot=usual) for one in found)]
+
+
+def _better_pair_of(units: Sequence[_Unit], agents: Sequence[str]) -> tuple[PairKey, int] | None:
+    """The key of `meta` that pairs more items of two agents than their contexts do, and the pairs by context.
+
+    Of the first two agents for which there is such a key; None if there is none.
+    """
+    items = [unit.item for unit in units]
+    for two in combinations(agents, 2):
+        if key := better_pair_key(items, two, ""):
+            a, b = ({item.pair for item in items if item.agent == agent} for agent in two)
+            return key, len(a & b)
+    return None
 
 
 def _components(units: Sequence[_Unit]) -> tuple[Spread, int]:

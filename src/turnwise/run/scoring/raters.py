@@ -11,6 +11,7 @@ from typing import Any
 from turnwise.errors import DataError, UsageError
 from turnwise.logs.items.items import Selection, all_items
 from turnwise.logs.scan import Census, scan
+from turnwise.metrics import RATING
 from turnwise.ratings.agreement import Agreement, Coefficient, agreement
 from turnwise.ratings.matrix import RatedLevel, dialogue_of, dimensions
 from turnwise.ratings.quality import screen
@@ -109,6 +110,23 @@ def check_dimension(census: Census, dimension: str | None) -> None:
         raise DataError(f"there are no ratings in the data to compare with{instead}")
     if dimension not in (None, "all", *known):
         raise UsageError(f"no rating has the dimension `{dimension}`; there are {', '.join(known)}")
+
+
+def one_dimension(census: Census, name: str | None, *, option: str) -> str:
+    """The dimension that is named, with or without `rating:`; by default `overall`, else the only one.
+
+    Raises `UsageError` where there are several and none is named; `option` is the option that names one.
+    """
+    name = None if name is None else name.removeprefix(RATING)
+    check_dimension(census, name)
+    known = list(census.dimensions)
+    if name == "all":
+        raise UsageError(f"{option} names one dimension; there are {', '.join(known)}")
+    if name is None and "overall" not in known and len(known) > 1:
+        raise UsageError(
+            f"several dimensions were rated: {', '.join(known)}; choose with {option} {RATING}{known[0]}"
+        )
+    return name or ("overall" if "overall" in known else known[0])
 
 
 def rated_levels(census: Census, dimension: str | None) -> list[RatedLevel]:

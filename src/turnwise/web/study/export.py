@@ -1,6 +1,7 @@
 """Exports the ledger in the native format, which `meta`, `train` and `ope` read; possible at any time.
 
-reply, dialogue   the dialogues of the data, with the collected ratings instead of their own
+reply, dialogue   the dialogues of the data, with the collected ratings instead of their own; where some were drawn, all
+                  dialogues with their weights, of which the others keep their ratings
 pairwise          the compared dialogues, or with --as one per compared reply; a preference is on the first of the two
 --as              one dialogue per rated reply
 write             one dialogue per written reply, of the agent `human`
@@ -19,6 +20,7 @@ from typing import Any
 
 from turnwise.logs.dialogue import as_record
 from turnwise.types import OTHER_TURN, Dialogue, Item, Position, Preference, Rating, Turn, Winner, item_id
+from turnwise.web.study.drawing import drawing_of
 from turnwise.web.study.ledger import Ledger, Rater, Slot
 from turnwise.web.study.ratings import REPEAT, SHOWN, collected_ratings, rated_id
 from turnwise.web.study.status import screen_raters
@@ -89,9 +91,14 @@ def _rated_dialogues(
             preferences[item.dialogue] += [
                 _preference(one, other.dialogue, item.turn, other.turn) for other, one in chosen[item.id]
             ]
+        drawing = drawing_of(ledger.study_event)
         for one in dialogues:
+            rated = one
             if one.id in by_dialogue:
-                yield _with_preferences(_with_ratings(one, by_dialogue[one.id]), preferences[one.id])
+                rated = _with_preferences(_with_ratings(one, by_dialogue[one.id]), preferences[one.id])
+            elif drawing is None:
+                continue
+            yield rated if drawing is None else drawing.weighted(rated)
         return
     for item in items.values():
         single = Dialogue(

@@ -12,6 +12,7 @@ from turnwise.types import Dialogue, digest
 from turnwise.web.storage.events import Event
 from turnwise.web.storage.log import open_log, without_credentials
 from turnwise.web.study.definition import Study
+from turnwise.web.study.drawing import KEY, Drawing
 from turnwise.web.study.ledger import Ledger
 from turnwise.web.study.recorder import Recorder
 from turnwise.web.study.tasks import Task, make_tasks
@@ -27,10 +28,11 @@ def new_ledger(
     return Ledger(study, found)
 
 
-def open_study(store: str, ledger: Ledger) -> Recorder:
+def open_study(store: str, ledger: Ledger, *, drawing: Drawing | None = None) -> Recorder:
     """Open `store` for writing, and restore the ledger from its events; a new store gets the first event.
 
-    Raises `DataError` if the store is of another study or of other data.
+    The first event keeps `drawing`, where the dialogues of the study were drawn. Raises `DataError` if the store is of
+    another study or of other data.
     """
     log = open_log(store)
     try:
@@ -41,8 +43,9 @@ def open_study(store: str, ledger: Ledger) -> Recorder:
     recorder = Recorder(store, ledger, log)
     if not ledger.study_event:
         secret, admin = secrets.token_hex(32), secrets.token_urlsafe(24)
+        kept = {} if drawing is None else {KEY: msgspec.to_builtins(drawing)}
         recorder.record(
-            "study", identity=identity(ledger), secret=secret, admin=admin, mode=ledger.study.mode
+            "study", identity=identity(ledger), secret=secret, admin=admin, mode=ledger.study.mode, **kept
         )
         recorder.flush()
     return recorder

@@ -1,0 +1,36 @@
+"""Notes under a table: why there is no result, and what was not scored."""
+
+from turnwise.library.notes import notes
+from turnwise.types import Finding
+
+
+def finding(agent: str, **given: object) -> Finding:
+    return Finding(
+        what={"metric": "rouge-l", "agent": agent}, **{"estimate": None, "status": "refused", **given}
+    )
+
+
+def test_a_reason_is_told_where_items_were_not_scored_either() -> None:
+    lost = {"no reference": 3}
+    found = notes(
+        [
+            finding("a", reason="its ratings are of one cluster", unscored=lost),
+            finding("b", reason="its ratings are of one cluster", unscored=lost),
+            finding("c", estimate=1.0, status="ok", unscored=lost),
+        ]
+    )
+    assert found == [
+        "note: rouge-l: 9 items not scored: no reference",
+        "note: rouge-l a and 1 more: refused: its ratings are of one cluster",
+    ]
+
+
+def test_a_reason_that_repeats_why_items_were_not_scored_is_told_once() -> None:
+    lost = {"no reference": 3, "an empty reply; skipped": 1}
+    same = "no reference (3 items); an empty reply; skipped (1 item)"
+    assert notes([finding("a", status="skipped", reason=same, unscored=lost)]) == [
+        "note: rouge-l: 3 items not scored: no reference",
+        "note: rouge-l: 1 item not scored: an empty reply; skipped",
+    ]
+    more = notes([finding("a", status="skipped", reason=f"mine.of_sums returned NaN; {same}", unscored=lost)])
+    assert more[-1] == f"note: rouge-l a: skipped: mine.of_sums returned NaN; {same}"
