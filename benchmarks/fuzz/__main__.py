@@ -44,7 +44,9 @@ def scene_folder() -> Iterator[Path]:
         yield Path(folder)
 
 
-def one_input(kind: str, seed: int, number: int, *, neural: bool, show: bool = False) -> list[tuple[list[str], Seen]]:
+def one_input(
+    kind: str, seed: int, number: int, *, neural: bool, show: bool = False
+) -> list[tuple[list[str], Seen]]:
     """Run the command lines of one input; each with what was seen."""
     rng = random.Random(f"{seed} {kind} {number}")
     found = []
@@ -52,7 +54,9 @@ def one_input(kind: str, seed: int, number: int, *, neural: bool, show: bool = F
         seen = watched(words)
         found.append((words, seen))
         if show:
-            print(f"$ turnwise {' '.join(map(repr, words))}\n{seen.out}{seen.err}[{seen.code}] {seen.problem}")
+            print(
+                f"$ turnwise {' '.join(map(repr, words))}\n{seen.out}{seen.err}[{seen.code}] {seen.problem}"
+            )
         if seen.problem:
             break
     return found
@@ -63,7 +67,9 @@ def keep(folder: Path, kind: str, number: int, done: list[tuple[list[str], Seen]
     place = folder / f"{kind}-{number}"
     shutil.copytree(Path(), place, dirs_exist_ok=True, symlinks=True)
     said = "".join(f"$ turnwise {json.dumps(words)}\n{seen.err}[{seen.code}]\n" for words, seen in done)
-    (place / "failure.txt").write_text(said + done[-1][1].problem, encoding="utf-8", errors="backslashreplace")
+    (place / "failure.txt").write_text(
+        said + done[-1][1].problem, encoding="utf-8", errors="backslashreplace"
+    )
 
 
 def main() -> int:
@@ -115,7 +121,9 @@ def campaign(given: argparse.Namespace) -> int:
         if given.minutes is not None and time.monotonic() - start > 60 * given.minutes:
             break
     total = sum(counts.values())
-    print(f"{total} inputs ({', '.join(f'{count} {kind}' for kind, count in counts.items())}), seed {given.seed}")
+    print(
+        f"{total} inputs ({', '.join(f'{count} {kind}' for kind, count in counts.items())}), seed {given.seed}"
+    )
     print(f"slowest command {slowest:.1f} s of processor time, most memory added {largest / 2**20:.0f} MB")
     print("; ".join(f"{name}: {count}" for name, count in sorted(codes.items())))
     print(f"{sum(failures.values())} failures in {len(failures)} places")

@@ -22,7 +22,19 @@ WEIGHTS = {
 }  # fmt: skip
 OMITTED = ("rate", "fetch", "demo")
 # Parameters that are never set: another machine, other processes, a network, minutes of training.
-UNSET = {"on", "address", "jobs", "policy", "harden", "rounds", "learn_from", "taught", "agree_with", "card", "device"}
+UNSET = {
+    "on",
+    "address",
+    "jobs",
+    "policy",
+    "harden",
+    "rounds",
+    "learn_from",
+    "taught",
+    "agree_with",
+    "card",
+    "device",
+}
 METRICS = (
     "length", "bleu-1", "bleu-2", "bleu-4", "bleu-paper", "chrf", "rouge-1", "rouge-2", "rouge-l", "rouge-l-b1.2", "meteor",
     "distinct-1", "distinct-2", "entropy-1", "entropy-2", "msttr-50", "question-rate", "repeat-external-1",
@@ -32,7 +44,19 @@ METRICS = (
     "fuzz_functions:length", "fuzz_functions:constant", "fuzz_functions:nothing", "fuzz_functions:huge",
     "fuzz_functions:fails", "fuzz_functions:too_few", "fuzz_functions:words", "fuzz_functions:infinite",
 )  # fmt: skip
-NEURAL_METRICS = ("bertscore", "turnwise", "usr-ret", "maude", "att", "average", "greedy", "relatedness", "fbd", "prd", "mmd")
+NEURAL_METRICS = (
+    "bertscore",
+    "turnwise",
+    "usr-ret",
+    "maude",
+    "att",
+    "average",
+    "greedy",
+    "relatedness",
+    "fbd",
+    "prd",
+    "mmd",
+)
 ESTIMATORS = (
     "robust", "balance", "fqe", "lstdq", "dice-linear", "direct", "nearest", "mean", "mean-relabelled", "features",
     "ips", "spe", "critic", "metric:length", "metric:rouge-l", "metric:fuzz_functions:huge",
@@ -84,7 +108,9 @@ class Scene:
         scene.names = maker.names
         for number in range(rng.choice((1, 1, 1, 1, 2, 3))):
             many = len(maker.names.agents) > 3 and rng.random() < 0.5
-            records = maker.records(rng.choice((36, 48)) if many else rng.choice((1, 1, 2, 3, 4, 6, 8, 12, 20, 45)))
+            records = maker.records(
+                rng.choice((36, 48)) if many else rng.choice((1, 1, 2, 3, 4, 6, 8, 12, 20, 45))
+            )
             if rng.random() < 0.06:
                 for _ in range(rng.randint(1, 3)):
                     spoil(records, rng)
@@ -130,7 +156,11 @@ def _agents(scene: Scene) -> str:
 
 
 def _key(scene: Scene) -> str:
-    return str(scene.some(*(f"meta.{key}" for key in scene.names.keys or META_KEYS), "agent", "id", "file", "rubbish"))
+    return str(
+        scene.some(
+            *(f"meta.{key}" for key in scene.names.keys or META_KEYS), "agent", "id", "file", "rubbish"
+        )
+    )
 
 
 def _where(scene: Scene) -> str:
@@ -275,7 +305,15 @@ ONE_OF: Mapping[str, Sequence[Sequence[str]]] = {
     "ope": (("targets", "all_agents"),),
     "power": (("difference", "have"), ("data", "sd", "win_rate")),
 }
-SAVED = {"score", "compare", "meta", "calibrate", "power", "ope", "attack"}  # commands whose -o is a folder of results
+SAVED = {
+    "score",
+    "compare",
+    "meta",
+    "calibrate",
+    "power",
+    "ope",
+    "attack",
+}  # commands whose -o is a folder of results
 
 
 def commands() -> dict[str, click.Command]:
@@ -288,7 +326,9 @@ def unknown_parameters() -> set[str]:
     found = set()
     for name, command in commands().items():
         for parameter in command.params:
-            if parameter.name in UNSET or isinstance(parameter.type, click.Choice | click.types.BoolParamType):
+            if parameter.name in UNSET or isinstance(
+                parameter.type, click.Choice | click.types.BoolParamType
+            ):
                 continue
             if f"{name}.{parameter.name}" not in VALUES and parameter.name not in {*VALUES, *ARGUMENTS}:
                 found.add(f"{name}.{parameter.name}")

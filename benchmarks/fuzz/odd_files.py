@@ -26,8 +26,8 @@ ODD_NAMES = (
 )  # fmt: skip
 DIMENSIONS = ("overall", "fluent", "rude", "é", "all", "a b", "x,y", "nan", "overall[1-5]", "length")
 META_KEYS = ("corpus", "k", "year", "é", "a.b", "weight", "")
-HUGE = (2**63, 2**64, -(2**63) - 1, 10**30, 10**400, 2**53 + 1)
-EXTREMES = (1e308, -1e308, 1.7e308, 5e-324, -5e-324, 1e-300, 1e16, 2**53 + 1, 2**63, 10**30, 1e155, -1e155, 0, -0.0)
+HUGE = (2**63, 2**64, -(2**63) - 1, 10**30, 10**400, 10**4200, 2**53 + 1)
+EXTREMES = (1e50, -1e50, 1e49, 5e-324, -5e-324, 1e-300, 1e16, 2**53 + 1, 2**63, 10**30, 1e25, -1e25, 0, -0.0)
 GOAL = {"restaurant": {"info": {"food": "indian", "pricerange": "cheap"}, "reqt": ["phone"]}}
 STATE = {"restaurant": {"food": "indian", "pricerange": "cheap"}}
 
@@ -69,8 +69,10 @@ class Maker:
         self.missing = some((0.0, 0.0, 0.0, 0.1, 0.5))  # share of places without alternatives
         self.samples = some((1, 1, 1, 2, 4))
         self.rated = some(("dialogues", "dialogues", "turns", "turns", "both", "few", "few turns", "last"))
-        self.raters = some((["ann"], ["ann", "ben"], ["ann", "ben", "cho"], ["mean"], ["é", "1"], ["r1", "r1"]))
-        self.scale = some((None, None, [1, 5], [1, 5], [0, 1], [-1e308, 1e308], [2.5, 3]))
+        self.raters = some(
+            (["ann"], ["ann", "ben"], ["ann", "ben", "cho"], ["mean"], ["é", "1"], ["r1", "r1"])
+        )
+        self.scale = some((None, None, [1, 5], [1, 5], [0, 1], [-1e50, 1e50], [2.5, 3]))
         self.values = {
             name: some(("scale", "scale", "scale", "constant", "constant by agent", "two", "extreme", "real"))
             for name in self.names.dimensions
@@ -143,11 +145,15 @@ class Maker:
             record["ratings"] = ratings
         if self.names.keys:
             record["meta"] = {
-                key: rng.choice((1, 2, "a", "b", "nan", 0.5, -1, True, None, 10**30, {"x": 1}, [1], 1e308, "é"))
+                key: rng.choice(
+                    (1, 2, "a", "b", "nan", 0.5, -1, True, None, 10**30, {"x": 1}, [1], 1e308, "é")
+                )
                 for key in self.names.keys
             }
         if self.task:
-            record["goal"] = rng.choice((GOAL, GOAL, {}, {"restaurant": {}}, {"nowhere": {"info": {"x": "y"}}}))
+            record["goal"] = rng.choice(
+                (GOAL, GOAL, {}, {"restaurant": {}}, {"nowhere": {"info": {"x": "y"}}})
+            )
         if self.unknown_keys:
             record[rng.choice(("extra", "é", "Infinity"))] = self.huge()
         return record
@@ -164,7 +170,9 @@ class Maker:
             "any": [rng.choice(("user", "assistant", "system", "tool")) for _ in range(self.exchanges + 1)],
         }
         messages: list[dict[str, Any]] = []
-        shared = {"different": number, "shared": number // max(1, len(self.names.agents)), "same": 0}[self.contexts]
+        shared = {"different": number, "shared": number // max(1, len(self.names.agents)), "same": 0}[
+            self.contexts
+        ]
         for place, role in enumerate(kinds[self.roles]):
             before = f"question {shared} {place}" if role == "user" and self.texts == "words" else None
             message: dict[str, Any] = {"role": role, "content": before or self.text()}
@@ -211,7 +219,9 @@ class Maker:
         if self.samples == 1:
             return self.text()
         return [
-            {"content": self.text(), "outcome": {"overall": rng.choice((0, 1, 0.5))}} if self.outcomes else self.text()
+            {"content": self.text(), "outcome": {"overall": rng.choice((0, 1, 0.5))}}
+            if self.outcomes
+            else self.text()
             for _ in range(rng.randint(1, self.samples))
         ]
 
@@ -231,7 +241,11 @@ class Maker:
         for name in self.names.dimensions:
             for place in places:
                 for rater in self.raters:
-                    rating: dict[str, Any] = {"dimension": name, "value": self._value(name, agent), "rater": rater}
+                    rating: dict[str, Any] = {
+                        "dimension": name,
+                        "value": self._value(name, agent),
+                        "rater": rater,
+                    }
                     if place is not None:
                         rating["turn"] = place
                     if self.scale is not None:
