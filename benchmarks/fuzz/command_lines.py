@@ -5,6 +5,7 @@ parameter takes stands in `VALUES` by its name. A scene is a folder with odd fil
 """
 
 import importlib
+import json
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -59,7 +60,7 @@ NEURAL_METRICS = (
 )
 ESTIMATORS = (
     "robust", "balance", "fqe", "lstdq", "dice-linear", "direct", "nearest", "mean", "mean-relabelled", "features",
-    "ips", "spe", "critic", "metric:length", "metric:rouge-l", "metric:fuzz_functions:huge",
+    "ips", "critic", "metric:length", "metric:rouge-l", "metric:fuzz_functions:huge",
 )  # fmt: skip
 NEURAL_ESTIMATORS = ("fqe-neural", "lstdq-neural", "enigma", "critic-paper")
 FUNCTIONS = '''
@@ -91,14 +92,13 @@ model = "hashing"
 
 @dataclass
 class Scene:
-    """A folder with files, the names in them, and the folders that earlier commands wrote."""
+    """A folder with files, and the names in them."""
 
     folder: Path
     rng: random.Random
     neural: bool = False  # whether metrics and estimators that need torch are among the choices
     names: Names = field(default_factory=Names)
     files: list[str] = field(default_factory=list)
-    outputs: list[str] = field(default_factory=list)
 
     @classmethod
     def make(cls, folder: Path, rng: random.Random, *, neural: bool = False) -> "Scene":
@@ -107,9 +107,14 @@ class Scene:
         maker = Maker(rng)
         scene.names = maker.names
         for number in range(rng.choice((1, 1, 1, 1, 2, 3))):
-            many = len(maker.names.agents) > 3 and rng.random() < 0.5
+            sizes = (1, 1, 2, 3, 4, 6, 8, 12, 20, 45)
+            if maker.texts == "long":
+                sizes = (1, 3, 6)
+            elif len(maker.names.agents) > 3 and rng.random() < 0.5:
+                sizes = (36, 48)
             records = maker.records(
-                rng.choice((36, 48)) if many else rng.choice((1, 1, 2, 3, 4, 6, 8, 12, 20, 45))
+                rng.choice(sizes),
+                file="abc"[number] if rng.random() < 0.95 else "d",
             )
             if rng.random() < 0.06:
                 for _ in range(rng.randint(1, 3)):
@@ -118,6 +123,12 @@ class Scene:
             write(folder / name, records, rng)
             scene.files.append(name)
         (folder / "config.toml").write_text(CONFIG)
+        means = {
+            name: {"mean": scene.some(1, 3, -1e50), "se": scene.some(0, 0.1)}
+            for name in scene.names.dimensions
+        }
+        truth = {name: means for name in _everyone(scene) if rng.random() < 0.9}
+        (folder / "truth.json").write_text(json.dumps({"agents": truth}))
         return scene
 
     def some(self, *choices: Any) -> Any:
@@ -125,10 +136,15 @@ class Scene:
         return self.rng.choice(choices)
 
     @property
+    def finished(self) -> list[str]:
+        """The folders of finished runs."""
+        return sorted(path.parent.name for path in self.folder.glob("*/results.json"))
+
+    @property
     def there(self) -> list[str]:
         """The files of dialogues that are there, those that commands wrote included."""
         made = ("replied.jsonl", "replied.jsonl.gz", "made.jsonl", "made.jsonl.gz", "converted.jsonl")
-        return [*self.files, *self.files, *(name for name in made if (self.folder / name).exists())]
+        return [*self.files, *(name for name in made if (self.folder / name).exists())]
 
 
 def _names(scene: Scene, known: Sequence[str], *, most: int = 3) -> str:
@@ -150,9 +166,25 @@ def _metrics(scene: Scene) -> str:
     return ",".join(_metric(scene) for _ in range(scene.some(1, 1, 2, 3)))
 
 
+def _everyone(scene: Scene) -> list[str]:
+    """The names of all agents, each once; without a comma, which separates names."""
+    found = dict.fromkeys([*scene.names.agents, *scene.names.agents, *scene.names.alternatives])
+    return [name for name in found if "," not in name] or ["nobody"]
+
+
 def _agents(scene: Scene) -> str:
-    everyone = [*scene.names.agents, *scene.names.alternatives] or ["nobody"]
+    everyone = _everyone(scene)
     return ",".join(scene.some(*everyone) for _ in range(scene.some(1, 2, 2, 2, 3)))
+
+
+def _two_agents(scene: Scene) -> str:
+    """Two different agents that held dialogues, mostly."""
+    logged = [name for name in scene.names.agents if "," not in name]
+    return (
+        ",".join(scene.rng.sample(logged, 2))
+        if len(logged) > 1 and scene.rng.random() < 0.8
+        else _agents(scene)
+    )
 
 
 def _key(scene: Scene) -> str:
@@ -174,23 +206,17 @@ def _gate(scene: Scene) -> str:
     return f"{scene.some(_metric(scene), 'length', 'robust')} {sign} {scene.some('0', '0.5', '-1e308', '1e308', '3')}"
 
 
-def _output(scene: Scene) -> str:
-    name = str(scene.some("out", "out", "two", "é"))
-    scene.outputs.append(name)
-    return name
-
-
 def _number(*choices: str) -> Callable[[Scene], str]:
     return lambda scene: scene.some(*choices)
 
 
 POSITIVE = _number("1", "2", "3", "7", "100", "1000000", "99999999999999999999")
-SHARE = _number("0", "0.5", "0.01", "0.99", "1", "1e-9", "0.999999999")
-SIZE = _number("0", "1", "0.3", "1e-9", "1e9", "1e100", "1e-300", "1e308")
+SHARE = _number("0", "0.5", "0.01", "0.99", "1", "1e-9", "0.999999999", "nan")
+SIZE = _number("0", "1", "0.3", "1e-9", "1e9", "1e100", "1e-300", "1e308", "nan", "inf")
 
 # Parameter -> a value for it; `COMMAND.PARAMETER` where a command has a meaning of its own.
 VALUES: Mapping[str, Callable[[Scene], str]] = {
-    "reader": lambda scene: scene.some("native", "native", "native", "openai", "csv", "messages", "nonsense"),
+    "reader": lambda scene: scene.some(*["native"] * 8, "openai", "csv", "messages", "nonsense"),
     "agent": lambda scene: scene.some(*ODD_NAMES),
     "respond.agent": lambda scene: (
         f"fuzz_functions:{scene.some('reply', 'reply', 'reply', 'silent', 'broken', 'number')}"
@@ -204,23 +230,25 @@ VALUES: Mapping[str, Callable[[Scene], str]] = {
     "config": lambda scene: scene.some(*["config.toml"] * 12, "nowhere.toml", scene.files[0]),
     "metrics": _metrics,
     "metric": _metric,
-    "train.metric": lambda scene: scene.some("tfidf", "tfidf", "adem", "adem-c", "adem-r", "turnwise", "usr-full", "nothing"),
+    "train.metric": lambda scene: scene.some("tfidf", "tfidf", "adem", "adem-c", "adem-r", "turnwise", "nothing"),
     "beside": _metric,
     "as_agents": lambda scene: scene.some("@alternatives", _agents(scene), _agents(scene)),
     "agents": _agents,
+    "compare.agents": _two_agents,
+    "meta.metrics": lambda scene: _names(scene, METRICS) if scene.rng.random() < 0.8 else _metrics(scene),
     "simulate.agents": _number("1", "2", "4", "5"),
     "where": _where,
     "by": lambda scene: ",".join(_key(scene) for _ in range(scene.some(1, 1, 2))),
     "pair": _key,
     "cluster": _key,
     "limit": _number("1", "2", "5", "100000"),
-    "output": _output,
+    "output": lambda scene: scene.some("out", "out", "two", "é"),
     "report.output": lambda scene: scene.some("r.html", "r.md", "r.json", "r.txt", "sub/r.html"),
     "respond.output": lambda scene: scene.some("replied.jsonl", "replied.jsonl.gz", "a.jsonl"),
     "simulate.output": lambda scene: scene.some("made.jsonl", "made.jsonl.gz"),
     "train.output": lambda scene: scene.some("model", "model2"),
     "real": lambda scene: scene.some(*scene.there),
-    "model": lambda scene: scene.some("hashing", "hashing", "hashing", "wordllama", "nowhere"),
+    "model": lambda scene: scene.some(*["hashing"] * 20, "wordllama", "wordllama", "nowhere"),
     "db": lambda scene: scene.some(".", "nowhere"),
     "seed": _number("0", "1", "7", "99999999999999999999999"),
     "draws": _number("100", "101", "250"),
@@ -232,7 +260,7 @@ VALUES: Mapping[str, Callable[[Scene], str]] = {
     "statistics": lambda scene: _names(scene, ("pearson", "spearman", "kendall", "pairwise"), most=4),
     "precision": _number("0.5", "0.05", "1e-9", "0.999", "1e-300"),
     "to": lambda scene: f"rating:{scene.some(*(scene.names.dimensions or ['overall']))}",
-    "labels": lambda scene: scene.some("random", "random", "unknown", f"weights:{_key(scene)}"),
+    "labels": lambda scene: scene.some("random", "random", "random", "random", "unknown", f"weights:{_key(scene)}"),
     "plan": POSITIVE,
     "difference": lambda scene: scene.some("0.3", "0", "-1", "1e-9", "1e308", "0.5", "1e-300"),
     "have": POSITIVE,
@@ -270,7 +298,7 @@ VALUES: Mapping[str, Callable[[Scene], str]] = {
     "family": lambda scene: scene.some("graded", "wordings", "behaviour", "stochastic", "failings"),
     "dialogues": _number("1", "2", "3"),
     "samples": _number("1", "2", "3"),
-    "truth": lambda scene: scene.some("made.truth.json", "a.jsonl", "nowhere.json"),
+    "truth": lambda scene: scene.some(*["truth.json"] * 5, "made.truth.json", "a.jsonl", "nowhere.json"),
     "simulate.truth": _number("0", "1", "3"),
     "outsiders": lambda scene: f"{scene.some('bot', 'a b', '')}=fuzz_functions:{scene.some('reply', 'silent', 'broken')}",
     "goals": lambda scene: scene.some(*scene.files),
@@ -292,8 +320,9 @@ VALUES: Mapping[str, Callable[[Scene], str]] = {
 # Options that a command is mostly given, because it does little without them.
 USUAL: Mapping[str, Mapping[str, float]] = {
     "ope": {"model": 1.0, "calibrate": 0.4, "estimators": 0.6, "quiet": 0.5, "config": 0.02},
-    "compare": {"metrics": 0.7, "agents": 0.5},
+    "compare": {"metrics": 0.7, "agents": 0.8},
     "meta": {"metrics": 0.9, "draws": 1.0},
+    "calibrate": {"level": 0.5},
     "score": {"draws": 0.7},
     "power": {"metrics": 0.4},
     "attack": {"count": 1.0, "budget": 1.0},
@@ -343,11 +372,13 @@ def _data(scene: Scene) -> list[str]:
 
 
 def _folders(scene: Scene) -> list[str]:
-    return [scene.some(*scene.outputs, *scene.outputs, ".") for _ in range(scene.some(1, 1, 2))]
+    return [scene.some(*scene.finished, *scene.finished, ".") for _ in range(scene.some(1, 1, 2))]
 
 
 def _compared(scene: Scene) -> list[str]:
-    return _folders(scene)[:1] * 2 if scene.outputs and scene.rng.random() < 0.15 else _data(scene)
+    if scene.finished and scene.rng.random() < 0.3:
+        return [scene.some(*scene.finished), scene.some(*scene.finished)]
+    return _data(scene)
 
 
 def _converted(scene: Scene) -> list[str]:
@@ -366,8 +397,8 @@ def command_line(scene: Scene) -> list[str]:
     """A random command line for the files of the scene."""
     rng = scene.rng
     name = rng.choices(list(WEIGHTS), list(WEIGHTS.values()))[0]
-    if name == "report" and not scene.outputs:
-        name = "score"
+    if scene.finished and rng.random() < 0.4:
+        name = "report"
     command = importlib.import_module(f"turnwise.cli.{name}").command
     chances = _chances(scene, name)
     words: list[str] = []
@@ -388,9 +419,9 @@ def command_line(scene: Scene) -> list[str]:
 def _chances(scene: Scene, name: str) -> dict[str, float]:
     """Parameter -> the chance that it is given; "" has that of all others."""
     rng = scene.rng
-    found = {"": rng.choice((0.0, 0.03, 0.08, 0.15)), **USUAL.get(name, {})}
+    found = {"": rng.choice((0.0, 0.0, 0.03, 0.08)), **USUAL.get(name, {})}
     if name in SAVED:
-        found["output"] = 0.4
+        found["output"] = 0.6
     for group in ONE_OF.get(name, ()):
         if rng.random() < 0.97:
             found |= dict.fromkeys(group, 0.0) | {rng.choice(group): 1.0}

@@ -17,8 +17,10 @@ def steps(kind: str, folder: Path, rng: random.Random, *, neural: bool = False) 
     """Write the files of an input into the folder and yield its command lines, one after the other was run."""
     if kind == "commands":
         scene = Scene.make(folder, rng, neural=neural)
-        for _ in range(rng.choice((1, 1, 2, 3))):
+        for _ in range(rng.choice((1, 2, 2, 3))):
             yield command_line(scene)
+        if scene.finished and rng.random() < 0.6:
+            yield ["report", *scene.finished, "-o", rng.choice(("r.html", "r.md", "r.json"))]
     elif kind == "lines":
         yield _damaged_lines(folder, rng)
     else:

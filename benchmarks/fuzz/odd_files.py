@@ -47,6 +47,7 @@ class Maker:
 
     def __init__(self, rng: random.Random) -> None:
         self.rng = rng
+        self.file = ""
         self.names = Names()
         some = self._some
         agents = ["good", "fair", "poor", "new", "old", "tenth"] if rng.random() < 0.6 else list(ODD_NAMES)
@@ -57,7 +58,7 @@ class Maker:
         self.names.alternatives = list(dict.fromkeys([*others, *(self.names.agents if with_own else ())]))
         if rng.random() < 0.3:
             self.names.alternatives = []
-        self.names.dimensions = rng.sample(DIMENSIONS, rng.choice((0, 1, 1, 1, 2, 3)))
+        self.names.dimensions = rng.sample(DIMENSIONS, rng.choice((0, 1, 1, 1, 1, 1, 1, 1, 2, 3)))
         if self.names.dimensions and rng.random() < 0.7:
             self.names.dimensions[0] = "overall"
         self.names.keys = rng.sample(META_KEYS, rng.choice((0, 0, 1, 2)))
@@ -68,7 +69,20 @@ class Maker:
         self.references = some(("none", "some", "some", "same as the reply", "odd"))
         self.missing = some((0.0, 0.0, 0.0, 0.1, 0.5))  # share of places without alternatives
         self.samples = some((1, 1, 1, 2, 4))
-        self.rated = some(("dialogues", "dialogues", "turns", "turns", "both", "few", "few turns", "last"))
+        self.rated = some(
+            (
+                "dialogues",
+                "dialogues",
+                "turns",
+                "turns",
+                "both",
+                "few",
+                "few",
+                "few turns",
+                "few turns",
+                "last",
+            )
+        )
         self.raters = some(
             (["ann"], ["ann", "ben"], ["ann", "ben", "cho"], ["mean"], ["é", "1"], ["r1", "r1"])
         )
@@ -84,7 +98,7 @@ class Maker:
         self.unknown_keys = rng.random() < 0.25
         self.tools = rng.random() < 0.1
         self.parts = rng.random() < 0.1
-        self.ids = some(("strings",) * 12 + ("none", "none", "odd", "odd", "repeated"))
+        self.ids = some(("strings",) * 24 + ("none", "none", "odd", "odd", "repeated"))
         if rng.random() < 0.3:
             self._rate_logs_of_many()
 
@@ -95,7 +109,7 @@ class Maker:
         self.names.alternatives = [*self.names.agents, "target"]
         self.names.dimensions = self.names.dimensions or ["overall"]
         self.values = {name: self.values.get(name, "scale") for name in self.names.dimensions}
-        self.roles, self.rated = "usual", self._some(("dialogues", "dialogues", "turns", "both"))
+        self.roles, self.rated = "usual", self._some(("dialogues", "dialogues", "turns", "both", "few"))
         self.missing = self._some((0.0, 0.0, 0.0, 0.0, 0.01))
         self.exchanges = self._some((1, 2))
 
@@ -122,8 +136,9 @@ class Maker:
             deep = {"a": deep}
         return self._some((*HUGE, 1e-320, True, None, "x", [], {}, [None, {"a": 10**30}], deep))
 
-    def records(self, count: int) -> list[dict[str, Any]]:
-        """The dialogues of the file."""
+    def records(self, count: int, *, file: str = "") -> list[dict[str, Any]]:
+        """The dialogues of a file; its name is a part of their ids, which else occur in several files."""
+        self.file = file
         found = [self.record(number) for number in range(count)]
         if self.preferring and len(found) > 1:
             self._prefer(found)
@@ -135,7 +150,7 @@ class Maker:
         messages = self._messages(number)
         record: dict[str, Any] = {"messages": messages}
         if self.ids != "none":
-            name = {"strings": f"d{number}", "repeated": f"d{number // 2}"}.get(self.ids)
+            name = {"strings": f"{self.file}{number}", "repeated": f"d{number // 2}"}.get(self.ids)
             record["id"] = name if name is not None else f"{rng.choice(ODD_NAMES)}{number}"
         agent = self.names.agents[number % len(self.names.agents)] if self.names.agents else None
         if agent is not None:
@@ -200,7 +215,7 @@ class Maker:
         if there:
             message["alternatives"] = there
         if self.outcomes and rng.random() < 0.5:
-            message["outcome"] = {name: rng.choice((0, 1, 1e308)) for name in self.names.dimensions}
+            message["outcome"] = {name: rng.choice((0, 1, 1e50)) for name in self.names.dimensions}
         if self.task:
             message["state"] = rng.choice((STATE, STATE, {}, {"restaurant": {}}, {"x": {"y": "z"}}))
             message["acts"] = rng.choice(([], [["inform", "food", "indian"]]))

@@ -75,7 +75,9 @@ def _problem(words: list[str], code: int, out: str, err: str) -> str:
         return err
     if "Warning: " in err:
         return f"a warning of a library: {next(line for line in err.splitlines() if 'Warning: ' in line)}"
-    if code and not err.strip():
+    if (
+        code and not err.strip() and not out.strip()
+    ):  # failed gates, and reasons in JSON, are on standard output
         return f"exit code {code} without a word"
     if code == 0 and words[-2:-1] != ["--schema"] and "json" in words and "--format" in words:
         try:

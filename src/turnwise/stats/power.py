@@ -7,7 +7,7 @@ are t-tests on the means of clusters, which is what the intervals of `calibrate`
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import atanh, ceil, isfinite, sqrt, tanh
+from math import atanh, ceil, isfinite, isnan, sqrt, tanh
 
 import numpy as np
 
@@ -32,7 +32,15 @@ def minimum_detectable_difference(
     if not (isfinite(error) and error > 0):
         return float("nan")
     cut = float(stdtrit(n - 1, 1 - alpha / 2))
-    shift = brentq(lambda delta: 1 - float(nctdtr(n - 1, delta, cut)) - power, 0.0, cut + 40.0)
+
+    def missing(delta: float) -> float:
+        """The power at this noncentrality minus the wanted one; NaN where scipy cannot compute it."""
+        return 1 - float(nctdtr(n - 1, delta, cut)) - power
+
+    reach = 40.0  # far beyond the root
+    while isnan(missing(cut + reach)):
+        reach /= 2
+    shift = brentq(missing, 0.0, cut + reach)
     return float(shift) * error
 
 

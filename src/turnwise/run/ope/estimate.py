@@ -10,7 +10,7 @@ from turnwise.conformance.calls import estimate_of
 from turnwise.encode.episodes import leave_out
 from turnwise.errors import PluginError, Refused
 from turnwise.estimators.calibration import can_rank, estimates, line
-from turnwise.estimators.refusal import Reach, check_enough, check_reach, measured_reach
+from turnwise.estimators.refusal import Reach, check_enough, check_reach, check_replies, measured_reach
 from turnwise.estimators.vectors import encoded, give
 from turnwise.protocols import estimator_extras
 from turnwise.run.ope.logged_data import LoggedData
@@ -140,6 +140,7 @@ def estimate_target(request: Request, target: str) -> list[TargetEstimate]:
     try:
         if request.calibrate:
             check_enough(n_agents, n_dialogues)
+        check_replies(seen, target)
         reaches = _reaches(request, seen, [target, *(here if request.calibrate else ())])
         refusal = None
     except Refused as error:
