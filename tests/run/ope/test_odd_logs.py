@@ -70,3 +70,42 @@ def test_a_left_out_agent_without_replies_of_its_own_is_refused(
     assert code == 4, said
     assert "0 rated dialogues of other agents" in said
     assert run(["report", str(tmp_path / "out"), "-o", str(tmp_path / "report.html"), "-q"]) == 0
+
+
+EXTREMES = (1e50, -1e50, 1e49, 5e-324, 1e16, 0.0, -1e25)
+QUICK = "robust,balance,fqe,lstdq,dice-linear,direct,nearest,mean,features"
+
+
+@pytest.mark.parametrize("value", [1e308, -1e308, 1e51])
+def test_ratings_whose_squares_are_no_numbers_are_an_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], value: float
+) -> None:
+    path = logs(tmp_path / "logs.jsonl", value=lambda agent, number: value if number % 2 else 0.0)
+    for words in (["--estimator", QUICK], ["--no-calibrate"]):
+        code, said = ope(capsys, path, "--all", *words, "-o", str(tmp_path / "out"))
+        assert code == 2
+        assert "expected a number between -1e+50 and 1e+50" in said
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        lambda agent, number: EXTREMES[(ord(agent) + number) % len(EXTREMES)],
+        lambda agent, number: (ord(agent) % 3) * 5e-324,
+        lambda agent, number: 1e50 - (ord(agent) % 3) * 1e49,
+        lambda agent, number: 3.0 + ord(agent) * 2**-45,
+        lambda agent, number: 1e16 + 2 * (number % 2),
+        lambda agent, number: 3.0,
+    ],
+    ids=["extreme", "smallest", "largest", "nearly equal", "rounded", "equal"],
+)
+@pytest.mark.parametrize("more", [["--no-calibrate"], ["--fraction", "1"]], ids=["raw", "calibrated"])
+def test_ratings_near_the_limits_give_estimates_or_refusals_and_a_report(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], value: Any, more: list[str]
+) -> None:
+    """A warning of numpy is an error in this test run."""
+    path = logs(tmp_path / "logs.jsonl", value=value)
+    code, said = ope(capsys, path, "--all", "--estimator", QUICK, *more, "-o", str(tmp_path / "out"))
+    assert code in (0, 4), said
+    assert run(["report", str(tmp_path / "out"), "-o", str(tmp_path / "report.html"), "-q"]) == 0
+    assert "<svg" in (tmp_path / "report.html").read_text()
