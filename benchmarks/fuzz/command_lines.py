@@ -258,7 +258,7 @@ VALUES: Mapping[str, Callable[[Scene], str]] = {
     "lower_is_better": lambda scene: _names(scene, [*scene.names.dimensions, *DIMENSIONS]),
     "dimension": lambda scene: scene.some("all", *scene.names.dimensions, "nothing"),
     "statistics": lambda scene: _names(scene, ("pearson", "spearman", "kendall", "pairwise"), most=4),
-    "precision": _number("0.5", "0.05", "1e-9", "0.999", "1e-300"),
+    "precision": _number("0.5", "0.05", "1e-6", "0.999", "1e-300"),
     "to": lambda scene: f"rating:{scene.some(*(scene.names.dimensions or ['overall']))}",
     "labels": lambda scene: scene.some("random", "random", "random", "random", "unknown", f"weights:{_key(scene)}"),
     "plan": POSITIVE,
@@ -320,10 +320,10 @@ VALUES: Mapping[str, Callable[[Scene], str]] = {
 # Options that a command is mostly given, because it does little without them.
 USUAL: Mapping[str, Mapping[str, float]] = {
     "ope": {"model": 1.0, "calibrate": 0.4, "estimators": 0.6, "quiet": 0.5, "config": 0.02},
-    "compare": {"metrics": 0.7, "agents": 0.8},
+    "compare": {"metrics": 0.7, "agents": 0.8, "draws": 1.0},
     "meta": {"metrics": 0.9, "draws": 1.0},
     "calibrate": {"level": 0.5},
-    "score": {"draws": 0.7},
+    "score": {"draws": 1.0},
     "power": {"metrics": 0.4},
     "attack": {"count": 1.0, "budget": 1.0},
     "simulate": {"agents": 1.0, "dialogues": 1.0, "truth": 1.0, "samples": 0.5},

@@ -7,6 +7,7 @@ import pytest
 
 from turnwise.stats.effect import cohen_dz
 from turnwise.stats.interval import bca, welch
+from turnwise.stats.permutation import perm_both
 from turnwise.stats.power import minimum_detectable_difference
 
 SMALL = 2.0**-700  # about 1.9e-211, a power of two: numbers times it keep all their digits
@@ -44,3 +45,22 @@ def test_every_number_of_clusters_has_a_detectable_difference(n: int) -> None:
     rng = np.random.default_rng(n)
     found = minimum_detectable_difference(rng.normal(size=n))
     assert 0 < found < 30
+
+
+def test_a_metric_of_tiny_scores_is_tested_as_one_of_larger_scores() -> None:
+    rng = np.random.default_rng(2)
+    people, other = rng.normal(size=30), rng.normal(size=30)
+    tests = [
+        perm_both(
+            unit * (people + other),
+            other,
+            people,
+            np.arange(30),
+            30,
+            "pearson",
+            draws=99,
+            rng=np.random.default_rng(0),
+        )
+        for unit in (1.0, SMALL)
+    ]
+    assert tests[1].p == tests[0].p

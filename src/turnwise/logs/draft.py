@@ -29,7 +29,7 @@ MEMBER = 1 << 25  # bytes of text in one gzip member
 CHUNK = 1 << 20  # bytes read at once for a checksum
 
 
-class State(msgspec.Struct, frozen=True):
+class State(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The content of the journal: the complete part of the draft, and counts that its dialogues do not hold."""
 
     key: str  # digest of the input and the options
@@ -103,7 +103,7 @@ class Draft:
         """The journal; None if there is none, or if it is damaged or of an earlier version."""
         try:
             found = msgspec.json.decode(self._journal.read_bytes(), type=State)
-        except (OSError, msgspec.DecodeError):
+        except (OSError, msgspec.DecodeError, UnicodeDecodeError):
             return None
         return found if found == found.signed() else None
 

@@ -80,16 +80,13 @@ class OwnMetric(Ratio):
         """
         if value is None:
             return float("nan")
-        problem = ""
-        if not isinstance(value, Real):
-            problem = "not a number"
-        elif abs(value) > LARGEST:  # also infinity; not NaN
+        problem = "not a number"
+        if isinstance(value, Real):
+            size: Any = abs(value)  # compared before it becomes a float, which an int may be too large for
+            if not size > LARGEST:  # NaN is not
+                return float(value)
             problem = f"not between {-LARGEST:g} and {LARGEST:g}"
-        if problem:
-            raise PluginError(
-                f"{self.name} returned {_shown(value)} for reply {place} of its list: {problem}"
-            )
-        return float(value)
+        raise PluginError(f"{self.name} returned {_shown(value)} for reply {place} of its list: {problem}")
 
 
 def own_metric(name: str) -> OwnMetric:

@@ -68,7 +68,6 @@ def test_a_journal_cut_at_any_byte_keeps_exactly_the_complete_parts(tmp_path_fac
     assert read(path, "k") == {part: values[part] for part in range(whole)}
 
 
-
 @settings(max_examples=60)
 @given(data=st.data())
 def test_a_flipped_bit_costs_the_parts_that_it_damages_and_no_other(tmp_path_factory, data):
@@ -81,7 +80,9 @@ def test_a_flipped_bit_costs_the_parts_that_it_damages_and_no_other(tmp_path_fac
     content[place] ^= 1 << data.draw(st.integers(0, 7))
     path.write_bytes(content)
     found = read(path, "k")
-    assert found == {part: values[part] for part in found}  # a value that is found is the one that was written
+    assert found == {
+        part: values[part] for part in found
+    }  # a value that is found is the one that was written
     assert len(found) >= 4  # a flipped line end damages two lines
     interrupted(path, "k", {part: value for part, value in values.items() if part not in found})
     assert read(path, "k") == values

@@ -151,5 +151,5 @@ def _checksum(header: Mapping[str, str], tensors: Weights) -> str:
     found = zlib.crc32(json.dumps(sorted(header.items())).encode())
     for name, tensor in sorted(tensors.items()):
         found = zlib.crc32(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode(), found)
-        found = zlib.crc32(tensor.contiguous().flatten().view(torch.uint8).numpy(), found)
+        found = zlib.crc32(tensor.contiguous().flatten().view(torch.uint8).numpy().tobytes(), found)
     return f"{found:08x}"
