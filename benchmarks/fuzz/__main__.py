@@ -1,9 +1,9 @@
 """`python -m benchmarks.fuzz --inputs N`: run random inputs, print counts by kind, and keep the failing ones.
 
 Three kinds: `commands` are random valid command lines over small odd files; `lines` are native files with damaged
-bytes, through `validate`; `foreign` are damaged files of other formats, through `convert`. Each failing input is kept in
-its own folder below --keep with its files, its command line and the traceback. Equal failures are counted, and kept up
-to three times. `--only KIND:NUMBER` runs one input again.
+bytes, through `validate`; `foreign` are damaged files of other formats, through `convert`. Each failing input is kept
+in its own folder below --keep with its files, its command line and the traceback. Equal failures are counted, and kept
+up to three times. `--only KIND:NUMBER` runs one input again.
 """
 
 import argparse

@@ -37,11 +37,11 @@ UNSET = {
     "device",
 }
 METRICS = (
-    "length", "bleu-1", "bleu-2", "bleu-4", "bleu-paper", "chrf", "rouge-1", "rouge-2", "rouge-l", "rouge-l-b1.2", "meteor",
-    "distinct-1", "distinct-2", "entropy-1", "entropy-2", "msttr-50", "question-rate", "repeat-external-1",
+    "length", "bleu-1", "bleu-2", "bleu-4", "bleu-paper", "chrf", "rouge-1", "rouge-2", "rouge-l", "rouge-l-b1.2",
+    "meteor", "distinct-1", "distinct-2", "entropy-1", "entropy-2", "msttr-50", "question-rate", "repeat-external-1",
     "repeat-external-2", "repeat-internal-1", "repeat-partner-1", "repeat-partner-2", "specificity",
-    "relatedness[model=hashing]", "fbd[model=hashing]", "prd[model=hashing]", "mmd[model=hashing]", "fbd-paper[model=hashing]",
-    "adem-start[model=hashing]", "inform", "success", "booking", "combined", "bleu-delex", "entity-f1", "mismatch",
+    "relatedness[model=hashing]", "fbd[model=hashing]", "prd[model=hashing]", "mmd[model=hashing]",
+    "fbd-paper[model=hashing]", "adem-start[model=hashing]", "inform", "success", "booking", "combined", "bleu-delex", "entity-f1", "mismatch",
     "fuzz_functions:length", "fuzz_functions:constant", "fuzz_functions:nothing", "fuzz_functions:huge",
     "fuzz_functions:fails", "fuzz_functions:too_few", "fuzz_functions:words", "fuzz_functions:infinite",
 )  # fmt: skip
@@ -221,7 +221,7 @@ VALUES: Mapping[str, Callable[[Scene], str]] = {
     "respond.agent": lambda scene: (
         f"fuzz_functions:{scene.some('reply', 'reply', 'reply', 'silent', 'broken', 'number')}"
     ),
-    "columns": lambda scene: scene.some("id=id,role=role,content=content", "messages=messages", "content=x", "x=y", "="),
+    "columns": lambda scene: scene.some("id=id,role=role,content=content", "messages=messages", "content=x", "="),
     "split": lambda scene: scene.some("|", "\n", ""),
     "roles": lambda scene: scene.some("*=user", "a=assistant,*=user", "x=tool", "x=nobody"),
     "each": lambda scene: scene.some("[*]", "messages[*]", "x", ""),
@@ -293,14 +293,14 @@ VALUES: Mapping[str, Callable[[Scene], str]] = {
     "longest": _number("2"),
     "minutes": _number("0.01"),
     "timeout": _number("5", "60"),
-    "settings": lambda scene: scene.some("epochs=1", "x=y", "temperature=0.5", "folds=2", "held_out=0.5", "model=hashing"),
+    "settings": lambda scene: scene.some("epochs=1", "x=y", "temperature=0.5", "folds=2", "held_out=0.5"),
     "world": lambda scene: scene.some("booking", "chat", "task"),
     "family": lambda scene: scene.some("graded", "wordings", "behaviour", "stochastic", "failings"),
     "dialogues": _number("1", "2", "3"),
     "samples": _number("1", "2", "3"),
     "truth": lambda scene: scene.some(*["truth.json"] * 5, "made.truth.json", "a.jsonl", "nowhere.json"),
     "simulate.truth": _number("0", "1", "3"),
-    "outsiders": lambda scene: f"{scene.some('bot', 'a b', '')}=fuzz_functions:{scene.some('reply', 'silent', 'broken')}",
+    "outsiders": lambda scene: f"{scene.some('bot', 'a b')}=fuzz_functions:{scene.some('reply', 'silent', 'broken')}",
     "goals": lambda scene: scene.some(*scene.files),
     "user": lambda scene: scene.some("fuzz_functions:reply", "nowhere:user"),
     "name": lambda scene: scene.some("mine", *ODD_NAMES),

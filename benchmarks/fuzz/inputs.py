@@ -50,7 +50,10 @@ def _damaged_foreign(folder: Path, rng: random.Random) -> list[str]:
     value = source.build(said[: source.turns])
     if rng.random() < 0.6 and isinstance(value, dict | list) and value:
         spoil(value, rng)  # type: ignore[arg-type]
-    path, options = source.write(value, folder)
+    try:
+        path, options = source.write(value, folder)
+    except UnicodeEncodeError:  # half a character, which not every form can hold
+        path, options = source.write(source.build(said[: source.turns]), folder)
     if path.is_file() and rng.random() < 0.4:
         path.write_bytes(damaged(path.read_bytes(), rng))
     words = ["convert", str(path), *options.more, "out.jsonl"]

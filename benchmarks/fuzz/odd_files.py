@@ -16,7 +16,8 @@ from typing import Any
 WORDS = "the a cat dog sat ran mat log yes no why i you it is was red blue hello thanks sure maybe never seven".split()
 ODD_TEXTS = (
     "", " ", "\n", "nan", "NaN", "inf", "-Infinity", "null", "None", "0", "-0", "1e999", "[]", '{"role": "user"}',
-    "?", "...", "é", "e\u0301", "日本語のテキスト", "مرحبا بالعالم", "👩‍👩‍👧‍👦", "\u200b", "\ufeff", "\u2028", "\x00", "\x1b[31mred",
+    "?", "...", "é", "e\u0301", "日本語のテキスト", "مرحبا بالعالم", "👩‍👩‍👧‍👦",
+    "\u200b", "\ufeff", "\u2028", "\x00", "\x1b[31mred",
     "a" * 300, "word " * 120, "<b>&amp;</b>", "% s {} {0} %(x)s", "\\", '"', "'", "I have booked flight 1012 for Ann.",
     "ß", "İ", "\U0001f1e9\U0001f1ea", "\u00a0", "x,y", "$1", "[restaurant_name] has [restaurant_phone] .",
 )  # fmt: skip

@@ -44,10 +44,16 @@ def watched(words: list[str], *, seconds: float = SECONDS, memory: int = MEMORY)
     before, start = _reset_peak(), time.process_time()
     code, problem = -1, ""
     try:
-        with _limited(seconds), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            with warnings.catch_warnings():
-                warnings.simplefilter("always")
-                code = run(words)
+        with (
+            _limited(seconds),
+            contextlib.redirect_stdout(out),
+            contextlib.redirect_stderr(err),
+            warnings.catch_warnings(record=True) as caught,
+        ):
+            warnings.simplefilter("always")
+            code = run(words)
+        if caught:
+            problem = f"a warning of a library at {_line(caught[0])}: {caught[0].message}"
     except Hanging as hang:
         problem = f"more than {seconds:g} s: {_place(hang)}"
     except SystemExit as leaving:
@@ -73,8 +79,6 @@ def _problem(words: list[str], code: int, out: str, err: str) -> str:
         return f"exit code {code}"
     if "Traceback" in err:
         return err
-    if "Warning: " in err:
-        return f"a warning of a library: {next(line for line in err.splitlines() if 'Warning: ' in line)}"
     if (
         code and not err.strip() and not out.strip()
     ):  # failed gates, and reasons in JSON, are on standard output
@@ -85,6 +89,11 @@ def _problem(words: list[str], code: int, out: str, err: str) -> str:
         except ValueError as error:
             return f"--format json is no JSON: {error}"
     return ""
+
+
+def _line(warning: warnings.WarningMessage) -> str:
+    """Where a warning came from, without the folder of the package."""
+    return f"{re.sub(r'.*/(turnwise|site-packages)/', '', warning.filename)}:{warning.lineno}"
 
 
 def _no_constant(name: str) -> Any:

@@ -19,7 +19,7 @@ def logs(
     value: Any = None,
     **rating: Any,
 ) -> str:
-    """Rated dialogues of some agents, with replies of all `alternatives`; `value` makes a rating of agent and number."""
+    """Rated dialogues of some agents, with replies of all `alternatives`; `value` is a rating by agent and number."""
     rng = np.random.default_rng(0)
     words = np.array("red blue cat dog sun rain tea milk yes no".split())
     lines = []

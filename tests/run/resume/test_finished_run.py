@@ -46,3 +46,15 @@ def test_a_run_of_an_earlier_version_has_no_checksum_and_is_read(finished: Path)
         assert len(part.pop("items")) == 64
     (finished / "rows.json").write_text(json.dumps(parts))
     assert set(read_run(finished).parts) == {"length", "bleu-2"}
+
+
+def test_runs_in_which_nothing_was_scored_are_compared_with_a_reason(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The only reply has no context, which the metric needs."""
+    (tmp_path / "logs.jsonl").write_text('{"messages": [{"role": "assistant", "content": "Hello."}]}\n')
+    out = str(tmp_path / "out")
+    assert run(["score", str(tmp_path / "logs.jsonl"), "-m", "repeat-external-2", "-q", "-o", out]) == 3
+    capsys.readouterr()
+    assert run(["compare", out, out]) == 3
+    assert "skipped: " in capsys.readouterr().err

@@ -164,7 +164,7 @@ def compare_runs(spec: CompareSpec, *, force: bool = False) -> Outcome:
             )
         a, agent_a = _one_agent(first.table(name), asked[:1], spec.data[0])
         b, agent_b = _one_agent(second.table(name), asked[-1:], spec.data[1])
-        for group in dict.fromkeys(a.groups + b.groups):
+        for group in dict.fromkeys(a.groups + b.groups) or ("",):
             rng = generator(spec.seed, name, group, agent_a, agent_b)
             sides, names = (a.of_group(group), b.of_group(group)), (agent_a, agent_b)
             findings.append(
