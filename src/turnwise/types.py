@@ -53,6 +53,7 @@ Status = Literal["ok", "error", "skipped", "refused"]
 OTHER_TURN = "other_turn"  # key of a preference: place of the reply in the other dialogue, if not `turn`
 MEAN_RATER = "mean"  # the name of the rater where a corpus published only the mean rating
 DimensionScores: TypeAlias = Mapping[str, float]  # dimension -> value
+LARGEST = 1e50  # largest size of a rating, an outcome or a metric's number: its sixth power is still a float
 
 
 class Record(msgspec.Struct, frozen=True, gc=False):

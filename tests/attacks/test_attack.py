@@ -296,3 +296,10 @@ def test_the_same_seed_finds_the_same() -> None:
     score = scorer(PLANTED["copied-nouns"].score)
     one, two = (attacked(score, budget=3000, seed=3) for _ in range(2))
     assert one == two
+
+
+def test_a_metric_of_tiny_scores_is_taken_for_a_constant_one() -> None:
+    """The variance of scores near 1e-200 is 0."""
+    found = attacked(lambda items: 1e-200 * np.array([float(len(item.reply)) for item in items]), budget=600)
+    assert found.diagnosis.constant
+    assert found.diagnosis.noise == 0.0

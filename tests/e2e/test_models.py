@@ -10,6 +10,7 @@ import pytest
 
 from tests.corpus import corpus
 from tests.tiny_models import write_bert, write_llama
+from turnwise.encode.cache.disk import FILE
 
 
 @pytest.fixture
@@ -44,7 +45,7 @@ def score(folder: Path, out: str, *options: str, cache: str = "cache") -> bytes:
 
 def test_one_process_or_two_a_cold_cache_or_a_warm_one_give_the_same_bytes(folder):
     cold = score(folder, "cold")
-    assert (folder / "cache" / "vectors.sqlite").is_file()
+    assert (folder / "cache" / FILE).is_file()
     assert score(folder, "warm") == cold
     assert score(folder, "two", "--jobs", "2", cache="other") == cold
 

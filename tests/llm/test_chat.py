@@ -180,6 +180,9 @@ PASSING = {
     "no json": lambda exchange: exchange.send(200, "5"),
     "nothing": lambda exchange: exchange.send(200, ""),
     "no text": lambda exchange: exchange.send(200, b"\xff\xfe\x00"),
+    "no text in a text": lambda exchange: exchange.send(
+        200, b'{"choices": [{"message": {"content": "\xff"}}]}'
+    ),
     "a nest": lambda exchange: exchange.send(200, '{"choices": ' + "[" * 100_000),
     "an event stream": lambda exchange: exchange.send(
         200, "data: [DONE]\n\n", Content_Type="text/event-stream"

@@ -81,6 +81,11 @@ def test_an_array_of_numbers_will_do(own: Callable[[str], str]) -> None:
     [
         ("[1.0]", r"mine:score was given 2 replies and returned 1 numbers"),
         ("[1.0, 'good']", r"mine:score returned 'good' for reply 1 of its list: not a number"),
+        (
+            "[1.0, -1e300]",
+            r"mine:score returned -1e\+300 for reply 1 of its list: not between -1e\+50 and 1e\+50",
+        ),
+        ("[1.0, 10**400]", r"mine:score returned 10000.*\.\.\. for reply 1 of its list: not between"),
         ("[1.0, float('inf')]", r"mine:score returned inf for reply 1"),
         ("[1.0, [2.0]]", r"mine:score returned \[2.0\] for reply 1"),
         ("None", r"mine:score returned None instead of a list of numbers"),

@@ -18,11 +18,11 @@ from turnwise.logs import native, typed
 from turnwise.logs.checks import RuleError
 from turnwise.logs.dialogue import MESSAGE, RATING, RECORD, REPLY, from_record
 from turnwise.logs.readers.source import decoded
-from turnwise.types import ROLES, Dialogue, Preference, Rating, Reply, Turn, item_id
+from turnwise.types import LARGEST, ROLES, Dialogue, Preference, Rating, Reply, Turn, item_id
 
 texts = st.text(max_size=20)
 names = st.text(min_size=1, max_size=8)
-numbers = st.floats(allow_nan=False, allow_infinity=False)
+numbers = st.floats(-LARGEST, LARGEST)
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | numbers | texts,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
@@ -242,7 +242,26 @@ KEYS = sorted(RECORD | MESSAGE | RATING | REPLY | {"extra", "item", "turns", "un
 odd_values = (
     json_values
     | st.sampled_from(
-        [1.0, -0.0, -1, 2**53 + 1, 2**64, 10**30, 10**400, "", [], {}, [1, 0], [0, 1], [0, 1, 2], "lower"]
+        [
+            1.0,
+            -0.0,
+            -1,
+            2**53 + 1,
+            2**64,
+            10**30,
+            LARGEST,
+            1.1 * LARGEST,
+            -1e308,
+            10**51,
+            10**400,
+            "",
+            [],
+            {},
+            [1, 0],
+            [0, 1],
+            [0, 1, 2],
+            "lower",
+        ]
     )
     | st.sampled_from(
         [{"content": "x"}, {"content": None}, [{"content": "x", "outcome": {"a": 1}}], {"a": "b"}]

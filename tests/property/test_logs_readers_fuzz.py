@@ -75,7 +75,7 @@ def broken(draw: st.DrawFn, sound: Any) -> Any:
     return whole.get("")
 
 
-def converted_or_refused(name: str, content: bytes, folder: Path) -> None:
+def converted_or_refused(name: str | None, content: bytes, folder: Path) -> None:
     source, out = folder / "in.json", folder / "out.jsonl"
     source.write_bytes(content)
     out.unlink(missing_ok=True)
@@ -159,6 +159,21 @@ def test_a_broken_record_is_converted_or_refused(folder: Path, name: str, data: 
 @settings(max_examples=40)
 @given(content=st.binary(max_size=60))
 def test_any_bytes_are_converted_or_refused(folder: Path, name: str, content: bytes) -> None:
+    converted_or_refused(name, content, folder)
+
+
+DEEP = {
+    "lists": b"[" * 5000,
+    "objects": b'{"a":' * 5000,
+    "a line": b'{"messages": ' + b"[" * 5000 + b"]" * 5000 + b"}\n",
+}
+
+
+@pytest.mark.parametrize("content", DEEP.values(), ids=DEEP.keys())
+@pytest.mark.parametrize("name", [None, *(name for name in READERS if name not in ("parquet", "hf"))])
+def test_a_nest_that_is_too_deep_is_converted_or_refused(
+    folder: Path, name: str | None, content: bytes
+) -> None:
     converted_or_refused(name, content, folder)
 
 

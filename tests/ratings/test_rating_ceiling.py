@@ -99,3 +99,7 @@ def test_a_reliability_within_rounding_of_zero_gives_no_ceiling() -> None:
 def test_reliability_of_means_that_do_not_vary_is_undefined() -> None:
     assert math.isnan(reliability(np.array([[1.0, 5.0], [5.0, 1.0]]), people=False))
     assert math.isnan(reliability(np.array([[1.0], [2.0]]), people=False))
+
+
+def test_means_whose_squares_are_too_small_have_no_reliability() -> None:
+    assert math.isnan(reliability(np.array([[1e-200, 3e-200], [2e-200, 4e-200]]), people=False))

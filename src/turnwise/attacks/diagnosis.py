@@ -64,11 +64,13 @@ def diagnose(target: Target, contexts: Sequence[Context]) -> Diagnosis:
     some = [*own, *misplaced][:: max(1, 2 * len(own) // REPEATED_CALLS)]
     first, second = target.scores(some), target.again(some)
     both = ~(np.isnan(first) | np.isnan(second))
-    same = not len(known) or bool(np.ptp(known) <= ROUNDING * np.abs(known).max())
+    variance = float(np.var(known)) if len(known) else 0.0
+    # The variance of scores below 1e-162 is 0 even if they differ.
+    same = variance == 0 or bool(np.ptp(known) <= ROUNDING * np.abs(known).max())
     noise = float(np.mean((first[both] - second[both]) ** 2)) / 2 if both.any() else 0.0
     return Diagnosis(
         constant=len(known) > 0 and same,
-        noise=0.0 if same else min(1.0, noise / float(np.var(known))),
+        noise=0.0 if same else min(1.0, noise / variance),
         unscored=float(np.isnan(scores[: len(own)]).mean()),
         errors=dict(target.errors),
     )

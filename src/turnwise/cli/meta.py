@@ -50,7 +50,7 @@ RATERS = Layout(
     show_default=True, metavar="NAMES", help="`turnwise ls statistics` explains them.",
 )  # fmt: skip
 @click.option(
-    "--precision", default=0.05, show_default=True, type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    "--precision", default=0.05, show_default=True, type=click.FloatRange(1e-6, 1, max_open=True),
     help="Half-width of an interval for which the needed amount of data is reported.",
 )  # fmt: skip
 @click.option(

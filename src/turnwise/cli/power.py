@@ -7,6 +7,8 @@ import click
 
 from turnwise.cli.common import options
 
+MOST = 10**9  # dialogues, items in a dialogue or ratings of an item
+
 
 def _counts(_: click.Context, parameter: click.Parameter, value: str | None) -> tuple[int, ...]:
     """A callback of click: positive whole numbers separated by commas."""
@@ -14,8 +16,10 @@ def _counts(_: click.Context, parameter: click.Parameter, value: str | None) -> 
         found = tuple(int(text) for text in (value or "").split(",") if text.strip())
     except ValueError:
         found = (0,)
-    if any(number < 1 for number in found):
-        raise click.BadParameter(f"`{value}` is not whole numbers from 1 on, such as 1,3,5", param=parameter)
+    if any(not 1 <= number <= MOST for number in found):
+        raise click.BadParameter(
+            f"`{value}` is not whole numbers from 1 to {MOST:,}, such as 1,3,5", param=parameter
+        )
     return found
 
 
@@ -34,7 +38,7 @@ def _counts(_: click.Context, parameter: click.Parameter, value: str | None) -> 
     help="The difference of means that is to be shown; of preferences, that of a win rate from one half.",
 )
 @click.option(
-    "--have", type=click.IntRange(min=1), metavar="N",
+    "--have", type=click.IntRange(1, MOST), metavar="N",
     help="Dialogues of each agent; finds the smallest difference that they show.",
 )  # fmt: skip
 @click.option(
@@ -68,7 +72,7 @@ def _counts(_: click.Context, parameter: click.Parameter, value: str | None) -> 
     help="Also plan with this metric's scores beside the ratings (calibrate).",
 )  # fmt: skip
 @click.option(
-    "--scored", type=click.IntRange(min=1), metavar="N",
+    "--scored", type=click.IntRange(1, MOST), metavar="N",
     help="Dialogues of each agent that are scored. Default: far more than are rated.",
 )  # fmt: skip
 @click.option(
@@ -98,9 +102,9 @@ def _counts(_: click.Context, parameter: click.Parameter, value: str | None) -> 
     "--rater-icc", default=0.0, show_default=True, type=click.FloatRange(0, 1),
     help="Preferences: the share of the variance that is between raters.",
 )  # fmt: skip
-@click.option("--cost-dialogue", type=click.FloatRange(0), metavar="X", help="Cost of one dialogue.")
-@click.option("--cost-rating", type=click.FloatRange(0), metavar="X", help="Cost of one rating.")
-@click.option("--cost-judge", type=click.FloatRange(0), metavar="X", help="Cost of scoring one item.")
+@click.option("--cost-dialogue", type=click.FloatRange(0, 1e100), metavar="X", help="Cost of one dialogue.")
+@click.option("--cost-rating", type=click.FloatRange(0, 1e100), metavar="X", help="Cost of one rating.")
+@click.option("--cost-judge", type=click.FloatRange(0, 1e100), metavar="X", help="Cost of scoring one item.")
 @options.selecting_pairs
 @options.running_without_draws
 @options.printing

@@ -69,6 +69,20 @@ def check_on_scale(low: float, high: float, scale: tuple[float, float]) -> None:
         )
 
 
+def check_replies(episodes: Episodes, target: str) -> None:
+    """Raise `Refused` without episodes of other agents, or without a reply of the target at one of their points.
+
+    `episodes` are those that may estimate the target, without its own.
+    """
+    if not len(episodes.dialogues):
+        raise Refused("0 rated dialogues of other agents, from which it could be estimated; log other agents")
+    said = episodes.alternatives.get(target)
+    if said is None or not (said.text >= 0).any():
+        raise Refused(
+            f"no dialogue of another agent has a reply of `{target}`; `turnwise respond` adds what it would have said"
+        )
+
+
 def measured_reach(episodes: Episodes, target: str, model: str) -> Reach:
     """How close the replies of `target` are to those logged by other agents, in the vectors of encoder `model`.
 

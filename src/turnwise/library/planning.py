@@ -21,12 +21,14 @@ from turnwise.library.reading import MappingLike
 from turnwise.library.results import Power, folder_of, result
 from turnwise.logs.items.items import Judged
 from turnwise.run.spec import Place, PowerSpec
+from turnwise.stats.power import MOST_CLUSTERS
 
 Share = Annotated[float, Range(above=0, below=1)]
 UpToOne = Annotated[float, Range(least=0, most=1)]
 Correlation = Annotated[float, Range(least=-1, most=1)]
-Price = Annotated[float, Range(least=0)]
 MOST = 1e100  # of a standard deviation: its square is a number
+Price = Annotated[float, Range(least=0, most=MOST)]
+Amount = Annotated[int, Range(least=1, most=MOST_CLUSTERS)]  # of dialogues, items in one, or ratings of one
 
 
 @checked
@@ -34,18 +36,18 @@ def power(
     data: Data = (),
     *,
     metrics: Names = (),
-    difference: float | None = None,
-    have: Count | None = None,
+    difference: Annotated[float, Range(least=-MOST, most=MOST)] | None = None,
+    have: Amount | None = None,
     power: Share = 0.8,
     alpha: Share = 0.05,
     agents: Names = (),
     paired: bool | None = None,
-    turns: Sequence[Count] = (),
-    raters: Sequence[Count] = (),
-    people: Count | None = None,
+    turns: Sequence[Amount] = (),
+    raters: Sequence[Amount] = (),
+    people: Amount | None = None,
     level: Literal["turn", "dialogue"] | None = None,
     beside: str | None = None,
-    scored: Count | None = None,
+    scored: Amount | None = None,
     sd: Annotated[float, Range(above=0, most=MOST)] | None = None,
     icc: UpToOne = 0.0,
     rater_sd: Annotated[float, Range(least=0, most=MOST)] | None = None,

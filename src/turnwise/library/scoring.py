@@ -315,7 +315,7 @@ def meta_evaluate(
     level: MetaLevel | None = None,
     dimension: str | None = None,
     statistics: Names = STATISTICS,
-    precision: Annotated[float, Range(above=0, below=1)] = 0.05,
+    precision: Annotated[float, Range(least=1e-6, below=1)] = 0.05,
     lower_is_better: Names = (),
     differences: bool = True,
     intervals: bool = True,

@@ -291,7 +291,7 @@ def _read(data: bytes, place: str) -> Answer:
     """The first choice of a response; raises `_FailedTry` if it is no chat completion."""
     try:
         completion = msgspec.json.decode(data, type=_Completion)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise _FailedTry(f"{place}: the answer is no chat completion: {error}") from error
     if not completion.choices:
         raise _FailedTry(f"{place}: the answer is no chat completion: it has no choice")

@@ -10,6 +10,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from turnwise.types import LARGEST
+
 T = TypeVar("T")
 D = TypeVar("D")
 Check = Callable[[Any], T]
@@ -78,14 +80,15 @@ def name(value: Any) -> str:
 
 
 def number(value: Any) -> float:
-    """The value as a float if it is a finite int or float; true, false, NaN and infinity raise `RuleError`."""
+    """The value as a float if it is an int or a float of at most `LARGEST` in size; else raises `RuleError`.
+
+    True, false, NaN and infinity are no numbers.
+    """
     if type(value) is int or type(value) is float:
-        try:
-            as_float = float(value)
-        except OverflowError:
-            as_float = math.inf
-        if math.isfinite(as_float):
-            return as_float
+        if abs(value) <= LARGEST:
+            return float(value)
+        if LARGEST < abs(value) < math.inf:
+            raise wrong(value, f"a number between {-LARGEST:g} and {LARGEST:g}")
     raise wrong(value, "a finite number")
 
 

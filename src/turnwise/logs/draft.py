@@ -1,8 +1,9 @@
 """Output that a killed conversion can continue: a draft beside the target, and a journal of the part that is complete.
 
 The draft is `.NAME.draft` and the journal `.NAME.journal`, in the folder of the target. Every few seconds the draft is
-synced to disk, and then the journal is replaced by one with the number of dialogues and the length of the draft. A
-resumed conversion cuts the draft to this length and appends. The draft gets the name of the target when it is complete.
+synced to disk, and then the journal is replaced by one with the number of dialogues, the length of the draft and its
+checksum. A resumed conversion cuts the draft to this length and appends; where the checksum of the draft or of the
+journal differs, it begins anew. The draft gets the name of the target when it is complete.
 
 A compressed file is a series of gzip members, each of about `MEMBER` bytes of text. The cuts depend on the text alone,
 and the journal is written at cuts only, so a resumed conversion has the bytes of an uninterrupted one.
@@ -12,6 +13,7 @@ import contextlib
 import gzip
 import os
 import time
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
@@ -24,17 +26,25 @@ from turnwise.logs.files import PIPE, atomic, lines, locked
 
 INTERVAL = 2.0  # seconds between two journals
 MEMBER = 1 << 25  # bytes of text in one gzip member
+CHUNK = 1 << 20  # bytes read at once for a checksum
 
 
-class State(msgspec.Struct, frozen=True):
+class State(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The content of the journal: the complete part of the draft, and counts that its dialogues do not hold."""
 
     key: str  # digest of the input and the options
     dialogues: int = 0
     length: int = 0  # bytes of the draft
+    checksum: int = 0  # CRC-32 of these bytes
     dropped: dict[str, int] = {}
     notes: list[str] = []
     redacted: dict[str, int] = {}
+    own_checksum: int = 0  # CRC-32 of this journal with 0 here
+
+    def signed(self) -> "State":
+        """This state with the checksum of its other fields."""
+        plain = msgspec.structs.replace(self, own_checksum=0)
+        return msgspec.structs.replace(plain, own_checksum=zlib.crc32(msgspec.json.encode(plain)))
 
 
 def can_resume(target: str) -> bool:
@@ -62,9 +72,10 @@ class Draft:
         self._file = self._opened()
         found = self._read_journal()
         self.is_other = found is not None and found.key != key
-        if found is None or found.key != key or self._file.seek(0, os.SEEK_END) < found.length:
+        if found is None or found.key != key or self._checksum(0, 0, found.length) != found.checksum:
             found = State(key)
         self.done = found
+        self._summed = found.length, found.checksum
         self._file.truncate(found.length)
         self._file.seek(found.length)
 
@@ -89,11 +100,25 @@ class Draft:
             file.close()  # another conversion ended between opening and locking, and renamed this file
 
     def _read_journal(self) -> State | None:
-        """The journal; None if there is none or it cannot be decoded."""
+        """The journal; None if there is none, or if it is damaged or of an earlier version."""
         try:
-            return msgspec.json.decode(self._journal.read_bytes(), type=State)
-        except (OSError, msgspec.DecodeError):
+            found = msgspec.json.decode(self._journal.read_bytes(), type=State)
+        except (OSError, msgspec.DecodeError, UnicodeDecodeError):
             return None
+        return found if found == found.signed() else None
+
+    def _checksum(self, checksum: int, start: int, end: int) -> int | None:
+        """The checksum of the draft up to `end`, from that up to `start`; None if the draft is shorter.
+
+        The position in the file is then `end`.
+        """
+        self._file.seek(start)
+        while start < end:
+            part = self._file.read(min(CHUNK, end - start))
+            if not part:
+                return None
+            checksum, start = zlib.crc32(part, checksum), start + len(part)
+        return checksum
 
     def __enter__(self) -> Self:
         return self
@@ -158,10 +183,14 @@ class Draft:
         return self._member is None and time.monotonic() - self._saved >= INTERVAL
 
     def save(self, state: State) -> None:
-        """Sync the draft to disk and replace the journal; the length in `state` is filled in here."""
+        """Sync the draft to disk and replace the journal; length and checksum in `state` are filled in here."""
         self._sync()
+        length = self._file.tell()
+        checksum = self._checksum(self._summed[1], self._summed[0], length)
+        self._summed = length, checksum or 0
+        state = msgspec.structs.replace(state, length=length, checksum=self._summed[1])
         with atomic(self._journal) as file:
-            file.write(msgspec.json.encode(msgspec.structs.replace(state, length=self._file.tell())))
+            file.write(msgspec.json.encode(state.signed()))
         self._saved = time.monotonic()
 
     def _end_member(self) -> None:

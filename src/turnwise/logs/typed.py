@@ -14,17 +14,18 @@ import msgspec
 from msgspec.structs import astuple
 
 from turnwise.logs.dialogue import UNNAMED
-from turnwise.types import Dialogue, Direction, Rating, Reply, Role, Turn, item_id
+from turnwise.types import LARGEST, Dialogue, Direction, Rating, Reply, Role, Turn, item_id
 
 _Name = Annotated[str, msgspec.Meta(min_length=1)]
+_Number = Annotated[float, msgspec.Meta(ge=-LARGEST, le=LARGEST)]
 
 
 class _Sample(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     """A sampled reply with scores; a reply without scores may be a plain string."""
 
     content: str
-    outcome: dict[str, float] | None = None
-    relabelled: dict[str, float] | None = None
+    outcome: dict[str, _Number] | None = None
+    relabelled: dict[str, _Number] | None = None
 
 
 _Samples = Annotated[list[str | _Sample], msgspec.Meta(min_length=1)]
@@ -37,7 +38,7 @@ class _Message(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     content: str
     references: tuple[str, ...] = ()
     alternatives: dict[str, str | _Samples] = {}
-    outcome: dict[str, float] | None = None
+    outcome: dict[str, _Number] | None = None
     state: dict[str, Any] | None = None
     acts: tuple[Any, ...] | None = None
 
@@ -46,10 +47,10 @@ class _Rating(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     """A rating without unknown keys; its turn and scale are checked in `read`."""
 
     dimension: _Name
-    value: float
+    value: _Number
     rater: _Name | None = None
     turn: int | None = None
-    scale: tuple[float, float] | None = None
+    scale: tuple[_Number, _Number] | None = None
     direction: Direction | None = None
 
 

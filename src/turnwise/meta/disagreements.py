@@ -31,7 +31,7 @@ def on_rating_scale(
     With `zero_is_low`, a raw score of 0 becomes the low end of the scale.
     """
     low, high = scale
-    deviation = float(scores.std())
+    deviation = float(scores.std()) if len(scores) else 0.0
     if deviation == 0:
         return np.full(len(scores), np.nan)
     found = np.clip((scores - scores.mean()) / deviation * ratings.std() + ratings.mean(), low, high)

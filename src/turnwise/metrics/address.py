@@ -33,7 +33,7 @@ def http_function(address: str) -> Callable[[list[dict[str, Any]]], list[float |
             raise UsageError(f"the metric at {address} cannot be asked: {error}") from error
         try:
             return msgspec.json.decode(body, type=list[float | None])
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise UsageError(f"the metric at {address} answered no list of numbers: {error}") from error
 
     return scores

@@ -7,7 +7,6 @@ function's file, so that an edited function is another metric. The digest does n
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from math import isinf
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -17,7 +16,7 @@ from turnwise.errors import PluginError
 from turnwise.metrics.address import http_function
 from turnwise.metrics.rows import Ratio
 from turnwise.registry import own_function
-from turnwise.types import Card, Floats, Item, Level, Need, Signature, digest
+from turnwise.types import LARGEST, Card, Floats, Item, Level, Need, Signature, digest
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,15 +76,17 @@ class OwnMetric(Ratio):
     def _number(self, value: object, place: int) -> float:
         """The value as a float, NaN for None.
 
-        Raises `PluginError`, which names its `place` in the list, if it is no number or infinite.
+        Raises `PluginError`, which names its `place` in the list, if it is no number, or above `LARGEST` in size.
         """
         if value is None:
             return float("nan")
-        if not isinstance(value, Real) or isinf(value):
-            raise PluginError(
-                f"{self.name} returned {_shown(value)} for reply {place} of its list: not a number"
-            )
-        return float(value)
+        problem = "not a number"
+        if isinstance(value, Real):
+            size: Any = abs(value)  # compared before it becomes a float, which an int may be too large for
+            if not size > LARGEST:  # NaN is not
+                return float(value)
+            problem = f"not between {-LARGEST:g} and {LARGEST:g}"
+        raise PluginError(f"{self.name} returned {_shown(value)} for reply {place} of its list: {problem}")
 
 
 def own_metric(name: str) -> OwnMetric:

@@ -66,6 +66,9 @@ def reliability(values: Floats, *, people: bool) -> float:
         degrees_of_freedom -= len(values) - 1
     if len(means) < 2 or degrees_of_freedom <= 0 or np.ptp(means) <= ROUNDING * np.max(np.abs(means)):
         return nan
+    variance = float(np.var(means, ddof=1))
+    if variance == 0:  # the squares of tiny differences are 0
+        return nan
     error_variance = np.nansum(residuals**2) / degrees_of_freedom * np.mean(1 / counts)
-    share = float(1 - error_variance / np.var(means, ddof=1))
+    share = float(1 - error_variance / variance)
     return share if abs(share) > ROUNDING else 0.0

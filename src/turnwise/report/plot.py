@@ -19,6 +19,8 @@ LEFT, RIGHT, TOP, BOTTOM = 24.0, 12.0, 10.0, 40.0  # margins; LEFT is added to t
 LETTER_WIDTH = 7.2  # width of a letter at font size 12 in the widest of the fonts
 N_COLOURS = 8  # number of colours; further series reuse them
 ROW_HEIGHT = 20.0  # height of a row in a picture with a list of names
+FARTHEST = 10.0  # greatest distance of a mark from the start of its axis, in lengths of the axis
+LARGEST_DRAWN = 1e300  # values beyond this size do not widen an axis: the length of their range is no number
 MAX_NAME_LETTERS = 22  # maximum length of a name in such a list
 
 
@@ -32,8 +34,11 @@ class Scale(NamedTuple):
     integer_ticks: bool = False
 
     def __call__(self, value: float) -> float:
-        """The coordinate of a value, rounded to a tenth; values outside the range lie outside the picture's axis."""
-        share = (value - self.low) / (self.high - self.low)
+        """The coordinate of a value, rounded to a tenth; values outside the range lie outside the picture's axis.
+
+        Values far outside lie where those ten times the range away do, so that no coordinate overflows.
+        """
+        share = min(max((value - self.low) / (self.high - self.low), -FARTHEST), FARTHEST)
         return round(self.start + share * (self.end - self.start), 1)
 
     @property
@@ -65,9 +70,9 @@ def _round_step(rough: float) -> float:
 def padded_range(values: Iterable[float | None], *, pad: float = 0.05) -> tuple[float, float]:
     """The range of the finite values, widened on both sides by `pad` of its length; 0 to 1, widened, without values.
 
-    Equal values get a tenth of their size, or 0.5, on both sides.
+    Equal values get a tenth of their size, or 0.5, on both sides. Values beyond 1e300 in size are taken for infinite.
     """
-    known = [value for value in values if value is not None and math.isfinite(value)]
+    known = [value for value in values if value is not None and abs(value) <= LARGEST_DRAWN]
     low, high = (min(known), max(known)) if known else (0.0, 1.0)
     if high - low < 1e-9 * max(1.0, abs(high)):
         half = abs(high) * 0.1 or 0.5
@@ -167,7 +172,9 @@ class Panel:
         )
 
     def dot(self, x: float, y: float, series: int = 0, *, tip: str = "", size: float = 3.5) -> None:
-        """Add a dot in data coordinates; `tip` is its tooltip."""
+        """Add a dot in data coordinates, or nothing for one that is not finite; `tip` is its tooltip."""
+        if not (math.isfinite(x) and math.isfinite(y)):
+            return
         inside = f"<title>{escape(tip)}</title>" if tip else ""
         self.marks.append(
             f'<circle cx="{self.x(x)}" cy="{self.y(y)}" r="{size}" class="dot s{series % N_COLOURS}">{inside}</circle>'

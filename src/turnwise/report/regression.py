@@ -15,6 +15,8 @@ from turnwise.types import Floats
 
 MIN_DOTS = 3  # minimum number of dots for a fitted line
 BAND_POINTS = 40  # points at which the band is drawn
+LARGEST_FITTED, SMALLEST_FITTED = 1e150, 1e-150  # sizes whose squares are numbers
+SMALLEST_SPREAD = 1e-12  # of x, as a share of its size: a smaller one is rounding
 
 
 class Dot(NamedTuple):
@@ -36,9 +38,14 @@ class Band(NamedTuple):
 
 
 def fit_with_band(x: Floats, y: Floats, *, level: float = 0.95) -> Band | None:
-    """The least-squares line and its pointwise confidence band at 40 points; None for fewer than three or equal x."""
+    """The least-squares line and its pointwise confidence band at 40 points; None for fewer than three or equal x.
+
+    None as well where the numbers are not finite, or so large, small or close that a line is all rounding.
+    """
     n = len(x)
-    if n < MIN_DOTS or np.ptp(x) == 0:
+    if n < MIN_DOTS or not (np.abs([x, y]) < LARGEST_FITTED).all():
+        return None
+    if not np.ptp(x) > max(SMALLEST_FITTED, SMALLEST_SPREAD * float(np.max(np.abs(x)))):
         return None
     from scipy.stats import t
 

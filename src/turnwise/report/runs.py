@@ -70,7 +70,7 @@ def _decode(data: bytes, place: str) -> Any:
     """The decoded JSON; raises `DataError` that names `place`."""
     try:
         return msgspec.json.decode(data)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise DataError(f"{place}: {error}") from None
 
 

@@ -13,7 +13,9 @@ def cohen_dz(differences: Floats) -> float:
     differences = np.asarray(differences, dtype=np.float64)
     if len(differences) < 2 or not np.ptp(differences) > 0:
         return float("nan")
-    return float(np.mean(differences) / np.std(differences, ddof=1))
+    deviation = float(np.std(differences, ddof=1))
+    # Differences below 1e-162 are not equal, but their squares are 0.
+    return float(np.mean(differences)) / deviation if deviation > 0 else float("nan")
 
 
 def superiority(differences: Floats) -> float:

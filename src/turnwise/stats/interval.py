@@ -25,6 +25,7 @@ from turnwise.types import Floats, Ints
 Interval: TypeAlias = tuple[float, float]
 
 FEW_CLUSTERS = 20  # below this number of clusters `jackknife_t` covers better than the bootstrap (measured)
+_TINY = 1e-100  # below this, squares and cubes lose digits or vanish
 _RARE = 5  # below this number of events a bootstrap interval of a share is too narrow (measured)
 
 
@@ -56,6 +57,10 @@ def bca(
     if not (0 < below < 1 and np.isfinite(jackknife).all() and _has_spread(jackknife)):
         return _quantiles(kept, _normal_cdf(z))
     gap = np.mean(jackknife) - jackknife
+    if (
+        np.max(np.abs(gap)) < _TINY
+    ):  # its square is no number, and the acceleration does not depend on the unit
+        gap = gap / np.max(np.abs(gap))
     bias, acceleration = _normal_quantile(below), float(np.sum(gap**3) / (6 * np.sum(gap**2) ** 1.5))
     slope = 1 - acceleration * (bias + z)
     return _quantiles(kept, _normal_cdf(bias + (bias + z) / slope if (slope > 0).all() else z))
@@ -125,7 +130,8 @@ def welch(difference: float, left_out_a: Floats, left_out_b: Floats, level: floa
     total = sum(variance for variance, _ in each)
     if not (np.isfinite(total) and total > 0):
         return None
-    freedom = total**2 / sum(variance**2 / degrees for variance, degrees in each)
+    unit = total if total < _TINY else 1.0  # the square of a tiny variance is no number
+    freedom = (total / unit) ** 2 / sum((variance / unit) ** 2 / degrees for variance, degrees in each)
     half = float(stdtrit(freedom, (1 + level) / 2)) * float(np.sqrt(total))
     return difference - half, difference + half
 

@@ -248,7 +248,11 @@ def _standardised(x: Floats, *, ranked: bool) -> Floats:
         return np.full(len(x), np.nan)
     x = midranks(x) if ranked else x
     with np.errstate(invalid="ignore"):  # the mean of an infinite score is undefined
-        return np.asarray((x - np.mean(x)) / np.std(x))
+        spread = np.std(x)
+        if spread == 0:  # the squares of tiny differences are 0
+            x = (x - np.mean(x)) / np.max(np.abs(x - np.mean(x)))
+            spread = np.std(x)
+        return np.asarray((x - np.mean(x)) / spread)
 
 
 def benjamini_hochberg(p: Floats) -> Floats:

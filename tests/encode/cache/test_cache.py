@@ -1,6 +1,7 @@
 import multiprocessing
 import os
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -235,3 +236,35 @@ def test_a_shared_folder_is_named_by_the_environment_and_its_loss_is_a_warning(
         ask(Cache(tmp_path / "v.sqlite", 10**8), ["a", "b"]), vectors_of(["a", "b"])
     )
     assert "is not used" in caplog.text
+
+
+def test_no_flipped_bit_of_the_file_changes_a_vector(tmp_path: Path) -> None:
+    """In a value, a key, a checksum, the layout, or an index that leads from a text to the vector of another."""
+    cache = Cache(tmp_path / "v.sqlite", limit=2**30, shared=None)
+    texts = [f"text {number}" for number in range(60)]
+    expected = ask(cache, texts)
+    with closing(sqlite3.connect(cache.path)) as base:
+        base.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    content = cache.path.read_bytes()
+    rng = np.random.default_rng(0)
+    for _ in range(250):
+        flipped = bytearray(content)
+        flipped[rng.integers(len(content))] ^= 1 << int(rng.integers(8))
+        for left in tmp_path.iterdir():
+            left.unlink()
+        cache.path.write_bytes(flipped)
+        np.testing.assert_array_equal(ask(cache, texts), expected)
+        assert cache.stats().limit == 2**30
+
+
+def test_a_vector_is_not_found_under_the_key_of_another_text(cache: Cache) -> None:
+    """As after damage to the index of the file, which leads from the key of one text to the row of another."""
+    texts = ["one", "two"]
+    expected = ask(cache, texts)
+    with closing(sqlite3.connect(cache.path)) as base, base:
+        rows = base.execute("SELECT id, value, sum FROM entries ORDER BY id").fetchall()
+        for (number, _, _), (_, value, checksum) in zip(rows, reversed(rows), strict=True):
+            base.execute("UPDATE entries SET value = ?, sum = ? WHERE id = ?", (value, checksum, number))
+    calls: list[str] = []
+    np.testing.assert_array_equal(ask(cache, texts, calls), expected)
+    assert calls == texts

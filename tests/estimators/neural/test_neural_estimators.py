@@ -179,6 +179,14 @@ def test_a_training_that_diverges_is_no_number(bert) -> None:
         estimator.estimate(two_ways(1, 3), "target", rng=np.random.default_rng(0))
 
 
+@pytest.mark.parametrize("kind", [NeuralFqe, NeuralLstdq])
+def test_ratings_beyond_the_numbers_of_a_network_are_refused(bert, kind) -> None:
+    """A 32-bit float is at most 3.4e38; the training would be said to diverge."""
+    huge = replace(two_ways(1, 3), reward=np.array([0.0, 1e45]))
+    with pytest.raises(Refused, match="smaller scale"):
+        kind(model=bert, epochs=2, device="cpu").estimate(huge, "target", rng=np.random.default_rng(0))
+
+
 def test_a_tuned_encoder_is_trained_and_the_next_estimate_begins_with_the_published_one(bert) -> None:
     estimator = Enigma(model=bert, tuned=True, epochs=5, rate=0.01, device="cpu")
     first, again = (

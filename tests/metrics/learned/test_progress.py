@@ -45,3 +45,21 @@ def test_a_part_that_cannot_be_written_whole_leaves_no_file(
     with pytest.raises(OSError, match="no space"):
         load_or_compute(tmp_path, ("a",), part)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_no_flipped_bit_of_a_part_is_used(tmp_path: Path) -> None:
+    expected = load_or_compute(tmp_path, ("a",), part)["weights"]
+    (stored,) = tmp_path.iterdir()
+    content = stored.read_bytes()
+    calls: list[int] = []
+
+    def counted() -> dict[str, np.ndarray]:
+        calls.append(1)
+        return part()
+
+    for place in range(len(content)):
+        flipped = bytearray(content)
+        flipped[place] ^= 1 << place % 8
+        stored.write_bytes(flipped)
+        np.testing.assert_array_equal(load_or_compute(tmp_path, ("a",), counted)["weights"], expected)
+    assert len(calls) == len(content)

@@ -253,6 +253,15 @@ def test_missing_and_empty_tables_are_clear_errors(tmp_path: Path, db: str) -> N
     (Path(db) / "hotel_db.json").write_text("[]")
     with pytest.raises(DataError, match="table of `hotel` is empty"):
         Venues(Path(db), MULTIWOZ)
+    for content in (b'[{"name": "\xff"}]', b'[{"name": ' + b"[" * 5000):
+        (Path(db) / "hotel_db.json").write_bytes(content)
+        with pytest.raises(DataError, match=r"hotel_db\.json"):
+            Venues(Path(db), MULTIWOZ)
+    (Path(db) / "hotel_db.json").unlink()
+    for content in (b"\x1f\x8b\x08", b"no gzip"):
+        (Path(db) / "hotel_db.json.gz").write_bytes(content)
+        with pytest.raises(DataError, match=r"hotel_db\.json\.gz"):
+            Venues(Path(db), MULTIWOZ)
     with pytest.raises(UsageError, match="no evaluator"):
         resolve("inform", evaluator="mine", db=db)
 

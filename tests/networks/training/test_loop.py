@@ -5,9 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import save_file
 
 from turnwise.errors import Unmeasured
-from turnwise.networks.training.checkpoint import FILE
+from turnwise.networks.training.checkpoint import FILE, Checkpoint, Progress
 from turnwise.networks.training.loop import Plan, fit
 
 X = torch.tensor(np.random.default_rng(0).normal(size=(64, 5)), dtype=torch.float64)
@@ -93,3 +94,26 @@ def test_a_loss_that_is_no_number_is_an_error_with_a_remedy() -> None:
     net = model()
     with pytest.raises(Unmeasured, match="rate"):
         fit(net, lambda at: net(X[list(at)])[:, 0] * float("nan"), len(X), plan=Plan(epochs=1))
+
+
+def test_no_flipped_bit_of_a_checkpoint_is_used(tmp_path: Path) -> None:
+    """In the weights, the moments of the optimiser, the curve or the names: the file is passed over, or an error."""
+    weights = {"w": torch.arange(6, dtype=torch.float32), "b": torch.zeros((), dtype=torch.int64)}
+    path = tmp_path / "c.safetensors"
+    Checkpoint(path, "mine").write(Progress(3, [{"loss": 0.5}], {"w": torch.ones(6)}), weights)
+    content = path.read_bytes()
+    for place in range(len(content)):
+        flipped = bytearray(content)
+        flipped[place] ^= 1 << place % 8
+        path.write_bytes(flipped)
+        found = {name: torch.full_like(tensor, 7) for name, tensor in weights.items()}
+        assert Checkpoint(path, "mine").read(found) is None
+        assert all((tensor == 7).all() for tensor in found.values())
+
+
+def test_a_checkpoint_without_a_checksum_is_of_an_earlier_version_and_not_used(tmp_path: Path) -> None:
+    path, weights = tmp_path / "c.safetensors", {"w": torch.zeros(2)}
+    header = {"identity": "mine", "updates": "3", "curve": "[]"}
+    save_file({"weights.w": torch.ones(2)}, path, metadata=header)
+    assert Checkpoint(path, "mine", strict=True).read(weights) is None
+    assert (weights["w"] == 0).all()

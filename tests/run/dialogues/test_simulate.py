@@ -250,3 +250,27 @@ def test_a_plugin_whose_make_world_fails_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr(worlds, "named", lambda name: other)
     with pytest.raises(PluginError, match=r"world `third`: `make_world` raised TypeError"):
         made(tmp_path / "a.jsonl", world="third", family="graded")
+
+
+@pytest.mark.parametrize(
+    ("module", "body", "complaint"),
+    [
+        ("raising_bot", "raise RuntimeError('no line')", "agent `bot` raised RuntimeError: no line"),
+        ("counting_bot", "return 7", "agent `bot`: returned 7; expected a string"),
+    ],
+)
+def test_an_agent_of_the_user_that_fails_is_named(tmp_path, monkeypatch, capsys, module, body, complaint):
+    (tmp_path / f"{module}.py").write_text(f"def reply(turns):\n    {body}\n")
+    monkeypatch.chdir(tmp_path)
+    words = f"simulate chat --agents 2 --dialogues 1 --truth 0 -o out.jsonl --with bot={module}:reply"
+    assert run(words.split()) == 2
+    assert complaint in capsys.readouterr().err
+    assert not (tmp_path / "out.jsonl").exists()
+
+
+def test_a_user_that_cannot_be_made_is_named(tmp_path, monkeypatch, capsys):
+    (tmp_path / "failing_user.py").write_text("def user(turns):\n    return turns\n")
+    monkeypatch.chdir(tmp_path)
+    words = "simulate task --agents 2 --dialogues 1 --truth 0 -o out.jsonl --user failing_user:user"
+    assert run(words.split()) == 2
+    assert "--user failing_user:user raised TypeError" in capsys.readouterr().err

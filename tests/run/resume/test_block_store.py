@@ -1,5 +1,7 @@
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from turnwise.errors import UsageError
@@ -88,3 +90,46 @@ def test_without_a_folder_nothing_is_stored():
     with BlockStore(None) as store:
         store.put("k", block(1.0))
         assert "k" not in store
+
+
+@settings(max_examples=100)
+@given(data=st.data())
+def test_a_flipped_bit_costs_one_block_and_changes_none(tmp_path_factory, data):
+    """Wherever the bit is: in the magic number, the length, the checksum or the rows."""
+    folder = tmp_path_factory.mktemp("flipped")
+    blocks = {f"k{number}": block(float(number)) for number in range(5)}
+    with BlockStore(folder) as store:
+        for key, one in blocks.items():
+            store.put(key, one)
+    path = folder / "rows.bin"
+    content = bytearray(path.read_bytes())
+    content[data.draw(st.integers(0, len(content) - 1))] ^= 1 << data.draw(st.integers(0, 7))
+    path.write_bytes(content)
+    with BlockStore(folder) as store:
+        lost = [key for key in blocks if key not in store]
+        assert len(lost) == 1
+        assert store.get(lost[0]) is None
+        store.put(lost[0], blocks[lost[0]])
+    with BlockStore(folder, write=False) as store:
+        assert all(same(store.get(key), one) for key, one in blocks.items())
+
+
+def test_a_record_with_an_absurd_length_is_passed_over(tmp_path):
+    with BlockStore(tmp_path) as store:
+        store.put("first", block(1.0))
+        store.put("second", block(2.0))
+    content = bytearray((tmp_path / "rows.bin").read_bytes())
+    content[4:12] = b"\xff" * 8  # of the first record, after its magic number
+    (tmp_path / "rows.bin").write_bytes(content)
+    with BlockStore(tmp_path) as store:
+        assert "first" not in store
+        assert same(store.get("second"), block(2.0))
+
+
+def test_a_block_that_is_damaged_while_the_store_is_open_is_not_used(tmp_path):
+    with BlockStore(tmp_path) as store:
+        store.put("k", block(1.0))
+        content = bytearray((tmp_path / "rows.bin").read_bytes())
+        content[-3] ^= 1
+        (tmp_path / "rows.bin").write_bytes(content)
+        assert store.get("k") is None

@@ -185,3 +185,17 @@ def test_two_runs_cannot_share_a_folder_and_the_folder_is_created_at_the_first_p
         with pytest.raises(UsageError, match="in use by another run"):
             PartialResults(tmp_path, "k")
     assert os.listdir(tmp_path) == []
+
+
+def test_no_flipped_bit_of_a_part_is_used(tmp_path: Path) -> None:
+    with suppress(KeyboardInterrupt), PartialResults(tmp_path, "k") as done:
+        done.put("a", [1.5])
+        raise KeyboardInterrupt
+    (part,) = (path for path in (tmp_path / FOLDER).iterdir() if path.name != "lock")
+    content = part.read_bytes()
+    for place in range(len(content)):
+        for bit in range(8):
+            flipped = bytearray(content)
+            flipped[place] ^= 1 << bit
+            part.write_bytes(flipped)
+            assert kept(tmp_path, "k") is None

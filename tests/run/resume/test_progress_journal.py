@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from turnwise.errors import UsageError
+from turnwise.errors import DataError, UsageError
 from turnwise.run.resume.progress_journal import Journal
 
 
@@ -66,3 +66,50 @@ def test_a_journal_cut_at_any_byte_keeps_exactly_the_complete_parts(tmp_path_fac
     path.write_bytes(data)
     whole = max(0, data.count(b"\n") - 1)  # of which the first is the key
     assert read(path, "k") == {part: values[part] for part in range(whole)}
+
+
+@settings(max_examples=60)
+@given(data=st.data())
+def test_a_flipped_bit_costs_the_parts_that_it_damages_and_no_other(tmp_path_factory, data):
+    """Wherever the bit is: in a value, a number, a checksum, a line end or the first line."""
+    path = tmp_path_factory.mktemp("flipped") / "j"
+    values = {part: {"said": f"reply {part}", "score": part / 7} for part in range(6)}
+    interrupted(path, "k", values)
+    content = bytearray(path.read_bytes())
+    place = data.draw(st.integers(0, len(content) - 1))
+    content[place] ^= 1 << data.draw(st.integers(0, 7))
+    path.write_bytes(content)
+    found = read(path, "k")
+    assert found == {
+        part: values[part] for part in found
+    }  # a value that is found is the one that was written
+    assert len(found) >= 4  # a flipped line end damages two lines
+    interrupted(path, "k", {part: value for part, value in values.items() if part not in found})
+    assert read(path, "k") == values
+
+
+def test_a_journal_without_checksums_starts_empty(tmp_path):
+    path = tmp_path / "j"
+    path.write_text('{"key":"k"}\n{"part":0,"value":"old"}\n')
+    assert read(path, "k") == {}
+    interrupted(path, "k", {0: "new"})
+    assert read(path, "k") == {0: "new"}
+
+
+def test_a_part_that_is_damaged_while_the_journal_is_open_is_an_error(tmp_path):
+    path = tmp_path / "j"
+    with suppress(KeyboardInterrupt), Journal(path, "k") as journal:
+        journal.put(0, "reply")
+        path.write_bytes(path.read_bytes().replace(b"reply", b"repli"))
+        with pytest.raises(DataError, match="damaged during the run"):
+            journal.get(0)
+        raise KeyboardInterrupt
+
+
+def test_new_parts_do_not_replace_those_after_a_damaged_one(tmp_path):
+    path = tmp_path / "j"
+    interrupted(path, "k", {0: "a", 1: "b", 2: "c"})
+    path.write_bytes(path.read_bytes().replace(b'"b"', b'"x"'))
+    with suppress(KeyboardInterrupt), Journal(path, "k") as journal:
+        assert journal.parts == [0, 2]
+        raise KeyboardInterrupt

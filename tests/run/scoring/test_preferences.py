@@ -171,3 +171,10 @@ def test_groups_are_compared_apart() -> None:
     for at, one in enumerate(data):
         one["meta"] = {"corpus": "x" if at < 12 else "y"}
     assert [record["group"] for record in turnwise.compare(data, by="meta.corpus")] == ["x", "y"]
+
+
+def test_preferences_outside_the_selection_are_refused_with_the_reason() -> None:
+    """The compared message is the user's, which is no reply."""
+    found = turnwise.compare(votes([("good", "bad", "this")] * 4, turn=0))
+    assert [(one["status"], one["estimate"]) for one in found] == [("refused", None)]
+    assert "no preference is about a reply or a dialogue that was selected" in next(iter(found))["reason"]

@@ -8,6 +8,7 @@ import pytest
 
 import turnwise as tw
 from tests.finished_runs import CORPUS
+from turnwise.errors import UsageError
 
 
 def write(path: Path, *, contexts: int = 200, turns: int = 1, raters: int = 3, shared: bool = True) -> str:
@@ -348,3 +349,28 @@ def test_what_a_pilot_of_single_turns_and_ratings_does_not_show_is_refused(tmp_p
     assert status == {(1, 1): "ok", (1, 3): "refused", (4, 1): "refused", (4, 3): "refused"}
     alone = next(iter(found))
     assert (alone["ratings"], alone["judge_calls"]) == (2 * alone["dialogues"], None)
+
+
+def test_a_pilot_in_which_no_item_has_a_number_is_refused(tmp_path: Path):
+    """The metric needs references, and the pilot has none."""
+    found = tw.power(write(tmp_path / "pilot.jsonl", contexts=4), metrics="bleu-2", difference=0.3)
+    assert [(one["status"], one["reason"]) for one in found] == [
+        ("refused", "no item of the pilot has a number, so its spread is unknown")
+    ]
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"have": 10**30},
+        {"have": 10, "raters": [10**30]},
+        {"have": 10, "turns": [10**18]},
+        {"have": 10, "agreement": 0.5, "scored": 10**30},
+        {"difference": float("nan")},
+        {"difference": 1e308},
+        {"have": 10, "cost_rating": 1e308},
+    ],
+)
+def test_amounts_beyond_all_plans_are_errors(asked: dict):
+    with pytest.raises(UsageError, match="must be"):
+        tw.power(sd=1.0, rater_sd=1.0, **asked)

@@ -1,5 +1,6 @@
 """The task world: sentences are parsed as intended, a perfect system succeeds, and the task metrics agree."""
 
+import gzip
 import json
 from dataclasses import replace
 from itertools import islice
@@ -651,6 +652,17 @@ def test_invalid_tables_are_errors(tmp_path):
     (folder / "hotel_db.json").write_text("[")
     with pytest.raises(DataError, match=r"hotel_db\.json"):
         task.make_world(str(folder))
+    for place, content in enumerate((b'[{"name": "\xff"}]', b'[{"name": ' + b"[" * 5000)):
+        folder = write_tables(tmp_path / f"damaged{place}")
+        (folder / "hotel_db.json").write_bytes(content)
+        with pytest.raises(DataError, match=r"hotel_db\.json"):
+            task.make_world(str(folder))
+    for place, content in enumerate((b"\x1f\x8b\x08", b"no gzip", gzip.compress(b"[]")[:-9] + b"12345678")):
+        folder = write_tables(tmp_path / f"packed{place}")
+        (folder / "hotel_db.json").unlink()
+        (folder / "hotel_db.json.gz").write_bytes(content)
+        with pytest.raises(DataError, match=r"hotel_db\.json\.gz"):
+            task.make_world(str(folder))
     folder = write_tables(tmp_path / "nameless")
     (folder / "hotel_db.json").write_text(json.dumps([{"area": "north"}]))
     with pytest.raises(DataError, match="a row of the table of `hotel` has no `name`"):

@@ -3,7 +3,8 @@
 One SQLite file, chosen over segment files of our own because it is safe for several processes, survives a kill at any
 point, and is fast: 100,000 vectors of 384 float32 are written in 2.6 s of processor time and read in 1.1 s; 800 replies
 take MiniLM 3.9 s and the cache .008 s. A space holds all values of one signature; a key is a digest of the text. Each
-value has a checksum: a damaged value is dropped and computed again, and a file that SQLite cannot read is moved aside.
+value has a checksum of space, key and value: what is damaged, or stands at the wrong place, is dropped and computed
+again, and a file that SQLite cannot read is moved aside. Version 1 of the file had checksums of the values alone.
 Above the size limit the least recently used spaces are deleted first, and within a space the oldest values. A cache
 that cannot be written (no space, no permission) causes a warning: the numbers do not depend on it.
 
@@ -34,6 +35,7 @@ from turnwise.errors import UsageError
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 Array = NDArray[Any]
+FILE = "vectors-2.sqlite"
 LIMIT = 4 * 2**30  # bytes: over two million vectors of MiniLM
 _ASK = 500  # keys in one query
 _PART = 2048  # values computed before they are stored: an interruption loses at most these
@@ -81,7 +83,7 @@ class Stats:
 class Cache:
     """The cache of vectors in one SQLite file, and `shared` behind it. Failures of either are logged, not raised."""
 
-    path: Path = field(default_factory=lambda: cache_home() / "vectors.sqlite")
+    path: Path = field(default_factory=lambda: cache_home() / FILE)
     limit: int = field(default_factory=limit_set)
     shared: Segments | None = field(default_factory=shared_set)
 
@@ -155,8 +157,9 @@ class Cache:
         for start in range(0, len(keys), _ASK):
             asked = keys[start : start + _ASK]
             question = f"SELECT key, value, sum FROM entries WHERE space = ? AND key IN ({','.join('?' * len(asked))})"
+            # A damaged index may lead from a key to the row of another one; the checksum notices it.
             for key, value, checksum in base.execute(question, (number, *asked)):
-                if zlib.crc32(value) == checksum:
+                if _is_sound(space, key, value, checksum):
                     found[key] = _unpack(value)
                 else:
                     damaged.append(key)
@@ -165,7 +168,7 @@ class Cache:
             base.executemany(
                 "DELETE FROM entries WHERE space = ? AND key = ?", [(number, key) for key in damaged]
             )
-        if time.time() - used > _FRESH:
+        if not isinstance(used, float) or time.time() - used > _FRESH:
             base.execute("UPDATE spaces SET used = ? WHERE id = ?", (time.time(), number))
         return found
 
@@ -177,7 +180,7 @@ class Cache:
         (number,) = base.execute("SELECT id FROM spaces WHERE name = ?", (space,)).fetchone()
         base.executemany(
             "INSERT OR REPLACE INTO entries (space, key, value, sum) VALUES (?, ?, ?, ?)",
-            ((number, key, value, zlib.crc32(value)) for key, value in values.items()),
+            ((number, key, value, _checksum(space, key, value)) for key, value in values.items()),
         )
         if _size(base) > self.limit:
             self._evict(base)
@@ -203,11 +206,14 @@ class Cache:
             with closing(self._connect()) as base, base:
                 base.execute("PRAGMA synchronous = NORMAL")
                 return act(base)
-        except sqlite3.OperationalError as error:
-            log.warning("the cache %s is not used: %s", self.path, error)
         except sqlite3.DatabaseError as error:
-            log.warning("the cache %s is damaged and set aside: %s", self.path, error)
-            self._set_aside()
+            # A generic error of our own statements means that the layout in the file is damaged.
+            if isinstance(error, sqlite3.OperationalError) and error.sqlite_errorcode != sqlite3.SQLITE_ERROR:
+                log.warning("the cache %s is not used: %s", self.path, error)
+            else:
+                self._set_aside(error)
+        except UnicodeDecodeError as error:  # the message of SQLite quotes a damaged layout
+            self._set_aside(error)
         except OSError as error:
             log.warning("the cache %s is not used: %s", self.path, error)
         return otherwise
@@ -217,7 +223,9 @@ class Cache:
         if not self.path.exists():
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._lay_out()
-        return sqlite3.connect(self.path, timeout=60)
+        base = sqlite3.connect(self.path, timeout=60)
+        base.text_factory = _readable  # the name of a space may be damaged
+        return base
 
     def _lay_out(self) -> None:
         """Create the file under another name and link it into place, so that no process sees a partial layout."""
@@ -230,8 +238,9 @@ class Cache:
         finally:
             part.unlink(missing_ok=True)
 
-    def _set_aside(self) -> None:
-        """Rename the file to NAME.damaged, and delete its journal."""
+    def _set_aside(self, error: Exception) -> None:
+        """Rename the file to NAME.damaged, and delete its journal; with a warning."""
+        log.warning("the cache %s is damaged and set aside: %s", self.path, error)
         for suffix in ("-wal", "-shm"):
             Path(f"{self.path}{suffix}").unlink(missing_ok=True)
         with suppress(FileNotFoundError):  # another process was faster
@@ -246,6 +255,21 @@ def _key(name: tuple[str, ...]) -> bytes:
         hasher.update(len(data).to_bytes(8, "little"))
         hasher.update(data)
     return hasher.digest()
+
+
+def _readable(text: bytes) -> str:
+    """The text, with a sign in place of bytes that are no text."""
+    return text.decode(errors="replace")
+
+
+def _checksum(space: str, key: bytes, value: bytes) -> int:
+    """The CRC-32 of a value with its place."""
+    return zlib.crc32(value, zlib.crc32(key, zlib.crc32(space.encode())))
+
+
+def _is_sound(space: str, key: object, value: object, checksum: object) -> bool:
+    """Whether a row has the checksum of what is in it; damage can also make text or a number of its bytes."""
+    return isinstance(key, bytes) and isinstance(value, bytes) and checksum == _checksum(space, key, value)
 
 
 def _pack(array: Array) -> bytes:

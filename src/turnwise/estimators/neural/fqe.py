@@ -22,11 +22,14 @@ from typing import ClassVar
 import numpy as np
 import torch
 
+from turnwise.errors import Refused
 from turnwise.estimators.neural.batches import Batch
 from turnwise.estimators.neural.heads import Head
 from turnwise.estimators.neural.minimax import reverse
 from turnwise.estimators.neural.neural import Answer, LearnerInputs, Neural, parts
 from turnwise.types import Card, Floats, Ints
+
+LARGEST_REWARD = 1e30  # a 32-bit float is at most 3.4e38
 
 
 class _Q:
@@ -36,6 +39,11 @@ class _Q:
         self.setup, self.batches, self.size = setup, setup.batches, setup.batches.size
         self.at_once = 64 if tuned else 4096
         reward = setup.data.reward
+        if float(np.max(np.abs(reward))) > LARGEST_REWARD:
+            raise Refused(
+                f"ratings beyond {LARGEST_REWARD:g} in size do not fit the numbers of a network; "
+                "map them to a smaller scale"
+            )
         self.centre, self.spread = float(reward.mean()), float(reward.std()) or 1.0
         self.q = self.head()
 

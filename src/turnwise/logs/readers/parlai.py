@@ -89,7 +89,7 @@ def _is_whole_line(line: bytes) -> bool:
     """
     try:
         json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return not line.rstrip().endswith((b"{", b"["))  # a bad line of JSON Lines is named as such
     return True
 

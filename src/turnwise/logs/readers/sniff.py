@@ -110,7 +110,7 @@ def _json(path: str, text: str, stripped: str) -> Sample:
     if stripped[0] == "{":
         try:
             _decode(first_line)
-        except (msgspec.DecodeError, UnicodeError):
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
             pass  # a line that is cut, or a value over several lines
         else:
             if rest.strip() or len(first_line) < HEAD:
@@ -126,7 +126,7 @@ def _lines(stripped: str) -> Iterator[Any]:
     for line in stripped.splitlines()[:RECORDS]:
         try:
             yield _decode(line)
-        except (msgspec.DecodeError, UnicodeError):
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
             return
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from turnwise.errors import MissingExtra
+from turnwise.logs.checksum import sealed, unsealed
 from turnwise.logs.files import atomic
 from turnwise.types import Floats, digest
 
@@ -18,16 +19,15 @@ def load_or_compute(
     if work is None:
         return make()
     try:
-        from safetensors import SafetensorError
-        from safetensors.numpy import load_file, save
+        from safetensors.numpy import load, save
     except ImportError as error:
         raise MissingExtra("training", "neural") from error
     path = work / f"{digest(*name)}.safetensors"
-    try:
-        found: dict[str, Floats] = load_file(path)
-    except (FileNotFoundError, SafetensorError):
-        found = make()
-        work.mkdir(parents=True, exist_ok=True)
-        with atomic(path) as file:
-            file.write(save(found))
+    stored = unsealed(path.read_bytes()) if path.exists() else None
+    if stored is not None:
+        return dict(load(stored))
+    found = make()
+    work.mkdir(parents=True, exist_ok=True)
+    with atomic(path) as file:
+        file.write(sealed(save(found)))
     return found

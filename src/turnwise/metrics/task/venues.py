@@ -1,6 +1,7 @@
 """Search in the venue tables of a task (restaurants, hotels, trains ...)."""
 
 import gzip
+import zlib
 from collections.abc import Mapping
 from functools import cache, lru_cache
 from pathlib import Path
@@ -85,12 +86,15 @@ def _rows(folder: Path, table: str | None) -> tuple[list[dict[str, Any]], bytes]
     if plain.is_file():
         data = plain.read_bytes()
     elif packed.is_file():
-        data = gzip.decompress(packed.read_bytes())
+        try:
+            data = gzip.decompress(packed.read_bytes())
+        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+            raise DataError(f"{packed}: {error}") from None
     else:
         raise NoTables(f" `{table}` in {folder}")
     try:
         return msgspec.json.decode(data, type=list[dict[str, Any]]), data
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise DataError(f"{plain}: {error}") from None
 
 

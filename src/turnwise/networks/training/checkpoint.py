@@ -1,11 +1,13 @@
 """The checkpoint of a training: weights, optimiser state, best weights so far and the curve, in one file. No pickle.
 
 The file is written under another name and then moved into place, so a process that is killed at any moment leaves
-either the old checkpoint or the new one, never half of one.
+either the old checkpoint or the new one, never half of one. Its header has a checksum of everything else in it; a file
+without one is of an earlier version and not used.
 """
 
 import json
 import os
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -57,6 +59,7 @@ class Checkpoint:
             "updates": str(progress.updates),
             "curve": json.dumps(progress.curve),
         }
+        header["checksum"] = _checksum(header, tensors)
         self.path.parent.mkdir(parents=True, exist_ok=True)
         draft = self.path.with_name(f"{self.path.name}.{os.getpid()}")
         save_file(tensors, draft, metadata=header)
@@ -68,7 +71,11 @@ class Checkpoint:
         A damaged file, or one of another training, is an error if `strict`, otherwise nothing to resume from.
         """
         try:
-            parts, header = _read(self.path)
+            tensors, header = _read(self.path)
+            if "checksum" not in header:
+                return None
+            if header.pop("checksum") != _checksum(header, tensors):
+                raise ValueError("its checksum differs")
             identity, updates, curve = header["identity"], int(header["updates"]), json.loads(header["curve"])
         except FileNotFoundError:
             return None
@@ -83,6 +90,7 @@ class Checkpoint:
                     "remove it, or give another folder"
                 )
             return None
+        parts = _parts(tensors)
         restore_weights(weights, parts["weights"])
         if optimiser is not None:
             restore_optimizer(optimiser, parts.get("optimiser", {}))
@@ -123,11 +131,25 @@ def _moments(optimiser: torch.optim.Optimizer | None) -> dict[str, Tensor]:
     }
 
 
-def _read(path: Path) -> tuple[dict[str, dict[str, Tensor]], dict[str, str]]:
-    """The parts by name, and the header; a part without tensors is absent."""
-    parts: dict[str, dict[str, Tensor]] = {}
+def _read(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """The tensors by name, and the header."""
     with safe_open(path, framework="pt") as file:
-        for key in file.keys():  # noqa: SIM118 - not a mapping
-            part, _, name = key.partition(".")
-            parts.setdefault(part, {})[name] = file.get_tensor(key)
-        return parts, dict(file.metadata() or {})
+        return {key: file.get_tensor(key) for key in file.keys()}, dict(file.metadata() or {})  # noqa: SIM118 - not a mapping
+
+
+def _parts(tensors: Weights) -> dict[str, dict[str, Tensor]]:
+    """The tensors of each part by their names in it; a part without tensors is absent."""
+    parts: dict[str, dict[str, Tensor]] = {}
+    for key, tensor in tensors.items():
+        part, _, name = key.partition(".")
+        parts.setdefault(part, {})[name] = tensor
+    return parts
+
+
+def _checksum(header: Mapping[str, str], tensors: Weights) -> str:
+    """The CRC-32 of the header and of all tensors with their names, types and shapes."""
+    found = zlib.crc32(json.dumps(sorted(header.items())).encode())
+    for name, tensor in sorted(tensors.items()):
+        found = zlib.crc32(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode(), found)
+        found = zlib.crc32(tensor.contiguous().flatten().view(torch.uint8).numpy().tobytes(), found)
+    return f"{found:08x}"

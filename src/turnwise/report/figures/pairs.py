@@ -13,10 +13,12 @@ from turnwise.report.text import number
 
 
 def pairs(run: Run) -> Iterator[Figure]:
-    """One figure for each rating and target that `pairs.json` of the run has."""
+    """One figure for each rating and target that `pairs.json` of the run has; none for a target without pairs."""
     for path, found in run.json_files("*/pairs.json"):
         for target, one in found["targets"].items():
             logged, said = one["logged"], one["target"]
+            if not logged:
+                continue
             title = f"what was logged, and what {target} says there ({path.parent.name})"
             panel = plot.Panel.with_axes(
                 plot.padded_range(place[0] for place in (*logged, *said)),

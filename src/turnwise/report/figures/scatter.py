@@ -54,11 +54,10 @@ def _best_and_worst(records: Sequence[Record]) -> list[Record]:
     if not records:
         return []
     about = {name: records[0].get(name) for name in ("dimension", "group", "level")}
-    there = {record["statistic"] for record in records}
+    mine = [r for r in records if all(r.get(key) == value for key, value in about.items())]
+    there = {record["statistic"] for record in mine}
     statistic = next((name for name in STATISTICS if name in there), records[0]["statistic"])
-    mine = [
-        r for r in records if r["statistic"] == statistic and all(r.get(key) == value for key, value in about.items())
-    ]  # fmt: skip
+    mine = [record for record in mine if record["statistic"] == statistic]
     mine.sort(key=lambda record: -record["estimate"])
     return mine if len(mine) <= MAX_METRICS else [*mine[: MAX_METRICS - 1], mine[-1]]
 
@@ -138,7 +137,8 @@ def _figure(record: Record, dots: Sequence[tuple[str, str, float, float]], step:
 def _agent_figure(record: Record) -> Figure:
     """The figure of one metric with a dot for each agent of the record's `systems`."""
     metric, dimension = record["metric"], record["dimension"]
-    systems = sorted(record["systems"], key=lambda one: -one["people"])
+    known = [one for one in record["systems"] if one["people"] is not None and one["metric"] is not None]
+    systems = sorted(known, key=lambda one: -one["people"])
     title = f"{metric} against people: {dimension}, a dot an agent"
     panel = plot.Panel.with_axes(
         plot.padded_range((one["people"] for one in systems), pad=0.08),

@@ -40,12 +40,15 @@ class CallJournal:
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
         self.known: dict[str, Answer] = {}
-        for part in range(len(journal)):
+        parts = journal.parts
+        self._next = parts[-1] + 1 if parts else 0
+        for part in parts:
             self.known |= msgspec.convert(journal.get(part), dict[str, Answer])
 
     def put(self, answers: dict[str, Answer]) -> None:
         """Append a batch of answers (key -> answer) to the journal; `known` keeps only what was there at the start."""
-        self._journal.put(len(self._journal), answers)
+        self._journal.put(self._next, answers)
+        self._next += 1
 
 
 @contextmanager

@@ -6,7 +6,7 @@ are not in the logs. In these all agents talk to the same users, so the differen
 standard errors than their means.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
@@ -18,7 +18,7 @@ import numpy as np
 from turnwise import worlds
 from turnwise.agents import resolve
 from turnwise.conformance.attributes import shown
-from turnwise.conformance.calls import foreign
+from turnwise.conformance.calls import foreign, reply_of
 from turnwise.errors import PluginError, TurnwiseError, UsageError
 from turnwise.logs import native
 from turnwise.logs.files import PIPE, replacing
@@ -27,7 +27,7 @@ from turnwise.protocols import world_extras
 from turnwise.registry import described
 from turnwise.report.results import to_json
 from turnwise.run.workers.execute import Executor, Local, progress
-from turnwise.types import Agent, Floats, Ints
+from turnwise.types import Agent, Floats, Ints, Reply, Turn
 from turnwise.worlds.play import World
 
 LOG_TASK_SIZE = 10  # dialogues per task of the logs, which have alternatives
@@ -53,6 +53,24 @@ class Simulation:
     user: str | None = (
         None  # task world: `convlab`, or module:function that makes a user with ConvLab's interface
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Outsider:
+    """An agent of --with: its exceptions and invalid replies become a `PluginError` that names it."""
+
+    name: str
+    agent: Agent
+
+    def __call__(self, turns: Sequence[Turn], rng: np.random.Generator, /) -> Reply:
+        try:
+            return reply_of(self.agent, turns, rng)
+        except UsageError as error:
+            raise PluginError(f"agent `{self.name}`: {error}") from error
+        except TurnwiseError:
+            raise
+        except Exception as error:  # code of the user may raise anything
+            raise PluginError(f"agent `{self.name}` raised {described(error)}") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +160,7 @@ def _world_and_agents(simulation: Simulation) -> tuple[World, Mapping[str, Agent
             raise UsageError(
                 f"there are two agents named `{name}`: give one another name with --with NAME={address}"
             )
-        agents[name] = resolve(address)
+        agents[name] = _Outsider(name, resolve(address))
     return world, agents
 
 
@@ -197,7 +215,13 @@ def _simulator(simulation: Simulation) -> Any:
         return pipeline("user")
     from turnwise.agents.function import function_agent
 
-    return function_agent(simulation.user).function()
+    make_user = function_agent(simulation.user).function
+    try:
+        return make_user()
+    except Exception as error:  # code of the user may raise anything
+        raise PluginError(
+            f"--user {simulation.user} raised {described(error)}; it is called without arguments and returns a user"
+        ) from error
 
 
 def _logged_goals(path: str | None) -> Iterator[tuple[str, Mapping[str, Any]]]:

@@ -16,6 +16,7 @@ from turnwise.estimators.refusal import (
     check_on_scale,
     check_ratings_differ,
     check_reach,
+    check_replies,
     measured_reach,
 )
 from turnwise.estimators.vectors import encoded, give
@@ -147,6 +148,7 @@ def estimate_target(request: Request, target: str) -> list[TargetEstimate]:
     try:
         if request.calibrate:
             check_enough(n_agents, n_dialogues)
+        check_replies(seen, target)
         check_ratings_differ(seen)
         reaches = _reaches(request, seen, [target, *(here if request.calibrate else ())])
         refusal = None

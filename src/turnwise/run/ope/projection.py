@@ -10,6 +10,7 @@ import numpy as np
 from turnwise.estimators.vectors import vectors
 from turnwise.run.ope.logged_data import LoggedData
 from turnwise.run.scoring.tally import generator
+from turnwise.types import Episodes
 
 POINTS = 300  # largest number of points of each set
 TARGETS = 4  # largest number of targets
@@ -18,24 +19,28 @@ TARGETS = 4  # largest number of targets
 def projections(
     logged_data: LoggedData, targets: tuple[str, ...], *, model: str, seed: int
 ) -> dict[str, Any]:
-    """For each of the first `TARGETS` targets with alternatives: its `_projection`; with the encoder and the seed."""
+    """For each of the first `TARGETS` targets with alternatives: its `_projection`; with the encoder and the seed.
+
+    A target without a reply in a dialogue of another agent has none.
+    """
     chosen_targets = [name for name in targets if name in logged_data.episodes.alternatives][:TARGETS]
+    seen = {name: logged_data.without(name) for name in chosen_targets}
     return {
         "model": model,
         "seed": seed,
         "targets": {
-            name: _projection(logged_data, name, model, generator(seed, "plane", name))
-            for name in chosen_targets
+            name: _projection(episodes, name, model, generator(seed, "plane", name))
+            for name, episodes in seen.items()
+            if (episodes.alternatives[name].text[:, 0] >= 0).any()
         },
     }
 
 
-def _projection(logged_data: LoggedData, target: str, model: str, rng: np.random.Generator) -> dict[str, Any]:
+def _projection(episodes: Episodes, target: str, model: str, rng: np.random.Generator) -> dict[str, Any]:
     """Coordinates of up to `POINTS` logged pairs and of the target's at the same points, and shares of variance.
 
-    `rng` draws the points. Only the first sample of the target is used.
+    `rng` draws the points, of which there is at least one. Only the first sample of the target is used.
     """
-    episodes = logged_data.without(target)
     said = episodes.alternatives[target].text[:, 0]
     spoken = np.flatnonzero(said >= 0)
     chosen = np.sort(rng.permutation(spoken)[:POINTS])

@@ -38,7 +38,7 @@ def read_truth(path: str | None) -> Truth:
     try:
         with open(path, "rb") as file:
             found = msgspec.json.decode(file.read(), type=_File)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise UsageError(
             f'--truth {path}: {error}; expected {{"agents": {{name: {{dimension: {{"mean": number}}}}}}}}'
         ) from None

@@ -2,20 +2,24 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
 
-from turnwise.errors import UsageError
+from turnwise.errors import DataError, UsageError
 from turnwise.meta.table import COLUMNS, ScoreTable, UnscoredItem
 from turnwise.metrics import is_rating, resolve
 from turnwise.metrics.rating import RatedLevel, parse, rating_metric
 from turnwise.metrics.rows import stack_rows
 from turnwise.protocols import metric_extras
+from turnwise.report import results
 from turnwise.run.resume.block_store import BlockStore
 from turnwise.types import Direction, Fitted, Metric
+
+ITEMS = "items.jsonl"
 
 
 class MetricBlocks(msgspec.Struct):
@@ -24,6 +28,7 @@ class MetricBlocks(msgspec.Struct):
     signature: str
     whole: bool  # whether its items are whole dialogues
     blocks: list[str]  # keys in the block store, in the order of the items
+    items: str = ""  # sha256 of `items.jsonl`; empty in runs of earlier versions
 
 
 def no_blocks(metrics: Mapping[str, Metric]) -> dict[str, MetricBlocks]:
@@ -110,10 +115,27 @@ def restored_rating(name: str, part: MetricBlocks) -> Metric | Fitted:
 def read_run(folder: Path) -> FinishedRun:
     """Read the folder that `turnwise score -o` or `turnwise compare -o` wrote; raises `UsageError` if it is not that of
     a finished run.
+
+    An `items.jsonl` that was changed since is a `DataError`.
     """
     try:
         parts = msgspec.json.decode((folder / "rows.json").read_bytes(), type=dict[str, MetricBlocks])
-        lines = msgspec.json.Decoder(ItemLine).decode_lines((folder / "items.jsonl").read_bytes())
-    except (OSError, msgspec.DecodeError) as error:
+        items = (folder / ITEMS).read_bytes()
+        if any(part.items not in ("", sha256(items).hexdigest()) for part in parts.values()):
+            raise DataError(
+                f"{folder / ITEMS} has another checksum than when it was written; run `turnwise score` again"
+            )
+        lines = msgspec.json.Decoder(ItemLine).decode_lines(items)
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{folder} is not a finished run of `turnwise score -o`: {error}") from None
     return FinishedRun(folder, parts, lines)
+
+
+def write_parts(folder: Path, parts: Mapping[str, MetricBlocks]) -> None:
+    """Write `rows.json` beside the `items.jsonl` that the blocks belong to."""
+    with (folder / ITEMS).open("rb") as file:
+        items = file_digest(file, "sha256").hexdigest()
+    results.write(
+        folder / "rows.json",
+        {name: msgspec.structs.replace(part, items=items) for name, part in parts.items()},
+    )

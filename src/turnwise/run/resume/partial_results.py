@@ -14,7 +14,6 @@ digit of a matrix product depends on it.
 import logging
 import shutil
 import time
-import zlib
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -24,6 +23,7 @@ import msgspec
 import numpy as np
 
 from turnwise.errors import UsageError
+from turnwise.logs.checksum import sealed, unsealed
 from turnwise.logs.files import lock
 from turnwise.report import results
 from turnwise.run.spec import Spec, origin
@@ -33,7 +33,6 @@ from turnwise.types import digest
 log = logging.getLogger(__name__)
 FOLDER = "unfinished"  # in the output folder
 WRITE_INTERVAL_FACTOR = 20  # sums are written again after this multiple of the time that writing them took
-_CHECKSUM_BYTES = 4  # length of the checksum before a part
 _ARRAY_CODE = 1  # msgpack extension code of an array
 
 T = TypeVar("T")
@@ -82,8 +81,8 @@ class PartialResults:
             data = self._path(name).read_bytes() if self._folder is not None else b""
         except FileNotFoundError:
             return None
-        check, payload = data[:_CHECKSUM_BYTES], data[_CHECKSUM_BYTES:]
-        if not payload or zlib.crc32(payload).to_bytes(_CHECKSUM_BYTES, "little") != check:
+        payload = unsealed(data)
+        if payload is None:
             return None
         try:
             return msgspec.msgpack.decode(payload, type=kind, ext_hook=_decode_array, dec_hook=_unchanged)
@@ -98,7 +97,7 @@ class PartialResults:
             self._lock = _lock_folder(self._folder)
         payload = msgspec.msgpack.encode(value, enc_hook=_encode_array)
         with results.replacing(self._path(name)) as file:
-            file.write(zlib.crc32(payload).to_bytes(_CHECKSUM_BYTES, "little") + payload)
+            file.write(sealed(payload))
 
     def delete(self, name: str) -> None:
         """Delete a part if it exists."""

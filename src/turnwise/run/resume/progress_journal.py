@@ -1,32 +1,47 @@
 """Progress journal: the finished parts of a task, from which an interrupted run is resumed.
 
 The file is JSON Lines. The first line has the key of the run, which must match for parts to be reused. Each further
-line has the number and the value of a part, and is synced to disk. An incomplete last line is cut off. If a part is
-written twice, the last value counts.
+line has the number and the value of a part with a checksum of these and of the key, and is synced to disk. A damaged
+line is passed over, and its part computed again; an incomplete last line is cut off. If a part is written twice, the
+last value counts. A file without checksums is of an earlier version and starts empty.
 """
 
 import os
+import zlib
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Self
 
 import msgspec
 
-from turnwise.errors import UsageError
+from turnwise.errors import DataError, UsageError
 from turnwise.logs.files import lock
 
 
 class _PartLine(msgspec.Struct):
-    """Any line after the first: the number of a part and its value."""
+    """Any line after the first: the number of a part, its value and the checksum."""
 
     part: int
-    value: Any
+    value: msgspec.Raw
+    checksum: int
+
+    @classmethod
+    def of(cls, key: str, part: int, value: Any) -> "_PartLine":
+        """The line of a part in the journal of a run."""
+        encoded = msgspec.json.encode(value)
+        return cls(part, msgspec.Raw(encoded), _checksum(key, part, encoded))
 
 
 class _FirstLine(msgspec.Struct):
-    """The first line: the key of the run."""
+    """The first line: the key of the run, and its checksum."""
 
     key: str
+    checksum: int
+
+
+def _checksum(key: str, part: int = 0, value: bytes = b"") -> int:
+    """The CRC-32 of a part of a run; without a part, of the key."""
+    return zlib.crc32(value, zlib.crc32(f"{key} {part} ".encode()))
 
 
 class Journal:
@@ -37,6 +52,7 @@ class Journal:
 
     def __init__(self, path: Path | None, key: str, *, reuse: bool = True) -> None:
         self.path = path
+        self._key = key
         self._file: BinaryIO | None = None
         self._in_memory: dict[int, Any] = {}
         self._offsets: dict[int, tuple[int, int]] = {}
@@ -47,11 +63,11 @@ class Journal:
         except OSError as error:
             raise UsageError(f"cannot write to {path.parent}: {error.strerror or error}") from None
         lock(file, path)
-        if not reuse or not _has_key(file, key):
-            file.truncate(0)
+        end = 0 if not reuse or _is_of_another_run(file, key) else self._read_index(file, key)
+        file.truncate(end)
+        if not end:
             file.seek(0)
-            _write_line(file, _FirstLine(key))
-        file.truncate(self._read_index(file))
+            _write_line(file, _FirstLine(key, _checksum(key)))
 
     def __enter__(self) -> Self:
         return self
@@ -71,13 +87,26 @@ class Journal:
         """The number of different parts."""
         return len(self._in_memory) + len(self._offsets)
 
+    @property
+    def parts(self) -> list[int]:
+        """The numbers of the parts, in order; one may be absent between others if its line was damaged."""
+        return sorted({*self._in_memory, *self._offsets})
+
     def get(self, part: int) -> Any:
-        """The last value written for a part, as plain JSON values; `KeyError` if there is none."""
+        """The last value written for a part, as plain JSON values; `KeyError` if there is none.
+
+        A line that was damaged since the journal was opened is a `DataError`.
+        """
         if self._file is None:
             return self._in_memory[part]
         offset, length = self._offsets[part]
         self._file.seek(offset)
-        return msgspec.json.decode(self._file.read(length), type=_PartLine).value
+        line = _decoded(self._file.read(length), self._key)
+        if line is None:
+            raise DataError(
+                f"{self.path} was damaged during the run; the same command computes the damaged part again"
+            )
+        return msgspec.json.decode(line.value)
 
     def put(self, part: int, value: Any) -> None:
         """Write a part, in place of an earlier value, and sync it to disk; without a path it is kept in memory."""
@@ -85,31 +114,38 @@ class Journal:
             self._in_memory[part] = value
             return
         offset = self._file.seek(0, os.SEEK_END)
-        self._offsets[part] = (offset, _write_line(self._file, _PartLine(part, value)))
+        self._offsets[part] = (offset, _write_line(self._file, _PartLine.of(self._key, part, value)))
 
-    def _read_index(self, file: BinaryIO) -> int:
-        """Record where each line after the first is, up to the first damaged one, and return where they end."""
+    def _read_index(self, file: BinaryIO, key: str) -> int:
+        """Record where each sound line of this run is, and return the end of the last one; 0 without any."""
         file.seek(0)
-        end = len(file.readline())
+        at = end = 0
         for line in file:
-            try:
-                part = msgspec.json.decode(line, type=_PartLine).part
-            except (msgspec.DecodeError, UnicodeDecodeError):
-                break
-            if not line.endswith(b"\n"):
-                break
-            self._offsets[part] = (end, len(line))
-            end += len(line)
+            found = _decoded(line, key) if line.endswith(b"\n") else None
+            if found is not None:
+                self._offsets[found.part] = (at, len(line))
+                end = at + len(line)
+            at += len(line)
         return end
 
 
-def _has_key(file: BinaryIO, key: str) -> bool:
-    """Whether the first line of the file has this key; False for an empty file or another content."""
+def _decoded(line: bytes, key: str) -> _PartLine | None:
+    """The line of a part of this run; None for one that is damaged, of another run, or no such line."""
+    try:
+        found = msgspec.json.decode(line, type=_PartLine)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+    return found if found.checksum == _checksum(key, found.part, bytes(found.value)) else None
+
+
+def _is_of_another_run(file: BinaryIO, key: str) -> bool:
+    """Whether the first line of the file has another key; False for an empty file and for a damaged line."""
     file.seek(0)
     try:
-        return msgspec.json.decode(file.readline(), type=_FirstLine).key == key
+        found = msgspec.json.decode(file.readline(), type=_FirstLine)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return False
+    return found.key != key and found.checksum == _checksum(found.key)
 
 
 def _write_line(file: BinaryIO, line: msgspec.Struct) -> int:

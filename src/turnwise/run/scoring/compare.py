@@ -17,7 +17,7 @@ from turnwise.metrics import RATING, is_preference, is_rating
 from turnwise.metrics.rating import GOOD
 from turnwise.report import results
 from turnwise.run.resume.block_store import BlockStore
-from turnwise.run.resume.finished_run import no_blocks, read_run
+from turnwise.run.resume.finished_run import no_blocks, read_run, write_parts
 from turnwise.run.scoring.collect import collect, listing
 from turnwise.run.scoring.pair_keys import PairKey, better_pair_key
 from turnwise.run.scoring.preferences import preference_names, preferences
@@ -73,7 +73,7 @@ def _by_metrics(spec: CompareSpec, census: Census) -> list[Finding]:
             parts=parts,
         )
     if spec.output is not None:
-        results.write(spec.output / "rows.json", parts)
+        write_parts(spec.output, parts)
     findings = [*absent, *watch.findings()]
     better_key = cache(
         lambda group: better_pair_key(items.values(), (first, second), group, partial(_own_id, spec, census))
@@ -209,7 +209,7 @@ def compare_runs(spec: CompareSpec, *, force: bool = False) -> Outcome:
             )
         a, agent_a = _one_agent(first.table(name), asked[:1], spec.data[0])
         b, agent_b = _one_agent(second.table(name), asked[-1:], spec.data[1])
-        for group in dict.fromkeys(a.groups + b.groups):
+        for group in dict.fromkeys(a.groups + b.groups) or ("",):
             rng = generator(spec.seed, name, group, agent_a, agent_b)
             sides, names = (a.of_group(group), b.of_group(group)), (agent_a, agent_b)
             findings.append(

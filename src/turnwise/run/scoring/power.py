@@ -484,8 +484,8 @@ def _scores(spec: PowerSpec, census: Census) -> dict[str, float] | None:
 
 
 def _usual_turns(units: Sequence[_Unit]) -> int:
-    """The mean number of items in a cluster of one agent, rounded."""
-    return max(1, round(len(units) / len({(unit.item.agent, unit.item.cluster) for unit in units})))
+    """The mean number of items in a cluster of one agent, rounded; 1 without items."""
+    return max(1, round(len(units) / max(1, len({(unit.item.agent, unit.item.cluster) for unit in units}))))
 
 
 def _pilot_designs(
@@ -493,6 +493,8 @@ def _pilot_designs(
 ) -> list[Design]:
     """The unpaired design of a metric, and the paired one where agents of the pilot share contexts."""
     agents = list(dict.fromkeys(unit.item.agent for unit in units))
+    if not agents:
+        raise Refused("no item of the pilot has a number, so its spread is unknown")
     for agent in spec.agents:
         if agent not in agents:
             raise DataError(f"the pilot has no measured item of agent `{agent}`; it has {', '.join(agents)}")

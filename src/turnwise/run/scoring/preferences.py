@@ -67,6 +67,10 @@ def preferences(
     fits: list[dict[str, Any]] = []
     for one in wanted:
         groups, lost = compared_pairs(spec, census, one.dimension)
+        if not groups:
+            what = {"metric": one.name, "group": None, "level": "system"}
+            why = "no preference is about a reply or a dialogue that was selected (--role, --where, --limit)"
+            findings.append(Finding(what=what, estimate=None, status="refused", reason=why))
         for group, pairs in groups.items():
             about = About(metric=one.name, group=group or None, unscored=dict(lost[group]))
             there = tuple(agents) or tuple(dict.fromkeys(name for pair in pairs for name in pair.agents))

@@ -10,9 +10,8 @@ from turnwise.logs.dialogue import UNNAMED
 from turnwise.logs.scan import Census, scan
 from turnwise.metrics import is_rating
 from turnwise.protocols import ReadsPlaceholders
-from turnwise.report import results
 from turnwise.run.resume.block_store import BlockStore
-from turnwise.run.resume.finished_run import no_blocks
+from turnwise.run.resume.finished_run import no_blocks, write_parts
 from turnwise.run.scoring.collect import listing
 from turnwise.run.scoring.shards import Watch, prepare, shards
 from turnwise.run.scoring.tally import Tally, generator
@@ -59,7 +58,7 @@ def score(spec: ScoreSpec) -> Outcome:
                 lines.add(shard)
             advance(len({item.dialogue for item in shard.items}))
     if spec.output is not None:
-        results.write(spec.output / "rows.json", parts)
+        write_parts(spec.output, parts)
     findings = tuple(
         tallies[name, group, agent].finding(
             {"metric": name, "agent": agent, "group": group or None, "level": "system"},

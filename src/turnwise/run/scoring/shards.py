@@ -21,7 +21,7 @@ from turnwise.conformance.calls import (
     signature_of,
 )
 from turnwise.encode.models.catalogue import NotFetched
-from turnwise.errors import MissingExtra, PluginError, Refused, TooManyErrors, Unmeasured
+from turnwise.errors import DataError, MissingExtra, PluginError, Refused, TooManyErrors, Unmeasured
 from turnwise.logs.foreign import read_all
 from turnwise.logs.items.items import Selection, all_items, items
 from turnwise.logs.scan import Census
@@ -206,7 +206,10 @@ def _scored(
                 continue
             block = fresh[name] if name in fresh else store.get(key)
             if block is None:
-                raise RuntimeError(f"block {key} of {name} left the store during the run")
+                raise DataError(
+                    f"rows.bin was damaged during the run: rows of {name} have another checksum than before; the same "
+                    "command with the same -o makes them again"
+                )
             if name in fresh:
                 store.put(key, block)
             watch.count_errors(name, block)

@@ -4,6 +4,7 @@ The tables of the package describe a town that does not exist.
 """
 
 import gzip
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
@@ -188,10 +189,13 @@ def _read_table(folder: Path, table: str) -> list[Mapping[str, Any]]:
     if plain.is_file():
         data = plain.read_bytes()
     elif packed.is_file():
-        data = gzip.decompress(packed.read_bytes())
+        try:
+            data = gzip.decompress(packed.read_bytes())
+        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+            raise DataError(f"{packed}: {error}") from None
     else:
         raise UsageError(f"--db {folder}: it has no table `{table}` or `{table}.gz`")
     try:
         return list(msgspec.json.decode(data, type=list[dict[str, Any]]))
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise DataError(f"{plain}: {error}") from None

@@ -1,0 +1,56 @@
+"""Figures of results in which something is missing: drawn without it, or left out."""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from turnwise.report.figures.pairs import pairs
+from turnwise.report.figures.scatter import PEOPLE, scatters
+from turnwise.report.runs import Run
+
+RECORD: dict[str, Any] = {
+    "metric": "length", "dimension": "overall", "group": None, "level": "turn", "statistic": "kendall", "estimate": 0.5,
+    "interval": None, "signature": "length", "n_items": 4, "n_clusters": 4, "better": "higher",
+}  # fmt: skip
+
+
+def written(folder: Path, name: str, *lines: Any) -> None:
+    (folder / name).parent.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_bytes(b"\n".join(map(msgspec.json.encode, lines)))
+
+
+def test_a_scatter_plot_takes_a_statistic_of_the_dimension_that_it_shows(tmp_path: Path) -> None:
+    """Only the second dimension has the preferred statistic."""
+    records = [RECORD, {**RECORD, "dimension": "rude", "statistic": "spearman"}]
+    written(tmp_path, PEOPLE, *(
+        {"id": f"{k}", "dimension": "overall", "level": "turn", "group": "", "people": float(k)} for k in range(4)
+    ))  # fmt: skip
+    written(tmp_path, "items.jsonl", *(
+        {"id": f"{k}", "agent": "a", "group": "", "scores": {"length": k / 2}} for k in range(4)
+    ))  # fmt: skip
+    (figure,) = scatters(Run("out", tmp_path, {"command": "meta", "results": records}))
+    assert figure.title == "length against people: overall, a dot a turn"
+    assert "kendall" in figure.meaning
+    assert len(figure.rows) == 4
+
+
+def test_agents_without_a_mean_rating_or_a_score_have_no_dot(tmp_path: Path) -> None:
+    systems = [
+        {"agent": "a", "people": 1.0, "metric": 2.0},
+        {"agent": "b", "people": None, "metric": 2.0},
+        {"agent": "c", "people": 3.0, "metric": None},
+        {"agent": "d", "people": 4.0, "metric": 1.0},
+    ]
+    record = {**RECORD, "level": "system", "systems": systems}
+    (figure,) = scatters(Run("out", tmp_path, {"command": "meta", "results": [record]}))
+    assert [row[0] for row in figure.rows] == ["d", "a"]
+
+
+def test_a_target_without_pairs_has_no_figure(tmp_path: Path) -> None:
+    one = {"logged": [[0.1, 0.2], [0.3, 0.1]], "target": [[0.2, 0.2], [0.1, 0.0]], "variance": [0.5, 0.1]}
+    nothing: dict[str, Any] = {"logged": [], "target": [], "variance": []}
+    found = {"model": "hashing", "seed": 0, "targets": {"silent": nothing, "new": one}}
+    written(tmp_path, "overall/pairs.json", found)
+    (figure,) = pairs(Run("out", tmp_path, {"command": "ope", "results": []}))
+    assert "what new says there" in figure.title
