@@ -22,6 +22,7 @@ from typing import TypeVar
 
 from turnwise.library.arguments import PathLike
 from turnwise.library.notes import notes, strength_notes, unseen_parts
+from turnwise.library.rater_notes import rater_notes
 from turnwise.run.spec import Outcome
 
 
@@ -118,8 +119,9 @@ class Comparison(Result):
         ]
 
     def notes(self) -> list[str]:
-        """As in `Result`, and on strengths that could not be found or compared."""
-        return [*Result.notes(self), *strength_notes(self.document.get("preferences", ()))]
+        """As in `Result`, and on preferences by few raters and strengths that could not be found or compared."""
+        strengths = strength_notes(self.document.get("preferences", ()))
+        return [*Result.notes(self), *rater_notes(self.findings), *strengths]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -142,6 +144,13 @@ class Agreement(Result):
     def raters(self) -> list[dict[str, Any]]:
         """What `screen=True` found about each rater, one dict a report; empty without it."""
         return list(self.document.get("raters", ()))
+
+    def notes(self) -> list[str]:
+        """As in `Result`, and on preferences by few raters."""
+        at_pairs = [
+            one for one in self.findings if one.what.get("level") == "pair" and one.what.get("metric")
+        ]
+        return [*Result.notes(self), *rater_notes(at_pairs)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
