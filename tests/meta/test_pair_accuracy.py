@@ -197,8 +197,8 @@ def test_without_preferences_and_without_ratings_the_errors_name_what_to_do() ->
         turnwise.meta_evaluate(plain, metrics="length", level="pair")
     with pytest.raises(DataError, match="--level pair` asks for its preferences"):
         turnwise.meta_evaluate(votes(), metrics="length")
-    with pytest.raises(UsageError, match="name the metrics with -m"):
-        turnwise.meta_evaluate(rated(), level="pair")
+    with pytest.raises(DataError, match="no preferences in the data"):
+        turnwise.meta_evaluate([{**one, "preferences": []} for one in rated()], level="pair")
     with pytest.raises(UsageError, match="no preference has the dimension `overal`"):
         turnwise.meta_evaluate(votes(), metrics="length", level="pair", dimension="overal")
 

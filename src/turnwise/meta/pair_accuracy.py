@@ -113,19 +113,26 @@ def pair_accuracy(scores: PairScores, *, dimension: str, group: str) -> Finding:
 
 def one_rater(pairs: Sequence[ComparedPair]) -> float:
     """How often one rater chooses as the majority of the others on the same pair; NaN if no pair has two raters."""
-    by_pair: dict[frozenset[str], list[int]] = {}
+    agreed = agreed_with_others(pairs)[1]
+    return float(agreed.mean()) if len(agreed) else float("nan")
+
+
+def agreed_with_others(pairs: Sequence[ComparedPair]) -> tuple[list[ComparedPair], Floats]:
+    """The choices between two that others have compared too, and (n,) 1 where the majority of these others chose
+    likewise, else 0. As many choices for either side are a tie.
+    """
+    by_pair: dict[frozenset[str], list[tuple[ComparedPair, int]]] = {}
     for pair in pairs:
-        first = min(pair.items)
-        by_pair.setdefault(frozenset(pair.items), []).append(
-            pair.outcome if pair.items[0] == first else -pair.outcome
-        )
+        outcome = pair.outcome if pair.items[0] == min(pair.items) else -pair.outcome
+        by_pair.setdefault(frozenset(pair.items), []).append((pair, outcome))
+    several = [chosen for chosen in by_pair.values() if len(chosen) > 1]
+    kept = [pair for chosen in several for pair, _ in chosen]
     agreed = [
-        float(np.sign(sum(chosen) - one) == one)
-        for chosen in by_pair.values()
-        if len(chosen) > 1
-        for one in chosen
+        float(np.sign(sum(other for _, other in chosen) - one) == one)
+        for chosen in several
+        for _, one in chosen
     ]
-    return float(np.mean(agreed)) if agreed else float("nan")
+    return kept, np.array(agreed)
 
 
 def accuracy_differences(scores: Sequence[PairScores], *, dimension: str, group: str) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""`turnwise meta --level pair`: the agreement of metrics with people's preferences."""
+"""`turnwise meta --level pair`: the agreement of metrics with people's preferences, or of the raters themselves."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -12,6 +12,7 @@ from turnwise.logs.scan import Census
 from turnwise.meta.differences import with_adjusted_p
 from turnwise.meta.pair_accuracy import PairScores, accuracy_differences, pair_accuracy
 from turnwise.meta.preferences import ComparedPair
+from turnwise.meta.rater_choices import Asked, rater_agreement
 from turnwise.meta.table import ScoreTable, unit_scores
 from turnwise.metrics.rows import better_direction
 from turnwise.run.resume.block_store import BlockStore
@@ -54,9 +55,28 @@ def pair_meta(spec: MetaSpec, census: Census) -> Outcome:
     return finish(spec, tuple(found), census.sha256, differences=with_adjusted_p(compared), raters=[])
 
 
+def pair_raters(spec: MetaSpec, census: Census) -> Outcome:
+    """The agreement of raters about preferences, for each dimension and group: `meta --level pair` without a metric.
+
+    Raises `DataError` if the data has no preferences, and `UsageError` for a dimension without any.
+    """
+    dimensions = _dimensions(replace(spec, dimension=spec.dimension or "all"), census)
+    found: list[Finding] = []
+    for dimension in dimensions:
+        groups, _ = compared_pairs(spec, census, dimension)
+        for group, pairs in groups.items():
+            asked = Asked(dimension=dimension, group=group or None)
+            found += rater_agreement(pairs, asked, stable_raters=spec.stable_raters) if pairs else []
+    if not found:
+        raise DataError("no two that were compared are both in the selected data")
+    return finish(spec, tuple(found), census.sha256, raters=[])
+
+
 def _dimensions(spec: MetaSpec, census: Census) -> Sequence[str]:
     """The dimensions of the preferences to report on: that of the spec, else `overall`, else the only one."""
     known = tuple(census.preferences)
+    if spec.screen:
+        raise UsageError("--screen sets raters apart by their ratings; it does not apply to --level pair")
     if not known:
         raise DataError("there are no preferences in the data, and --level pair asks what people chose")
     if spec.dimension == "all":

@@ -74,14 +74,7 @@ def preferences(
             compared = {frozenset(pair.agents) for pair in pairs}
             asked = [two for two in combinations(there, 2) if agents or frozenset(two) in compared]
             if not asked:
-                why = (
-                    f"{SAME_AGENT} in all {len(pairs)} preferences; name the agents in the records (`agent`), or "
-                    "measure how well a metric predicts them: turnwise meta --level pair -m METRIC"
-                )
-                what = {"metric": one.name, "group": group or None, "level": "system"}
-                n_clusters = cluster_count(pairs) if pairs else 0
-                counts = {"n_items": len(pairs), "n_clusters": n_clusters}
-                findings.append(Finding(what=what, estimate=None, status="refused", reason=why, **counts))
+                findings.append(_same_agent(about, pairs))
                 continue
             # What was left out is counted once, with the first two agents.
             rest = replace(about, unscored={})
@@ -89,6 +82,22 @@ def preferences(
             among = [pair for pair in pairs if set(pair.agents) <= set(there)]
             fits.append(strengths(among, there, about, control=one.control))
     return findings, fits
+
+
+def _same_agent(about: About, pairs: Sequence[ComparedPair]) -> Finding:
+    """The refusal of preferences that all are between two replies of one agent."""
+    why = (
+        f"{SAME_AGENT} in all {len(pairs)} preferences; name the agents in the records (`agent`), or measure how well "
+        "a metric predicts them: turnwise meta --level pair -m METRIC"
+    )
+    return Finding(
+        what={"metric": about.metric, "group": about.group, "level": "system"},
+        estimate=None,
+        status="refused",
+        reason=why,
+        n_items=len(pairs),
+        n_clusters=cluster_count(pairs) if pairs else 0,
+    )
 
 
 def compared_pairs(
