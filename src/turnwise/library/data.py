@@ -1,7 +1,6 @@
 """Dialogues as a program has them: files, records, `Dialogue` objects or the rows of a table."""
 
 import math
-import shlex
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,12 +12,12 @@ from typing import Annotated, Any, Protocol, TypeAlias
 
 import msgspec
 
-from turnwise.errors import DataError, Problem, UsageError
+from turnwise.errors import DataError, Problem, UsageError, counted
 from turnwise.library.arguments import UNCHECKED, Names, split_names
+from turnwise.library.file_agents import UNNAMED, FileAgents, agents_of_files
 from turnwise.logs.items.items import Judged, Selection
 from turnwise.types import Dialogue, Role
 
-UNNAMED = "unknown"  # the agent of a record that names none
 NAME = "dialogues.jsonl"  # of the file that dialogues in memory are written to
 PIPE = "-"
 OF_CONVERT = ("--roles", "--map", "--each", "--split")  # options that other commands do not have
@@ -72,6 +71,7 @@ class Files:
 
     paths: tuple[str, ...]
     names: Mapping[str, str] = field(default_factory=dict)  # path -> name
+    shared_agent: str | None = None  # the agent of all records, which the files' names replace
 
 
 @contextmanager
@@ -81,18 +81,20 @@ def files(
     """The data as files of the native format, for the time of the block.
 
     What is in memory, on standard input (`-`) or in another format (`reader`) is in a temporary file until
-    then. `agent` names the agent of records that name none; with `name_files`, if the first record of each of
-    several files names none, the files' names are the agents. Errors name the user's files.
+    then. `agent` names the agent of records that name none; with `name_files`, if the records of several files name
+    none, or all the same one, the files' names are the agents. Errors name the user's files.
     """
     with _files(data, reader) as found:
-        named = (
-            dict.fromkeys(found.paths, agent) if agent else _named_after_files(found) if name_files else {}
-        )
-        if not named:
+        named: FileAgents | None = None
+        if agent:
+            named = FileAgents(dict.fromkeys(found.paths, agent), UNNAMED)
+        elif name_files:
+            named = agents_of_files({path: found.names.get(path, path) for path in found.paths})
+        if named is None:
             yield found
             return
         with TemporaryDirectory() as folder, _rewritten(found, named, Path(folder)) as held:
-            yield held
+            yield replace(held, shared_agent=None if named.replaced == UNNAMED else named.replaced)
 
 
 @contextmanager
@@ -124,58 +126,35 @@ def _files(data: Data, reader: str | None) -> Iterator[Files]:
 
 @contextmanager
 def _converted(paths: tuple[str, ...], reader: str, folder: Path) -> Iterator[Files]:
-    """Native files in `folder`, one for each of the files of another format, under the names of the originals."""
+    """Native files in `folder`, one for each of the files of another format, under the names of the originals; one
+    file in all for a format of several files.
+    """
     from turnwise.logs.conversion import convert
-    from turnwise.logs.readers import READERS
+    from turnwise.logs.readers import find
+    from turnwise.logs.readers.source import Options
 
-    if reader != "native" and reader in READERS and READERS[reader].several:
-        together = " ".join(map(shlex.quote, paths)) + ("" if len(paths) > 1 else " OTHER_FILES...")
-        raise UsageError(
-            f"{reader} is a format of several files, which must be converted together first: "
-            f"turnwise convert --from {reader} {together} logs.jsonl"
-        )
+    together = reader != "native" and find(reader).several
     names = {}
-    for number, path in enumerate(paths):
+    for number, path in enumerate(paths[:1] if together else paths):
         target = folder / str(number) / f"{Path(path).stem}.jsonl"
         target.parent.mkdir()
         try:
-            convert(reader, path, str(target))
+            convert(reader, path, str(target), Options(more=paths[1:]) if together else None)
         except UsageError as error:
             if (option := next((one for one in OF_CONVERT if one in str(error)), None)) is None:
                 raise
             raise UsageError(
                 f"{error} ({option} is an option of `turnwise convert`: convert the file first)"
             ) from None
-        names[str(target)] = path
+        more = len(paths) - 1 if together else 0
+        names[str(target)] = f"{path} and {counted(more, 'more file')}" if more else path
     with _all_renamed(names) as held:
         yield held
 
 
-def _named_after_files(found: Files) -> dict[str, str]:
-    """Path -> agent, the files' names; empty if there is one file only, a folder, or a first record that names
-    an agent.
-    """
-    from turnwise.logs.native import file_names, read
-
-    shown = {path: found.names.get(path, path) for path in found.paths}
-    if len(shown) < 2:
-        return {}
-    for path in shown:
-        if Path(path).is_dir():
-            return {}
-        try:
-            first = next(iter(read(path)), None)
-        except DataError:  # the command checks all files, and says what this one is
-            return {}
-        if first is None or first.agent != UNNAMED:
-            return {}
-    stems = file_names(list(shown.values()))
-    return {path: stems[name] for path, name in shown.items()}
-
-
 @contextmanager
-def _rewritten(found: Files, agents: Mapping[str, str], folder: Path) -> Iterator[Files]:
-    """Copies of the files in `folder`, with the agent of `agents` (by path) in each dialogue that names none."""
+def _rewritten(found: Files, agents: FileAgents, folder: Path) -> Iterator[Files]:
+    """Copies of the files in `folder`, with the agent of each file in place of the one that it replaces."""
     from turnwise.logs.native import read_each, write
 
     names = {}
@@ -183,8 +162,11 @@ def _rewritten(found: Files, agents: Mapping[str, str], folder: Path) -> Iterato
         shown = found.names.get(path, path)
         target = folder / str(number) / f"{Path(shown.removesuffix('.gz')).stem}.jsonl"
         target.parent.mkdir()
-        named = (replace(one, agent=agents[path]) if one.agent == UNNAMED else one for one in dialogues)
-        write(named, str(target))
+        name = agents.names[path]
+        write(
+            (replace(one, agent=name) if one.agent == agents.replaced else one for one in dialogues),
+            str(target),
+        )
         names[str(target)] = shown
     with _all_renamed(names) as held:
         yield held

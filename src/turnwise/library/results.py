@@ -109,6 +109,8 @@ class Comparison(Result):
         "n_items", "n_clusters", "unpaired_a", "unpaired_b", "verdict",
     )  # fmt: skip
 
+    shared_agent: str | None = None  # the agent of all files, in place of which their names are used
+
     @property
     def strengths(self) -> list[dict[str, Any]]:
         """Bradley-Terry strengths, one dict an agent, for each dimension of preferences; empty without preferences."""
@@ -120,8 +122,12 @@ class Comparison(Result):
 
     def notes(self) -> list[str]:
         """As in `Result`, and on preferences by few raters and strengths that could not be found or compared."""
-        strengths = strength_notes(self.document.get("preferences", ()))
-        return [*Result.notes(self), *rater_notes(self.findings), *strengths]
+        found = [*Result.notes(self), *rater_notes(self.findings)]
+        if self.shared_agent is not None:
+            found.append(
+                f"note: all files have the agent `{self.shared_agent}`, so that agents are named after the files"
+            )
+        return [*found, *strength_notes(self.document.get("preferences", ()))]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

@@ -4,6 +4,7 @@ import os
 import re
 import shlex
 from itertools import islice
+from typing import Literal
 
 from turnwise.errors import DataError, Problem, UsageError
 from turnwise.logs import native
@@ -18,12 +19,13 @@ EXPECTED = "expected JSON Lines, one dialogue a line"
 ROLE_OPTION = "--roles 'NAME=assistant,*=user'"
 NESTED_MAP = "--map 'messages=...,role=...,content=...'"
 TABLE_MAP = "--map 'id=...,role=...,content=...'"
+Asking = Literal["score", "compare", "meta"]  # commands that can read other formats by --from
 JSON_LIST = re.compile(r'\s*\[\s*[\[{"]')  # begins a JSON list, also one that is cut off in its first element
 
 
-def foreign(path: str) -> Problem | None:
-    """A problem that says what a file is and which command reads it, for a file whose first dialogue the native
-    reader refuses. None if the file seems to be a native one with an error.
+def foreign(path: str, *, command: Asking = "score") -> Problem | None:
+    """A problem that says what a file is and how it is converted or read by `command`, for a file whose first dialogue
+    the native reader refuses. None if the file seems to be a native one with an error.
     """
     looked = sample(path)
     name = recognise(path)
@@ -33,8 +35,8 @@ def foreign(path: str) -> Problem | None:
         found = f"is in the format {name} ({READERS[name].summary}); read it with: {_command(path, name)}"
         if READERS[name].roles:
             found += ", where NAME is the agent's name in the file"
-        elif not READERS[name].several:
-            found += f", or score it directly: turnwise score --from {name} {shlex.quote(path)} -m length"
+        elif command != "score" or not READERS[name].several:
+            found += f", or {_directly(path, name, looked, command)}"
     elif looked.form == "folder":
         found = _folder(path, looked)
     elif looked.form == "zip":
@@ -79,6 +81,20 @@ def _command(path: str, name: str, option: str = "") -> str:
     if READERS[name].several:
         words.append("OTHER_FILES...")
     return " ".join([*words, "logs.jsonl"])
+
+
+def _directly(path: str, name: str, looked: Sample, command: Asking) -> str:
+    """What `command`, or the one that was rather meant, reads the file with.
+
+    Pairs of `chosen` and `rejected` name no agents, so that only `meta` has a use for them.
+    """
+    files = shlex.quote(path) + (" OTHER_FILES..." if READERS[name].several else "")
+    if command == "compare" and not looked.has("chosen", "rejected"):
+        return f"compare directly: turnwise compare --from {name} {files}"
+    if command == "score":
+        return f"score it directly: turnwise score --from {name} {files} -m length"
+    level = " --level pair" if READERS[name].preferences else ""
+    return f"ask directly: turnwise meta --from {name} {files}{level} -m length"
 
 
 def _folder(path: str, looked: Sample) -> str:

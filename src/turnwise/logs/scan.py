@@ -12,7 +12,7 @@ from typing import Any
 
 from turnwise.errors import DataError, Problem
 from turnwise.logs.dialogue import TEXT_PARTS
-from turnwise.logs.foreign import foreign
+from turnwise.logs.foreign import Asking, foreign
 from turnwise.logs.ids import FileIds
 from turnwise.logs.native import SharedId, checked, id_prefixes, read_each
 from turnwise.types import Dialogue, Direction, Rating
@@ -154,14 +154,17 @@ class Census:
                 self.alternatives.update(turn.alternatives.keys())
 
 
-def scan(paths: Sequence[str], *, apart: bool = False) -> Census:
-    """The counts over all files; the first problem raises `DataError`. `apart` as in `native.read_each`."""
+def scan(paths: Sequence[str], *, apart: bool = False, command: Asking = "score") -> Census:
+    """The counts over all files; the first problem raises `DataError`. `apart` as in `native.read_each`.
+
+    The error on a file in another format names how `command` reads it.
+    """
 
     def give_up(problem: Problem) -> None:
         """Raise the problem as a `DataError`."""
         raise DataError(problem)
 
-    return survey(paths, give_up, apart=apart)
+    return survey(paths, give_up, apart=apart, command=command)
 
 
 def scan_agents(paths: Sequence[str], *, apart: bool = False) -> Census:
@@ -170,18 +173,24 @@ def scan_agents(paths: Sequence[str], *, apart: bool = False) -> Census:
     Files of two agents with their replies to the same test set have the same ids.
     """
     try:
-        return scan(paths, apart=apart)
+        return scan(paths, apart=apart, command="compare")
     except DataError as error:
         if not any(isinstance(problem, SharedId) for problem in error.problems):
             raise
-    return scan(paths, apart=True)
+    return scan(paths, apart=True, command="compare")
 
 
-def survey(paths: Sequence[str], on_problem: Callable[[Problem], None], *, apart: bool = False) -> Census:
+def survey(
+    paths: Sequence[str],
+    on_problem: Callable[[Problem], None],
+    *,
+    apart: bool = False,
+    command: Asking = "score",
+) -> Census:
     """The counts over every valid dialogue; `on_problem` is called with each problem.
 
-    A file that is in another format has one problem, and its other lines are not read. A file that is given
-    twice is read once.
+    A file that is in another format has one problem, which names how `command` reads it, and its other lines are not
+    read. A file that is given twice is read once.
     """
     census = Census(apart=apart)
     ids, given = FileIds(), set[str]()
@@ -195,7 +204,7 @@ def survey(paths: Sequence[str], on_problem: Callable[[Problem], None], *, apart
         rated: set[str] = set()
         for found in checked(path, tap=hasher.update, ids=ids, prefix=prefixes[path], apart=apart):
             if isinstance(found, Problem):
-                other = foreign(path) if census.n_dialogues == before else None
+                other = foreign(path, command=command) if census.n_dialogues == before else None
                 on_problem(other or found)
                 if other:
                     break  # every line of it would be wrong

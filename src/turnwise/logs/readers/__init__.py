@@ -30,6 +30,7 @@ class Reader:
     tabular: bool = False  # whether it takes a column map (--map) and --split
     several: bool = False  # whether one source may be several files
     roles: bool = False  # whether a source never says who is the agent, so that --roles is needed
+    preferences: bool = False  # whether a source has preferences
     offer: registry.Offer | None = None  # the entry point of another package
 
     def read(self, path: str, options: Options) -> Iterator[Dialogue]:
@@ -131,11 +132,13 @@ READERS: Mapping[str, Reader] = {
         "turnwise.logs.readers.evaluations.acute_eval",
         "preferences of ParlAI's ACUTE-Eval (CSV)",
         "a table with the columns winner, loser, pairs_to_eval, question",
+        preferences=True,
     ),
     "preferences": Reader(
         "turnwise.logs.readers.evaluations.preferences",
         "pairs of Arena, HH-RLHF, AlpacaEval, UltraFeedback and DPO files",
         '{"chosen": ..., "rejected": ...}',
+        preferences=True,
     ),
     "fed-usr": Reader(
         "turnwise.logs.readers.evaluations.fed_usr",

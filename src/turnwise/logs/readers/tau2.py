@@ -31,10 +31,12 @@ SPOKEN = ("content", "audio_script_gold", "transcript")  # where a piece of spee
 
 
 def recognises(sample: Sample) -> bool:
-    """Whether a folder has `results.json` and simulations, or the first JSON record has `simulations` and `info`."""
+    """Whether a folder has `results.json` and simulations, or a JSON file is a run's: it has `simulations` and `info`,
+    or it is `results.json` of such a folder.
+    """
     if sample.form == "folder":
         return RESULTS in sample.names and any(one.startswith(f"{FOLDER}/") for one in sample.names)
-    return sample.has("simulations", "info")
+    return sample.has("simulations", "info") or (sample.has("info", "tasks") and _is_of_folder(sample.path))
 
 
 def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
@@ -46,8 +48,12 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
     try:
         results = record(whole(file))
         build = _builder(results, options)
-        if os.path.isdir(path):
-            yield from _folder(os.path.join(path, FOLDER), build)
+        if os.path.isdir(path) or ("simulations" not in results and _is_of_folder(file)):
+            yield from _folder(os.path.join(os.path.dirname(file), FOLDER), build)
+        elif "simulations" not in results:
+            raise RuleError(
+                f"is missing; expected them here or in a folder `{FOLDER}` beside {RESULTS}"
+            ).inside("simulations")
         else:
             simulations = required(results, "simulations", each(record))
             spoken = [(place, one) for place, one in enumerate(simulations) if _has_turns(one)]
@@ -60,6 +66,11 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
         options.dropped["settings of the whole run (`info`)"] += 1
     if more := others(results, RUN):
         options.dropped["other keys of the whole run"] += len(more)
+
+
+def _is_of_folder(file: str) -> bool:
+    """Whether a file is the `results.json` of a run's folder, with the simulations in files beside it."""
+    return os.path.basename(file) == RESULTS and os.path.isdir(os.path.join(os.path.dirname(file), FOLDER))
 
 
 def _folder(folder: str, build: Callable[[Any, str], Dialogue]) -> Iterator[Dialogue]:

@@ -67,7 +67,7 @@ def meta(spec: MetaSpec) -> Outcome:
 
     Raises `UsageError` if no metric has a number at the level that was asked for.
     """
-    census = scan(spec.data, apart=spec.selection.apart)
+    census = scan(spec.data, apart=spec.selection.apart, command="meta")
     for name in spec.statistics:
         if name not in STATISTICS:
             raise unknown("statistic", name, tuple(STATISTICS))

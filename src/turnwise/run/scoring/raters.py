@@ -61,7 +61,7 @@ def raters(spec: MetaSpec) -> Outcome:
     It is about preferences if the level is `pair`, or if the data has preferences and no ratings. Raises `DataError` if
     nothing in the selection was rated.
     """
-    census = scan(spec.data, apart=spec.selection.apart)
+    census = scan(spec.data, apart=spec.selection.apart, command="meta")
     if spec.level == "pair" or (spec.level is None and census.preferences and not census.dimensions):
         return pair_raters(spec, census)
     check_dimension(census, spec.dimension)
