@@ -160,10 +160,20 @@ def _holdings(record: Mapping[str, Any]) -> list[Any]:
     notes = ["references"] if record["references"] else []
     if record["alternatives"]:
         notes.append(f"alternatives of {_several(record['alternatives'])}")
+    if preferences := sum(record["preferences"].values()):
+        notes.append(counted(preferences, "preference"))
+    if missing := record["missing_others"]:
+        other, this = next(iter(missing.items()))
+        notes.append(f"{_names(len(missing))} not here (`{other}`, in `{this}`)")
     if mixed := [name for name, about in record["dimensions"].items() if len(about["scales"]) > 1]:
         notes.append(f"scales differ in {_several(mixed)}")
     counts = [record["dialogues"], record["messages"]]
     return [record["file"], *counts, _several(agents), _several(dimensions) or "-", "; ".join(notes) or "-"]
+
+
+def _names(count: int) -> str:
+    """How many records preferences name, as the beginning of a clause."""
+    return "1 names a record that is" if count == 1 else f"{count} records that they name are"
 
 
 def _scale(scales: Sequence[tuple[float, float] | None]) -> str:

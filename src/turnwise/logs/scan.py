@@ -13,7 +13,7 @@ from typing import Any
 from turnwise.errors import DataError, Problem
 from turnwise.logs.dialogue import TEXT_PARTS
 from turnwise.logs.foreign import Asking, foreign
-from turnwise.logs.ids import FileIds
+from turnwise.logs.ids import FileIds, IdSet
 from turnwise.logs.native import SharedId, checked, id_prefixes, read_each
 from turnwise.types import Dialogue, Direction, Rating
 
@@ -102,6 +102,8 @@ class Census:
     agents: Counter[str] = field(default_factory=Counter)  # dialogues of each, in order of appearance
     dimensions: dict[str, Dimension] = field(default_factory=dict)
     preferences: Counter[str] = field(default_factory=Counter)  # dimension -> choices between two
+    others: dict[str, str] = field(default_factory=dict)  # id of a preference's other record -> of its own
+    ids: IdSet = field(default_factory=IdSet)  # of all dialogues
     alternatives: Counter[str] = field(default_factory=Counter)  # agent -> points where it would have spoken
     has_references: bool = False
     unseen: UnseenParts = field(default_factory=UnseenParts)
@@ -147,6 +149,7 @@ class Census:
                 dimension.rated[dialogue.agent] += 1
         for preference in dialogue.preferences:
             self.preferences[preference.dimension] += 1
+            self.others.setdefault(preference.other, dialogue.id)
         for turn in dialogue.turns:
             if turn.references:
                 self.has_references = True
@@ -192,8 +195,8 @@ def survey(
     A file that is in another format has one problem, which names how `command` reads it, and its other lines are not
     read. A file that is given twice is read once.
     """
-    census = Census(apart=apart)
     ids, given = FileIds(), set[str]()
+    census = Census(apart=apart, ids=ids)
     prefixes = id_prefixes(paths)
     for path in paths:
         if path in given:
