@@ -35,6 +35,19 @@ def preference_names(census: Census) -> tuple[str, ...]:
     return tuple(f"{PREFERENCE}{dimension}" for dimension in census.preferences)
 
 
+def chosen_dimension(asked: str | None, census: Census) -> str:
+    """The dimension of the preferences: the asked one, else `overall`, else the only one; `UsageError` if it is not
+    clear or has no preference.
+    """
+    known = tuple(census.preferences)
+    if asked is None and "overall" not in known and len(known) > 1:
+        raise UsageError(f"there are preferences on {', '.join(known)}; choose with --dimension")
+    wanted = asked or ("overall" if "overall" in known else known[0])
+    if wanted not in known:
+        raise UsageError(f"no preference has the dimension `{wanted}`; {nearest(wanted, known)}")
+    return wanted
+
+
 def parse(name: str, known: Sequence[str]) -> Wanted:
     """The dimension and settings of `preference:DIMENSION[position=true,length=true]`.
 
