@@ -24,6 +24,8 @@ import numpy as np
 from turnwise.meta.pair_accuracy import PairScores, pair_accuracy
 from turnwise.meta.preferences import About, ComparedPair, strengths, win_rate
 from turnwise.stats import bradley_terry
+from turnwise.stats.crossed import standard_errors
+from turnwise.stats.shares import share_test
 from turnwise.types import Floats, Ints
 
 RESULT = Path(__file__).parent / "results" / "preferences.json"
@@ -36,6 +38,8 @@ NOISE = 1.0  # standard deviation of a metric's error, on the scale of strengths
 BANDS = {"coverage": (0.93, 0.97), "rejection": (0.04, 0.06)}
 ABOUT = About(metric="preference:overall", group=None, unscored={})
 FEW = "too liberal: the variance between two raters cannot be estimated, and where it seems small the test rejects"
+EDGE, CUT = "pair accuracy near 1", "t interval that is cut at 1"
+DISCRETE = "few different accuracies are possible, so that coverage jumps"
 WIDE = (
     "too wide: with few votes of each rater the variance between raters is mostly noise, but it counts, and the total "
     "is at least the larger of the variances between contexts and between raters"
@@ -226,6 +230,11 @@ REASONS: dict[str, tuple[tuple[Design, ...], str]] = {
         WIDE,
     ),
     "pair accuracy": ((Design(60, 4, 15, ties=False),), WIDE),
+    EDGE: ((Design(40, 1, 0, context_sd=0.0, rater_sd=0.0, ties=False),), DISCRETE),
+    CUT: (
+        tuple(Design(n, 1, 0, context_sd=0.0, rater_sd=0.0, ties=False) for n in (40, 150)),
+        "not used; for comparison",
+    ),
     "test of the win rate, equal agents": (tuple(one for one in NULLS if one.raters == 2), FEW),
 }
 
@@ -247,6 +256,30 @@ def measured(job: tuple[Design, int]) -> list[dict[str, Any]]:
         lines.append(line("pair accuracy", design, "coverage", totals["accuracy"], studies))
     lines[0]["without_strengths"] = missing
     return lines
+
+
+EDGES = tuple(
+    (share, n) for share in (0.9, 0.95, 0.975) for n in (40, 150)
+)  # accuracies of independent pairs
+
+
+def at_the_edge(job: tuple[tuple[float, int], int]) -> list[dict[str, Any]]:
+    """Coverage of a pair accuracy near 1, by Wilson's interval and by a t interval that is cut at 1."""
+    (share, n), studies = job
+    rng = np.random.default_rng([SEED, 3, n, int(1000 * share)])
+    ours, cut = [], []
+    for _ in range(studies):
+        right = rng.random(n) < share
+        mean = float(right.mean())
+        errors = standard_errors((right - mean)[:, None] / n, np.arange(n))
+        ours += _covered(share_test(mean, errors, null=0.5, n_clusters=n, by="cluster").interval, share)
+        bounds = errors.interval(mean)
+        cut += _covered(None if bounds is None else (bounds[0], min(1.0, bounds[1])), share)
+    design = Design(n, 1, 0, context_sd=0.0, rater_sd=0.0, ties=False)
+    return [
+        {**line(what, design, "coverage", values, studies), "setting": f"{n} pairs, accuracy {share:g}"}
+        for what, values in ((EDGE, ours), (CUT, cut))
+    ]
 
 
 def line(what: str, design: Design, kind: str, values: list[bool], studies: int) -> dict[str, Any]:
@@ -273,6 +306,8 @@ def main() -> int:
     with Pool(asked.jobs) as pool:
         jobs = [(design, asked.studies) for design in (*DESIGNS, *NULLS)]
         lines = [one for lines in pool.map(measured, jobs, chunksize=1) for one in lines]
+        edges = [(edge, 5 * asked.studies) for edge in EDGES]
+        lines += [one for lines in pool.map(at_the_edge, edges, chunksize=1) for one in lines]
     head = {
         "command": f"OMP_NUM_THREADS=1 python -m benchmarks.preferences --studies {asked.studies}",
         "studies": asked.studies,

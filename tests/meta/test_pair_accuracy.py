@@ -121,7 +121,7 @@ def test_an_interval_excludes_the_floor_just_where_p_is_below_a_twentieth() -> N
 
 @pytest.mark.parametrize("accuracy", [0.9, 0.95, 0.975])
 def test_intervals_of_high_accuracies_cover_the_truth(accuracy: float) -> None:
-    # The t interval that was cut at 1 covered .90 to .92 of 150 pairs.
+    # The t interval that was cut at 1 covers .91 to .94 with 150 pairs.
     rng, n, covered = np.random.default_rng(int(1000 * accuracy)), 150, 0
     for _ in range(400):
         right = rng.random(n) < accuracy
