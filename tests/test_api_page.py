@@ -43,11 +43,11 @@ def test_the_public_names_are_these():
         "simulate", "train", "validate", "view",
     ]  # fmt: skip
     assert sorted(make_api.public("turnwise.plugins")) == [
-        "Agent", "AgentExtras", "Card", "Curved", "DataError", "Dialogue", "DimensionScores", "Episodes",
+        "Agent", "AgentExtras", "Card", "Choice", "Curved", "DataError", "Dialogue", "DimensionScores", "Episodes",
         "Estimate", "EstimatesMany", "Estimator", "EstimatorExtras", "Finding", "Fitted", "Floats", "Folder",
         "GROUPS", "Guarded", "Ints", "Item", "Kind", "KnowsTraining", "Learns", "Level", "Mean", "Merged",
-        "Metric", "MetricExtras", "Need", "Options", "PluginError", "Preference", "Priced", "Problem", "Rating",
-        "Ratings", "Ratio", "ReadsPlaceholders", "Refused", "Reply", "Role", "Rows", "Said", "Scene",
+        "Metric", "MetricExtras", "Need", "Options", "PluginError", "Preference", "Preferences", "Priced", "Problem",
+        "Rating", "Ratings", "Ratio", "ReadsPlaceholders", "Refused", "Reply", "Role", "Rows", "Said", "Scene",
         "Signature", "SumEstimator", "Summed", "Sums", "TakesMetrics", "TakesSelfPlay", "TaskCritic",
         "TrainedModel", "TrainerExtras", "TrainingTask", "Turn", "UsageError", "World", "WorldExtras",
         "load_model",
@@ -77,7 +77,7 @@ def test_the_page_lists_the_fields_of_a_type_with_their_meaning():
 @pytest.mark.parametrize(
     "name",
     ["Item", "Dialogue", "Turn", "Reply", "Rating", "Preference", "Episodes", "Said", "Estimate", "TrainingTask",
-     "Ratings", "TrainedModel", "Folder", "Options", "Problem", "Signature", "Card"],
+     "Ratings", "Preferences", "Choice", "TrainedModel", "Folder", "Options", "Problem", "Signature", "Card"],
 )  # fmt: skip
 def test_the_page_on_plugins_names_every_field_of_an_object(name: str):
     rows = (make_api.PAGE.parent / "extend.md").read_text().splitlines()

@@ -14,6 +14,7 @@ from turnwise.encode.models.folder import load as load_model
 from turnwise.errors import DataError, PluginError, Problem, Refused, UsageError
 from turnwise.logs.readers.source import Options
 from turnwise.metrics.rows import Mean, Ratio, Sums
+from turnwise.networks.training.preferences import Choice, Preferences
 from turnwise.networks.training.task import Ratings, TrainedModel, TrainingTask
 from turnwise.protocols import (
     AgentExtras,
@@ -69,6 +70,7 @@ __all__ = [
     "Agent",
     "AgentExtras",
     "Card",
+    "Choice",
     "Curved",
     "DataError",
     "Dialogue",
@@ -97,6 +99,7 @@ __all__ = [
     "Options",
     "PluginError",
     "Preference",
+    "Preferences",
     "Priced",
     "Problem",
     "Rating",

@@ -84,7 +84,7 @@ class AgentExtras(Protocol):
     """Whether several threads may call the agent at once. The rating app otherwise calls it one at a time."""
 
 
-Learns = Literal["ratings", "dialogues"]
+Learns = Literal["ratings", "dialogues", "preferences"]
 
 
 class TrainerExtras(Protocol):
@@ -92,7 +92,7 @@ class TrainerExtras(Protocol):
 
     learns: Learns = "dialogues"
     """What the training data must contain. With `ratings`, `train` fills `TrainingTask.ratings` and passes on rated
-    items only."""
+    items only; with `preferences` it fills `TrainingTask.preferences`."""
 
 
 class WorldExtras(Protocol):

@@ -324,12 +324,6 @@ def test_a_file_in_utf16_is_named_with_the_command_that_changes_it(tmp_path: Pat
     assert status == 0, said
 
 
-def test_several_files_of_one_source_must_be_converted_first(tmp_path: Path) -> None:
-    status, said = run("turnwise compare --from mt-bench q.jsonl a.jsonl b.jsonl -m length", tmp_path)
-    assert status == 2
-    assert "turnwise convert --from mt-bench q.jsonl a.jsonl b.jsonl logs.jsonl" in said
-
-
 @pytest.mark.parametrize(
     ("record", "name"),
     [

@@ -77,6 +77,37 @@ def test_twenty_problems_are_shown_and_the_rest_counted(tmp_path: Path) -> None:
     assert "bad.jsonl" not in out
 
 
+def test_preferences_are_counted_and_those_over_a_missing_record_are_named(tmp_path: Path) -> None:
+    vote = {"winner": "this", "rater": "ann", "turn": 1}
+    first = {**GOOD, "preferences": [{"other": "b", **vote}, {"other": "nowhere", **vote}]}
+    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, [first, {**GOOD, "id": "b"}])))
+    code, out, err = turnwise("validate", "a.jsonl", folder=tmp_path)
+    assert (code, err) == (0, "")
+    assert "2 preferences; 1 names a record that is not here (`nowhere`, in `a`)" in out
+    _, out, _ = turnwise("validate", "a.jsonl", "--format", "json", folder=tmp_path)
+    (record,) = json.loads(out)
+    assert record["preferences"] == {"overall": 2}
+    assert record["missing_others"] == {"nowhere": "a"}
+
+
+def test_the_other_record_of_a_preference_may_be_in_another_of_the_files(tmp_path: Path) -> None:
+    first = {**GOOD, "preferences": [{"other": "b", "winner": "this"}]}
+    (tmp_path / "a.jsonl").write_text(json.dumps(first))
+    (tmp_path / "b.jsonl").write_text(json.dumps({**GOOD, "id": "b"}))
+    assert "is not here" in turnwise("validate", "a.jsonl", folder=tmp_path)[1]
+    for files in (("a.jsonl", "b.jsonl"), ("b.jsonl", "a.jsonl")):
+        assert "is not here" not in turnwise("validate", *files, folder=tmp_path)[1]
+
+
+def test_a_quiet_conversion_prints_nothing(tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text("conv,who,text\n1,user,hi\n1,bot,yo\n")
+    columns = "--map=id=conv,role=who,content=text"
+    asked = ("--from", "csv", columns, "--roles", "bot=assistant", "in.csv", "out.jsonl")
+    assert turnwise("convert", "-q", *asked, folder=tmp_path) == (0, "", "")
+    assert (tmp_path / "out.jsonl").exists()
+    assert turnwise("convert", *asked, folder=tmp_path)[2] != ""
+
+
 def test_a_conversion_writes_a_complete_file(tmp_path: Path) -> None:
     (tmp_path / "in.csv").write_text("conv,who,text\n1,user,hi\n1,bot,yo\n")
     mapped = ("--map", "id=conv,role=who", "--map", "content=text")

@@ -8,8 +8,16 @@ import pytest
 import turnwise
 from tests.wild_corpora import WILD, needs_wild
 from turnwise.errors import DataError, UsageError
-from turnwise.meta.pair_accuracy import PairScores, correct, one_rater, pair_accuracy, tie_calibration
+from turnwise.meta.pair_accuracy import (
+    PairScores,
+    accuracy_differences,
+    correct,
+    one_rater,
+    pair_accuracy,
+    tie_calibration,
+)
 from turnwise.meta.preferences import ComparedPair
+from turnwise.stats.interval import wilson
 
 
 def chosen(outcome: int, *, at: int = 0, rater: str | None = "ann") -> ComparedPair:
@@ -78,6 +86,73 @@ def test_one_rater_is_compared_with_the_majority_of_the_others() -> None:
     assert np.isnan(one_rater(pairs[:1]))
 
 
+def test_a_metric_that_is_always_right_has_the_interval_of_wilson_and_an_exact_p() -> None:
+    finding = pair_accuracy(scores([1.0] * 30, [1] * 30), dimension="overall", group="")
+    assert finding.estimate == 1
+    assert finding.interval == pytest.approx(wilson(30, 30))
+    assert finding.p == pytest.approx(2 * 0.5**30)
+    assert "Wilson" in finding.method
+
+
+def test_a_metric_that_is_always_wrong_has_an_interval_too() -> None:
+    finding = pair_accuracy(scores([-1.0] * 30, [1] * 30), dimension="overall", group="")
+    assert finding.interval == pytest.approx(wilson(0, 30))
+    assert finding.p == pytest.approx(2 * 0.5**30)
+
+
+def test_an_accuracy_near_one_has_the_interval_of_wilson_and_not_one_that_is_cut_at_one() -> None:
+    finding = pair_accuracy(scores([1.0] * 39 + [-1.0], [1] * 40), dimension="overall", group="")
+    low, high = finding.interval
+    # Wilson's interval of 39 of 40 is .871 to .996; ours has the tail of t and the variance with n - 1.
+    assert (low, high) == (pytest.approx(0.871, abs=0.01), pytest.approx(0.996, abs=0.003))
+    assert finding.p < 0.001
+
+
+def test_an_interval_excludes_the_floor_just_where_p_is_below_a_twentieth() -> None:
+    rng = np.random.default_rng(5)
+    for _ in range(50):
+        right = rng.random(25) < 0.7
+        made = scores(np.where(right, 1.0, -1.0).tolist(), [1] * 25)
+        finding = pair_accuracy(made, dimension="overall", group="")
+        if right.all():
+            continue
+        assert (not finding.interval[0] <= 0.5 <= finding.interval[1]) == (finding.p < 0.05)
+
+
+@pytest.mark.parametrize("accuracy", [0.9, 0.95, 0.975])
+def test_intervals_of_high_accuracies_cover_the_truth(accuracy: float) -> None:
+    # The t interval that was cut at 1 covers .91 to .94 with 150 pairs.
+    rng, n, covered = np.random.default_rng(int(1000 * accuracy)), 150, 0
+    for _ in range(400):
+        right = rng.random(n) < accuracy
+        made = scores(np.where(right, 1.0, -1.0).tolist(), [1] * n)
+        low, high = pair_accuracy(made, dimension="overall", group="").interval
+        covered += low <= accuracy <= high
+    assert 0.93 <= covered / 400 <= 0.98
+
+
+def test_choices_that_are_all_ties_are_refused() -> None:
+    finding = pair_accuracy(scores([1.0, 2.0, -3.0], [0, 0, 0]), dimension="overall", group="")
+    assert (finding.status, finding.estimate) == ("refused", None)
+    assert "all 3 preferences are ties" in finding.reason
+
+
+def test_a_metric_that_is_always_right_is_tested_against_one_that_never_decides() -> None:
+    right, never = scores([1.0] * 30, [1] * 30), scores([0.0] * 30, [1] * 30)
+    never = PairScores("other", "o|v:1", right.pairs, never.differences, {}, "higher")
+    (row,) = accuracy_differences([right, never], dimension="overall", group="")
+    assert row["difference"] == 0.5
+    assert row["p"] == pytest.approx(2 * 0.5**30)
+    assert "sign test" in row["method"]
+
+
+def test_metrics_that_make_the_same_choices_are_not_shown_to_differ() -> None:
+    one = scores([1.0, -1.0, 2.0, 1.0], [1, 1, 1, -1])
+    same = PairScores("other", "o|v:1", one.pairs, 2 * one.differences, {}, "higher")
+    (row,) = accuracy_differences([one, same], dimension="overall", group="")
+    assert (row["difference"], row["p"]) == (0, 1)
+
+
 def votes(n: int = 30) -> list[dict[str, object]]:
     """Pairs of which people choose the longer reply, four times in five."""
     made: list[dict[str, object]] = []
@@ -122,8 +197,8 @@ def test_without_preferences_and_without_ratings_the_errors_name_what_to_do() ->
         turnwise.meta_evaluate(plain, metrics="length", level="pair")
     with pytest.raises(DataError, match="--level pair` asks for its preferences"):
         turnwise.meta_evaluate(votes(), metrics="length")
-    with pytest.raises(UsageError, match="name the metrics with -m"):
-        turnwise.meta_evaluate(rated(), level="pair")
+    with pytest.raises(DataError, match="no preferences in the data"):
+        turnwise.meta_evaluate([{**one, "preferences": []} for one in rated()], level="pair")
     with pytest.raises(UsageError, match="no preference has the dimension `overal`"):
         turnwise.meta_evaluate(votes(), metrics="length", level="pair", dimension="overal")
 

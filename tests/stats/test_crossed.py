@@ -1,5 +1,7 @@
 """Two-way clustered standard errors."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -38,4 +40,47 @@ def test_raters_who_differ_widen_the_interval() -> None:
     assert (
         standard_errors(influence, clusters, raters).values[0]
         > 3 * standard_errors(influence, clusters).values[0]
+    )
+
+
+def test_observations_of_two_clusters_are_dependent_where_they_share_one() -> None:
+    rng = np.random.default_rng(3)
+    codes = rng.integers(8, size=(40, 2))
+    influence = rng.normal(size=(40, 2))
+    expected = np.zeros(2)
+    for i, mine in enumerate(codes):
+        for j, theirs in enumerate(codes):
+            if set(mine.tolist()) & set(theirs.tolist()):
+                expected += influence[i] * influence[j]
+    np.testing.assert_allclose(standard_errors(influence, codes).values ** 2, expected * 8 / 7)
+
+
+def test_the_cells_of_two_clusters_and_a_rater_are_counted_once() -> None:
+    rng = np.random.default_rng(4)
+    both, raters = rng.integers(7, size=(60, 2)), rng.integers(5, size=60)
+    effects = rng.normal(size=7)[both].sum(axis=1) + rng.normal(size=5)[raters]
+    influence = (effects + rng.normal(size=60))[:, None]
+
+    def summed(related: Callable[[int, int], bool]) -> float:
+        pairs = [(i, j) for i in range(60) for j in range(60) if related(i, j)]
+        return float(sum(influence[i, 0] * influence[j, 0] for i, j in pairs))
+
+    def share(i: int, j: int) -> bool:
+        return bool(set(both[i].tolist()) & set(both[j].tolist()))
+
+    def shared_cells(i: int, j: int) -> bool:
+        return share(i, j) and bool(raters[i] == raters[j])
+
+    cells = min(len({(side, rater) for side, rater in zip(both[:, k], raters, strict=True)}) for k in (0, 1))
+    expected = summed(share) * 7 / 6 + summed(lambda i, j: bool(raters[i] == raters[j])) * 5 / 4
+    expected -= summed(shared_cells) * cells / (cells - 1)
+    assert standard_errors(influence, both, raters).values[0] ** 2 == pytest.approx(expected)
+
+
+def test_two_equal_clusters_are_one() -> None:
+    rng = np.random.default_rng(5)
+    codes, influence = rng.integers(9, size=30), rng.normal(size=(30, 2))
+    np.testing.assert_allclose(
+        standard_errors(influence, np.stack([codes, codes], axis=1)).values,
+        standard_errors(influence, codes).values,
     )

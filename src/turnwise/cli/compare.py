@@ -72,7 +72,7 @@ def command(**given: Any) -> int:
     from turnwise.cli.common.printed import conclude
     from turnwise.library import compare
 
-    finished = all(Path(path).is_dir() for path in given["data"])
+    finished = not given["reader"] and all(Path(path).is_dir() for path in given["data"])
     if finished and (idle := options.typed(*SCORING)):
         raise UsageError(
             f"{', '.join(idle)} cannot change two finished runs; give them to `turnwise score -o`, or compare files"

@@ -35,6 +35,7 @@ from turnwise.terminal import say
     help="Replace names, mail addresses, phone, card and IBAN numbers, IPs, URLs with tokens and keys by placeholders "
     "such as [PERSON_1]. By rules, offline, not complete.",
 )
+@click.option("-q", "--quiet", is_flag=True, help="No progress bar, and nothing on what was understood.")
 @click.argument("files", nargs=-1, required=True, metavar="IN... OUT")
 def command(
     reader: str | None,
@@ -47,6 +48,7 @@ def command(
     save_mapping: str | None,
     strict: bool,
     redact: bool,
+    quiet: bool,
     files: tuple[str, ...],
 ) -> None:
     """Convert dialogues of another format to the native one.
@@ -85,8 +87,9 @@ def command(
         each=kept.get("each"),
         strict=strict,
         redact=redact,
-        progress=True,
+        progress=not quiet,
     )
     if save_mapping:
         save(save_mapping, {"from": done.reader, **kept})
-    say(str(done), err=True)
+    if not quiet:
+        say(str(done), err=True)

@@ -28,9 +28,8 @@ def command(
 ) -> None:
     """Tables and figures of finished runs, as one self-contained HTML file; also Markdown and JSON.
 
-    DIR is what `score`, `meta`, `compare`, `diff`, `attack` or `ope` wrote with -o, or a folder that holds several of
-    them.
-    Markdown has its pictures as SVG files in a folder beside it.
+    DIR is what `score`, `meta`, `compare`, `diff`, `calibrate`, `power`, `attack` or `ope` wrote with -o, or a folder
+    that holds several of them. Markdown has its pictures as SVG files in a folder beside it.
 
     \b
       turnwise report out -o report.html

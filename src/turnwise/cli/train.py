@@ -31,7 +31,11 @@ def _settings(_: click.Context, __: click.Parameter, values: tuple[str, ...]) ->
 @click.option(
     "-o", "--output", required=True, metavar="MODEL", help="The folder to write; an interrupted run resumes."
 )
-@click.option("--dimension", metavar="D", help="What people rated. Default: overall, else the only one.")
+@click.option("--on", default="ratings", show_default=True, type=click.Choice(["ratings", "preferences"]),
+              help="What a trainer learns from that can learn from either: turnwise.")  # fmt: skip
+@click.option(
+    "--dimension", metavar="D", help="What people rated or chose by. Default: overall, else the only one."
+)
 @click.option(
     "--lower-is-better", callback=options.names, metavar="DIMENSIONS",
     help="Dimensions on which a high rating is bad, where the data does not say so itself.",
@@ -55,13 +59,14 @@ def _settings(_: click.Context, __: click.Parameter, values: tuple[str, ...]) ->
 @options.wide
 @click.option("-q", "--quiet", is_flag=True, help="No progress lines.")
 def command(**given: Any) -> int:
-    """Train a metric (or an agent) on dialogues or ratings; writes the folder of a model.
+    """Train a metric (or an agent) on dialogues, ratings or preferences; writes the folder of a model.
 
     The folder holds model.safetensors, config.json and card.json. A setting of the metric names it. The printed
     results are of replies that the model was not trained on.
 
     \b
       turnwise train turnwise rated.jsonl -o mine
+      turnwise train turnwise choices.jsonl --on preferences -o mine
       turnwise score logs.jsonl -m 'turnwise[trained=mine]'
       turnwise train usr-ret dialogues.jsonl -o ret --set epochs=5
     """

@@ -7,9 +7,20 @@ from turnwise.errors import USAGE
 from turnwise.terminal import say, say_lines
 
 
+def _print_schema(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
+    """The callback of --schema: print the schema and end, before files are asked for."""
+    if asked:
+        from turnwise.logs.schema import published
+
+        click.echo(published(), nl=False)
+        ctx.exit()
+
+
 @click.command(name="validate")
 @options.data
 @options.reader
+@click.option("--schema", is_flag=True, is_eager=True, expose_value=False, callback=_print_schema,
+              help="Print the JSON Schema of a line of the native format, and nothing else.")  # fmt: skip
 @options.style
 @options.wide
 def command(data: tuple[str, ...], reader: str | None, mapping: str | None, style: str, wide: bool) -> int:

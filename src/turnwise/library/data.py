@@ -1,7 +1,6 @@
 """Dialogues as a program has them: files, records, `Dialogue` objects or the rows of a table."""
 
 import math
-import shlex
 import shutil
 import sys
 from collections import Counter
@@ -14,8 +13,9 @@ from typing import Annotated, Any, Protocol, TypeAlias
 
 import msgspec
 
-from turnwise.errors import DataError, Problem, UsageError
+from turnwise.errors import DataError, Problem, UsageError, counted
 from turnwise.library.arguments import UNCHECKED, Names, split_names
+from turnwise.library.file_agents import FileAgents, agents_of_files
 from turnwise.library.reading import MappingLike, Reading, reading
 from turnwise.logs.dialogue import UNNAMED
 from turnwise.logs.items.items import Judged, Selection
@@ -75,6 +75,7 @@ class Files:
     paths: tuple[str, ...]
     names: Mapping[str, str] = field(default_factory=dict)  # path -> name
     native: bool = False  # whether they were written here, in the native format
+    shared_agent: str | None = None  # the agent of all records, which the files' names replace
 
 
 @contextmanager
@@ -89,18 +90,23 @@ def files(
     """The data as files of the native format, for the time of the block.
 
     What is in memory, on standard input (`-`) or in another format (`reader`, `mapping`) is in a temporary file
-    until then. `agent` names the agent of records that name none; with `name_files`, each of several files with such
-    records gives them its name. Errors name the user's files.
+    until then. `agent` names the agent of records that name none. With `name_files`, each of several files with such
+    records gives them its name; and where all records of all files name the same agent, the files' names replace it.
+    Errors name the user's files.
     """
     with _files(data) as stored, _native(stored, reading(reader, mapping), agent) as found:
-        named = (
-            dict.fromkeys(found.paths, agent) if agent else _named_after_files(found) if name_files else {}
-        )
-        if not named:
+        named: FileAgents | None = None
+        if agent:
+            named = FileAgents(dict.fromkeys(found.paths, agent), UNNAMED)
+        elif name_files and len(set(found.paths)) == len(
+            found.paths
+        ):  # the command refuses a file given twice
+            named = agents_of_files({path: found.names.get(path, path) for path in found.paths})
+        if named is None:
             yield found
             return
         with TemporaryDirectory() as folder, _rewritten(found, named, Path(folder)) as held:
-            yield held
+            yield replace(held, shared_agent=None if named.replaced == UNNAMED else named.replaced)
 
 
 @contextmanager
@@ -139,23 +145,21 @@ def _native(stored: Files, said: Reading | None, agent: str | None) -> Iterator[
 
 @contextmanager
 def _converted(stored: Files, said: Reading, agent: str | None, folder: Path) -> Iterator[Files]:
-    """Native files in `folder`, one for each of the files of another format, under the names of the originals."""
+    """Native files in `folder`, one for each of the files of another format, under the names of the originals; one
+    file in all for a format of several files.
+    """
     from turnwise.logs.conversion import convert
-    from turnwise.logs.readers import READERS
+    from turnwise.logs.readers import find
 
     paths, reader = stored.paths, said.reader
-    if reader is not None and reader != "native" and reader in READERS and READERS[reader].several:
-        together = " ".join(map(shlex.quote, paths)) + ("" if len(paths) > 1 else " OTHER_FILES...")
-        raise UsageError(
-            f"{reader} is a format of several files, which must be converted together first: "
-            f"turnwise convert --from {reader} {together} logs.jsonl"
-        )
+    together = reader is not None and reader != "native" and find(reader).several
     names = {}
     shown = [stored.names.get(path, path) for path in paths]
-    for path, name, stem in zip(paths, shown, _stems(shown), strict=True):
+    each = list(zip(paths, shown, _stems(shown), strict=True))
+    for path, name, stem in each[:1] if together else each:
         target = folder / f"{stem}.jsonl"
         try:
-            convert(reader, path, str(target), said.options(agent=agent))
+            convert(reader, path, str(target), said.options(agent=agent, more=paths[1:] if together else ()))
         except (UsageError, DataError) as error:
             if (option := next((one for one in OF_CONVERT if one in str(error)), None)) is None:
                 raise
@@ -163,48 +167,28 @@ def _converted(stored: Files, said: Reading, agent: str | None, folder: Path) ->
                 f"{str(error).replace(path, name)} ({option} is an option of `turnwise convert`: convert the file "
                 "first, or give --mapping FILE.toml, which `turnwise convert --save-mapping FILE.toml` writes)"
             ) from None
-        names[str(target)] = name
+        more = len(paths) - 1 if together else 0
+        names[str(target)] = f"{name} and {counted(more, 'more file')}" if more else name
     with _all_renamed(names) as held:
         yield held
 
 
-def _named_after_files(found: Files) -> dict[str, str]:
-    """Path -> agent, the file's name, for files in which a record names no agent; empty if there is one file only, or
-    a file that is not native.
-    """
-    from turnwise.logs.native import file_names, read
-
-    shown = {path: found.names.get(path, path) for path in found.paths}
-    twice = len(shown) < len(found.paths)  # which the command refuses
-    if len(shown) < 2 or twice or any(Path(path).is_dir() for path in shown):
-        return {}
-    stems = file_names(list(shown.values()))
-    try:
-        return {
-            path: stems[name]
-            for path, name in shown.items()
-            if any(dialogue.agent == UNNAMED for dialogue in read(path))
-        }
-    except DataError:  # the command checks all files, and says what this one is
-        return {}
-
-
 @contextmanager
-def _rewritten(found: Files, agents: Mapping[str, str], folder: Path) -> Iterator[Files]:
-    """Copies in `folder` of the files in `agents` (path -> agent), with this agent in each dialogue that names none."""
+def _rewritten(found: Files, agents: FileAgents, folder: Path) -> Iterator[Files]:
+    """Copies in `folder` of the files that have an agent, with this agent in place of the name that it replaces."""
     from turnwise.logs.native import read, write
 
     names = {}
     all_shown = [found.names.get(path, path) for path in found.paths]
     for path, shown, stem in zip(found.paths, all_shown, _stems(all_shown), strict=True):
-        if path not in agents:
+        if path not in agents.names:
             names[path] = shown
             continue
-        target = str(folder / f"{stem}.jsonl")
+        target, name = str(folder / f"{stem}.jsonl"), agents.names[path]
         # The prefix that a line without an id gets where the copies are read together.
         dialogues = read(path, prefix=f"{stem}:" if len(all_shown) > 1 else "")
         write(
-            (replace(one, agent=agents[path]) if one.agent == UNNAMED else one for one in dialogues), target
+            (replace(one, agent=name) if one.agent == agents.replaced else one for one in dialogues), target
         )
         names[target] = shown
     with _all_renamed(names) as held:

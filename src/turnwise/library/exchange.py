@@ -28,13 +28,19 @@ def validate(data: Data, *, reader: str | None = None, mapping: MappingLike | No
     from turnwise.logs.scan import survey
 
     found = _Problems()
-    records: list[Mapping[str, Any]] = []
+    records: list[dict[str, Any]] = []
+    read: list[Census] = []
     with files(data, reader=reader, mapping=mapping) as given:
         for path in given.paths:
             before, found.file = found.count, given.names.get(path)
             census = survey([path], found.note)
             name = given.names.get(path, path)
             records.append({"file": name, "problems": found.count - before, **_holdings(census)})
+            read.append(census)
+    for record, census in zip(records, read, strict=True):
+        # The other record may be in a file that is read together with this one.
+        missing = (one for one in census.others if not any(one in each.ids for each in read))
+        record["missing_others"] = {one: census.others[one] for one in missing}
     return Validation(files=tuple(records), problems=tuple(found.first), n_problems=found.count)
 
 
@@ -67,6 +73,7 @@ def _holdings(census: "Census") -> dict[str, Any]:
         "messages": census.n_messages,
         "agents": dict(census.agents.most_common()),
         "dimensions": {name: _rated(dimension) for name, dimension in census.dimensions.items()},
+        "preferences": dict(census.preferences),
         "references": census.has_references,
         "alternatives": list(census.alternatives),
         "preferences": dict(census.preferences),

@@ -21,7 +21,7 @@ from turnwise.library.reading import MappingLike
 from turnwise.library.results import Trained, result
 from turnwise.library.scoring import ScoredRole
 from turnwise.library.written import Replies, Simulated
-from turnwise.run.spec import Place, TrainSpec
+from turnwise.run.spec import Judgements, Place, TrainSpec
 from turnwise.terminal import say
 
 
@@ -33,6 +33,7 @@ def train(
     reader: str | None = None,
     mapping: MappingLike | None = None,
     output: PathLike,
+    on: Judgements = "ratings",
     dimension: str | None = None,
     lower_is_better: Names = (),
     settings: Mapping[str, Any] | None = None,
@@ -46,7 +47,7 @@ def train(
     restart: bool = False,
     progress: bool = False,
 ) -> Trained:
-    """Train a metric, or an agent, on dialogues or ratings, and write the folder of a model.
+    """Train a metric, or an agent, on dialogues, ratings or preferences, and write the folder of a model.
 
     The results are of replies that the model was not trained on. `score(..., metrics="NAME[trained=FOLDER]")` uses it.
 
@@ -56,7 +57,8 @@ def train(
         reader: The format of the files where it is not the native one, as `turnwise ls readers` lists it.
         mapping: As in `score`.
         output: The folder to write; an interrupted run resumes.
-        dimension: What people rated. Default: overall, else the only one.
+        on: What a trainer learns from that can learn from either: `turnwise`.
+        dimension: What people rated or chose by. Default: overall, else the only one.
         lower_is_better: Dimensions on which a high rating is bad, where the data does not say so itself.
         settings: Settings of the trainer, such as {"epochs": 10}; docs/train.md lists them.
         where: Only dialogues with these values, such as {"meta.corpus": "dailyz"}.
@@ -79,6 +81,7 @@ def train(
             selection=selected(
                 items=None, role=role, where=where, by=by, pair=None, cluster=None, limit=limit
             ),
+            source=on,
             settings=dict(settings or {}),
             dimension=dimension,
             lower=split_names(lower_is_better),

@@ -24,6 +24,7 @@ from typing import TypeVar
 
 from turnwise.library.arguments import PathLike
 from turnwise.library.notes import change_notes, item_notes, notes, strength_notes, unseen_parts
+from turnwise.library.rater_notes import rater_notes
 from turnwise.run.spec import Outcome
 
 
@@ -133,6 +134,8 @@ class Comparison(Result):
         ),
     )  # fmt: skip
 
+    shared_agent: str | None = None  # the agent of all files, in place of which their names are used
+
     @property
     def strengths(self) -> list[dict[str, Any]]:
         """Bradley-Terry strengths, one dict an agent, for each dimension of preferences; empty without preferences."""
@@ -143,8 +146,13 @@ class Comparison(Result):
         ]
 
     def notes(self) -> list[str]:
-        """As in `Result`, and on strengths that could not be found or compared."""
-        return [*Result.notes(self), *strength_notes(self.document.get("preferences", ()))]
+        """As in `Result`, and on preferences by few raters and strengths that could not be found or compared."""
+        found = [*Result.notes(self), *rater_notes(self.findings)]
+        if self.shared_agent is not None:
+            found.append(
+                f"note: all files have the agent `{self.shared_agent}`, so that agents are named after the files"
+            )
+        return [*found, *strength_notes(self.document.get("preferences", ()))]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -218,6 +226,13 @@ class Agreement(Result):
     def raters(self) -> list[dict[str, Any]]:
         """What `screen=True` found about each rater, one dict a report; empty without it."""
         return list(self.document.get("raters", ()))
+
+    def notes(self) -> list[str]:
+        """As in `Result`, and on preferences by few raters."""
+        at_pairs = [
+            one for one in self.findings if one.what.get("level") == "pair" and one.what.get("metric")
+        ]
+        return [*Result.notes(self), *rater_notes(at_pairs)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

@@ -1,10 +1,11 @@
 """`score`, `compare`, `diff` and `meta_evaluate`: metrics on dialogues."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
-from turnwise.errors import UsageError
+from turnwise.errors import DataError, UsageError
 from turnwise.library.arguments import (
     Count,
     Names,
@@ -165,7 +166,8 @@ def compare(
         data: As in `score`; or two folders of finished runs.
         metrics: Names of metrics; `rating:overall` is people's ratings, `preference:overall` their choices. The default
             is everything that people said, and for two finished runs every metric that both have.
-        reader: As in `score`. Where the records of several files name no agent, the files' names are used.
+        reader: As in `score`. Where the records of several files name no agent, or all the same one, the files' names
+            are used.
         mapping: As in `score`.
         agents: The two agents, A and B. May be left out where the data, or `as_agents`, has just two.
         as_agents: Compare what these agents would have said at the logged points.
@@ -200,8 +202,9 @@ def compare(
     selection = selected(
         items=items, role=role, where=where, by=by, pair=pair, cluster=cluster, limit=limit, as_agents=would
     )
+    name_files = not (selection.apart or would)
     with (
-        files(data, reader=reader, mapping=mapping, name_files=True) as given,
+        files(data, reader=reader, mapping=mapping, name_files=name_files) as given,
         folder_of(output, figures=figures) as folder,
     ):
         from turnwise.run.scoring.compare import compare as run
@@ -235,14 +238,23 @@ def compare(
             quiet=not progress,
         )
         outcome = compare_runs(spec, force=force) if finished else run(spec)
-        return result(Comparison, spec.command, outcome, folder, figures=figures)
+        found = result(Comparison, spec.command, outcome, folder, figures=figures)
+        return replace(found, shared_agent=given.shared_agent)
 
 
 def _are_finished_runs(paths: Sequence[str]) -> bool:
-    """Whether the paths are two folders; folders in any other number, or beside files, raise `UsageError`."""
+    """Whether the paths are two folders; folders in any other number, or beside files, raise `UsageError`, and a
+    folder of another format `DataError`.
+    """
+    from turnwise.logs.foreign import foreign
+    from turnwise.logs.readers import recognise
+
     folders = [Path(path).is_dir() for path in paths]
     if not any(folders):
         return False
+    for path, is_folder in zip(paths, folders, strict=True):
+        if is_folder and recognise(path) and (other := foreign(path, command="compare")):
+            raise DataError(other)
     if folders != [True, True]:
         raise UsageError("finished runs are compared as exactly two folders, without other files")
     return True

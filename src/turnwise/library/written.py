@@ -187,10 +187,18 @@ def _holdings(record: Mapping[str, Any]) -> list[Any]:
     if record["parts"]:
         kinds = [f"{count} {kind}" for kind, count in record["parts"].items()]
         notes.append(f"parts without text: {_several(kinds)}")
+    if missing := record["missing_others"]:
+        other, this = next(iter(missing.items()))
+        notes.append(f"{_names(len(missing))} not here (`{other}`, in `{this}`)")
     if mixed := [name for name, about in record["dimensions"].items() if len(about["scales"]) > 1]:
         notes.append(f"scales differ in {_several(mixed)}")
     counts = [record["dialogues"], record["messages"]]
     return [record["file"], *counts, _several(agents), _several(dimensions) or "-", "; ".join(notes) or "-"]
+
+
+def _names(count: int) -> str:
+    """How many records preferences name, as the beginning of a clause."""
+    return "1 names a record that is" if count == 1 else f"{count} records that they name are"
 
 
 def _scale(scales: Sequence[tuple[float, float] | None]) -> str:

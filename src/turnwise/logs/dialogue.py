@@ -23,6 +23,7 @@ from turnwise.logs.checks import (
     wrong,
 )
 from turnwise.types import (
+    OTHER_TURN,
     ROLES,
     Dialogue,
     DimensionScores,
@@ -222,7 +223,7 @@ def _rating(value: Any, dialogue: str, n_turns: int) -> Rating:
 
 def _preference(value: Any, dialogue: str, n_turns: int) -> Preference:
     """A preference between dialogue `dialogue` and another one; raises `RuleError` if its turn is not below
-    `n_turns`, or it names the dialogue itself as the other one.
+    `n_turns`, if `other_turn` is no index, or if it names the dialogue itself as the other one.
     """
     values = record(value)
     other = required(values, "other", name)
@@ -231,6 +232,9 @@ def _preference(value: Any, dialogue: str, n_turns: int) -> Preference:
     turn = optional(values, "turn", integer, default=None)
     if turn is not None and not 0 <= turn < n_turns:
         raise wrong(turn, f"the index of a message, 0 to {n_turns - 1}").inside("turn")
+    other_turn = optional(values, OTHER_TURN, integer, default=None)
+    if other_turn is not None and other_turn < 0:
+        raise wrong(other_turn, "the index of a message of the other dialogue").inside(OTHER_TURN)
     return Preference(
         other=other,
         winner=required(values, "winner", _winner),

@@ -5,7 +5,7 @@ import re
 import shlex
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import Any
+from typing import Any, Literal
 
 from turnwise.errors import DataError, Problem, UsageError
 from turnwise.logs import native
@@ -19,11 +19,9 @@ from turnwise.logs.readers.source import decoded, records
 from turnwise.logs.suggestion import json_options, table_options
 from turnwise.types import Dialogue
 
-# Commands that read a file of another format directly.
-SCORE = "score it directly: turnwise score --from FORMAT FILE -m length"
-RATE = "rate it directly: turnwise rate --from FORMAT FILE"
 EXPECTED = "expected JSON Lines, one dialogue a line"
 ROLE_OPTION = "--roles 'NAME=assistant,*=user'"
+Asking = Literal["score", "compare", "meta", "rate"]  # commands that can read other formats by --from
 DOCS = "(docs/convert.md)"
 NAMED = 8  # keys of a record, or files of a zip file, that a message names
 MANY = 20  # lines, each of which would have an error
@@ -33,9 +31,9 @@ MAPPED = {"json": ("json", "jsonl"), "csv": ("table", "text"), "parquet": ("parq
 JSON_LIST = re.compile(r'\s*\[\s*[\[{"]')  # begins a JSON list, also one that is cut off in its first element
 
 
-def read_all(paths: Sequence[str], *, direct: str | None) -> Iterator[Dialogue]:
-    """As `native.read_all`, but a file of another format raises a `DataError` that says what it is; `direct` as in
-    `foreign`.
+def read_all(paths: Sequence[str], *, command: Asking | None) -> Iterator[Dialogue]:
+    """As `native.read_all`, but a file of another format raises a `DataError` that says what it is; `command` as
+    in `foreign`.
     """
     for path, dialogues in zip(paths, native.read_each(paths), strict=True):
         is_native = False
@@ -44,25 +42,25 @@ def read_all(paths: Sequence[str], *, direct: str | None) -> Iterator[Dialogue]:
                 is_native = True
                 yield dialogue
         except DataError:
-            if is_native or (problem := foreign(path, direct=direct)) is None:
+            if is_native or (problem := foreign(path, command=command)) is None:
                 raise
             raise DataError(problem) from None
 
 
-def foreign(path: str, *, direct: str | None = SCORE) -> Problem | None:
+def foreign(path: str, *, command: Asking | None = "score") -> Problem | None:
     """A problem that says what a file is and which command reads it, for a file whose first dialogue the native
     reader refuses. None if the file seems to be a native one with an error.
 
-    `direct` is a command that reads the file without converting it first, with the places FORMAT and FILE.
+    `command` is the one that was called, if it can read the file without converting it first.
     """
     looked = sample(path)
     name = recognise(path)
     if name is None:
-        found = _unrecognised(path, looked, direct=direct)
+        found = _unrecognised(path, looked, command=command)
     elif name == "native" or _is_native(looked, name):
         found = None
     else:
-        found = _in_format(path, name, direct)
+        found = _in_format(path, name, looked, command)
     return None if found is None else Problem(path, None, "", found)
 
 
@@ -81,15 +79,15 @@ def _is_native(looked: Sample, name: str) -> bool:
     )
 
 
-def _in_format(path: str, name: str, direct: str | None, *, what: str = "is") -> str:
+def _in_format(path: str, name: str, looked: Sample, command: Asking | None, *, what: str = "is") -> str:
     """That a file is in a format, and the commands that read it; `what` comes before `in the format`."""
     reader = READERS[name]
     found = f"{what} in the format {name} ({reader.summary}); read it with: {_command(path, name)}"
     if reader.roles:
         return f"{found}, where NAME is the agent's name in the file"
-    if direct is None or (reader.several and name != "native"):
+    if command is None or (reader.several and name != "native" and command in ("score", "rate")):
         return found
-    return f"{found}, or {direct.replace('FORMAT', name).replace('FILE', shlex.quote(path))}"
+    return f"{found}, or {_directly(path, name, looked, command)}"
 
 
 def _command(path: str, name: str, option: str = "") -> str:
@@ -105,35 +103,51 @@ def _command(path: str, name: str, option: str = "") -> str:
     return " ".join([*words, "logs.jsonl"])
 
 
-def _unrecognised(path: str, looked: Sample, *, direct: str | None, in_convert: bool = False) -> str | None:
+def _directly(path: str, name: str, looked: Sample, command: Asking) -> str:
+    """What `command`, or the one that was rather meant, reads the file with.
+
+    Pairs of `chosen` and `rejected` name no agents, so that only `meta` has a use for them.
+    """
+    files = shlex.quote(path) + (" OTHER_FILES..." if READERS[name].several else "")
+    if command == "compare" and not looked.has("chosen", "rejected"):
+        return f"compare directly: turnwise compare --from {name} {files}"
+    if command == "rate":
+        return f"rate it directly: turnwise rate --from {name} {files}"
+    if command == "score":
+        return f"score it directly: turnwise score --from {name} {files} -m length"
+    level = " --level pair" if READERS[name].preferences else ""
+    return f"ask directly: turnwise meta --from {name} {files}{level} -m length"
+
+
+def _unrecognised(
+    path: str, looked: Sample, *, command: Asking | None, in_convert: bool = False
+) -> str | None:
     """What a file is that no reader recognises, and what reads it; None if nothing can be said of it.
 
     `in_convert`: the message is for `convert`, which does not expect native files.
     """
     if looked.form == "folder":
-        return _folder(path, looked, direct, in_convert=in_convert)
+        return _folder(path, looked, command, in_convert=in_convert)
     if looked.form == "zip":
-        return _zip(path, direct)
+        return _zip(path, command)
     if (encoding := utf16(path)) is not None:
         return in_utf16(path, encoding)
     expected = "" if in_convert else f"; {EXPECTED}"
     if looked.form in ("table", "parquet") and looked.header and all(map(COLUMN.fullmatch, looked.header)):
         kind = "parquet" if looked.form == "parquet" else "csv"
-        command = _command(path, kind, table_options(looked.header))
-        return f"is a table with the columns {', '.join(looked.header)}{expected}. Say what they are: {command} {DOCS}"
+        read = _command(path, kind, table_options(looked.header))
+        return f"is a table with the columns {', '.join(looked.header)}{expected}. Say what they are: {read} {DOCS}"
     if looked.form == "values":
         lines = f"jq -c . {shlex.quote(path)} > lines.jsonl"
         return f"is several JSON values over several lines; expected one value a line, which this writes: {lines}"
     if looked.form == "json" and any(looked.records):
-        command = _command(path, "json", json_options(looked.records[0]))
-        return f"is one JSON value{expected}. If it holds dialogues, say where: {command} {DOCS}"
+        read = _command(path, "json", json_options(looked.records[0]))
+        return f"is one JSON value{expected}. If it holds dialogues, say where: {read} {DOCS}"
     if looked.form == "jsonl" and looked.first and not any(map(_has_messages, looked.records)):
-        command = _command(path, "json", json_options(looked.first))
+        read = _command(path, "json", json_options(looked.first))
         more = ["..."] if len(looked.first) > NAMED else []
         keys = ", ".join([*list(looked.first)[:NAMED], *more])
-        return (
-            f"has records with the keys {keys}{expected}. If it holds dialogues, say where: {command} {DOCS}"
-        )
+        return f"has records with the keys {keys}{expected}. If it holds dialogues, say where: {read} {DOCS}"
     return None if in_convert else _no_json(looked)
 
 
@@ -170,7 +184,7 @@ def _is_object(line: str) -> bool:
         return False
 
 
-def _folder(path: str, looked: Sample, direct: str | None, *, in_convert: bool) -> str:
+def _folder(path: str, looked: Sample, command: Asking | None, *, in_convert: bool) -> str:
     """What a folder of a format that is not known holds: native files, which are given themselves, or others,
     which are converted one by one.
     """
@@ -183,15 +197,15 @@ def _folder(path: str, looked: Sample, direct: str | None, *, in_convert: bool) 
     (place, suffix), alike = max(kinds.items(), key=lambda one: len(one[1]))
     within, first = os.path.join(path, place, ""), os.path.join(path, alike[0])
     if isinstance(next(native.checked(first), None), Problem):
-        inside = foreign(first, direct=direct)
+        inside = foreign(first, command=command)
         if inside is not None:
             return f"is a folder; give the files in it. {first} {inside.message}"
     files = f"{shlex.quote(within)}*{suffix}"
-    command = f"convert --from native {files} logs.jsonl" if in_convert else f"validate {files}"
-    return f"is a folder; give the files in it: turnwise {command}"
+    words = f"convert --from native {files} logs.jsonl" if in_convert else f"validate {files}"
+    return f"is a folder; give the files in it: turnwise {words}"
 
 
-def _zip(path: str, direct: str | None) -> str:
+def _zip(path: str, command: Asking | None) -> str:
     """What a zip file holds that no reader reads as it is: one file that a reader recognises, or how to unpack it."""
     try:
         with unpacked(path) as folder:
@@ -202,7 +216,7 @@ def _zip(path: str, direct: str | None) -> str:
         return problem.message if isinstance(problem, Problem) else problem
     if member is not None:
         what = f"is a zip file with {member.name or 'a folder'}"
-        return _in_format(path, member.reader, direct, what=what)
+        return _in_format(path, member.reader, sample(path), command, what=what)
     target = os.path.splitext(path)[0]
     target = target if target != path else f"{path}_files"
     there = (
@@ -228,7 +242,7 @@ def recognised(path: str) -> str:
     looked = sample(path)
     if (damage := _damage(looked)) is not None:
         raise damage
-    if (message := _unrecognised(path, looked, direct=None, in_convert=True)) is not None:
+    if (message := _unrecognised(path, looked, command=None, in_convert=True)) is not None:
         raise UsageError(f"{path}: {message}")
     raise UsageError(
         f"{path}: the format is not recognised; name it with --from (`turnwise ls readers` has all), or map "
@@ -253,11 +267,11 @@ def mistaken(path: str, name: str, error: UsageError | DataError, *, is_mapped: 
     if found == "native":
         what = "is in the native format: leave out --from"
     elif found is not None:
-        what = _in_format(path, found, None)
+        what = _in_format(path, found, looked, None)
     elif asked in MAPPED and looked.form in MAPPED[asked]:
         return None
     else:
-        what = _unrecognised(path, looked, direct=None, in_convert=True) or ""
+        what = _unrecognised(path, looked, command=None, in_convert=True) or ""
     reason = re.sub(r"^:(\d+): ", r"line \1: ", str(error).removeprefix(f"{path}: ").removeprefix(path))
     cut = reason if len(reason) <= REASON else f"{reason[: REASON - 3]}..."
     return (

@@ -53,7 +53,7 @@ def located(source: str, name: str | None, options: Options, stack: ExitStack) -
     folder = stack.enter_context(unpacked(source))
     member = one_of(members(folder), folder, None if name is None else ALIASES.get(name, name))
     if member is None:
-        raise UsageError(str(foreign(source, direct=None)))
+        raise UsageError(str(foreign(source, command=None)))
     if member.name:
         options.notes.append(f"{member.name} of the zip file was read")
     return Place(source, member.path, name or member.reader, folder, member.others)

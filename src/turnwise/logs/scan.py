@@ -12,8 +12,8 @@ from typing import Any
 
 from turnwise.errors import DataError, Problem
 from turnwise.logs.dialogue import TEXT_PARTS, UNNAMED
-from turnwise.logs.foreign import foreign
-from turnwise.logs.ids import FileIds
+from turnwise.logs.foreign import Asking, foreign
+from turnwise.logs.ids import FileIds, IdSet
 from turnwise.logs.native import SharedId, checked, id_prefixes, read_each
 from turnwise.types import Dialogue, Direction, Rating
 
@@ -103,6 +103,8 @@ class Census:
     agents: Counter[str] = field(default_factory=Counter)  # dialogues of each, in order of appearance
     dimensions: dict[str, Dimension] = field(default_factory=dict)
     preferences: Counter[str] = field(default_factory=Counter)  # dimension -> choices between two
+    others: dict[str, str] = field(default_factory=dict)  # id of a preference's other record -> of its own
+    ids: IdSet = field(default_factory=IdSet)  # of all dialogues
     alternatives: Counter[str] = field(default_factory=Counter)  # agent -> points where it would have spoken
     has_references: bool = False
     tool_calls: int = 0
@@ -149,6 +151,7 @@ class Census:
                 dimension.rated[dialogue.agent] += 1
         for preference in dialogue.preferences:
             self.preferences[preference.dimension] += 1
+            self.others.setdefault(preference.other, dialogue.id)
         for turn in dialogue.turns:
             if turn.references:
                 self.has_references = True
@@ -158,14 +161,17 @@ class Census:
                 self.tool_calls += len(turn.tool_calls)
 
 
-def scan(paths: Sequence[str], *, apart: bool = False) -> Census:
-    """The counts over all files; the first problem raises `DataError`. `apart` as in `native.read_each`."""
+def scan(paths: Sequence[str], *, apart: bool = False, command: Asking = "score") -> Census:
+    """The counts over all files; the first problem raises `DataError`. `apart` as in `native.read_each`.
+
+    The error on a file in another format names how `command` reads it.
+    """
 
     def give_up(problem: Problem) -> None:
         """Raise the problem as a `DataError`."""
         raise DataError(problem)
 
-    return survey(paths, give_up, apart=apart)
+    return survey(paths, give_up, apart=apart, command=command)
 
 
 def scan_agents(paths: Sequence[str], *, apart: bool = False) -> Census:
@@ -174,21 +180,27 @@ def scan_agents(paths: Sequence[str], *, apart: bool = False) -> Census:
     Files of two agents with their replies to the same test set have the same ids.
     """
     try:
-        return scan(paths, apart=apart)
+        return scan(paths, apart=apart, command="compare")
     except DataError as error:
         if not any(isinstance(problem, SharedId) for problem in error.problems):
             raise
-    return scan(paths, apart=True)
+    return scan(paths, apart=True, command="compare")
 
 
-def survey(paths: Sequence[str], on_problem: Callable[[Problem], None], *, apart: bool = False) -> Census:
+def survey(
+    paths: Sequence[str],
+    on_problem: Callable[[Problem], None],
+    *,
+    apart: bool = False,
+    command: Asking = "score",
+) -> Census:
     """The counts over every valid dialogue; `on_problem` is called with each problem.
 
-    A file that is in another format has one problem, and its other lines are not read. A file that is given
-    twice is read once.
+    A file that is in another format has one problem, which names how `command` reads it, and its other lines are not
+    read. A file that is given twice is read once.
     """
-    census = Census(apart=apart)
     ids, given = FileIds(), set[str]()
+    census = Census(apart=apart, ids=ids)
     prefixes = id_prefixes(paths)
     for path in paths:
         if path in given:
@@ -200,7 +212,7 @@ def survey(paths: Sequence[str], on_problem: Callable[[Problem], None], *, apart
         lines = checked(path, tap=hasher.update, ids=ids, prefix=prefixes[path], apart=apart)
         for place, found in enumerate(lines):
             if isinstance(found, Problem):
-                other = foreign(path) if place == 0 else None
+                other = foreign(path, command=command) if place == 0 else None
                 on_problem(other or found)
                 if other:
                     break  # every line of it would be wrong

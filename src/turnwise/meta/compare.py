@@ -125,10 +125,15 @@ def with_adjusted_p(findings: Sequence[Finding]) -> tuple[Finding, ...]:
 
 
 def _verdict(finding: Finding, p: float) -> dict[str, Any]:
-    """`p_adjusted` (None for NaN), and as `verdict` which agent leads; `not shown` where p is NaN or above `LEVEL`."""
+    """`p_adjusted` (None for NaN), and as `verdict` which agent leads; `not shown` where p is NaN or above `LEVEL`.
+
+    Without an estimate the verdict is the status: `refused`, `skipped` or `error`.
+    """
     shown = not np.isnan(p) and p <= LEVEL
-    leads = finding.details.get("leads")
-    return {"p_adjusted": None if np.isnan(p) else p, "verdict": leads if shown else "not shown"}
+    verdict = finding.details.get("leads") if shown else "not shown"
+    if finding.estimate is None:
+        verdict = finding.status
+    return {"p_adjusted": None if np.isnan(p) else p, "verdict": verdict}
 
 
 def _paired(metric: Metric, found: MatchedPairs, draws: int, rng: np.random.Generator) -> dict[str, Any]:

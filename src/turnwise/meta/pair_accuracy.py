@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from turnwise.meta.preferences import ComparedPair, errors_of
+from turnwise.meta.preferences import ComparedPair, cluster_count, errors_of, rater_details
 from turnwise.stats.correlation import ordered_alike
+from turnwise.stats.shares import share_test
 from turnwise.types import Finding, Floats
 
 STATISTIC = "accuracy"
@@ -63,7 +64,8 @@ def correct(scores: PairScores) -> tuple[Floats, float]:
 def pair_accuracy(scores: PairScores, *, dimension: str, group: str) -> Finding:
     """The share of choices that the metric agrees with, with its interval, and p against what needs no metric.
 
-    The floor is the larger of the accuracy of a coin and of a constant metric.
+    The floor is the larger of the accuracy of a coin and of a constant metric. Refused where all choices are ties: any
+    metric would be right with a large enough epsilon.
     """
     what: dict[str, str | None] = {
         "metric": scores.metric, "dimension": dimension, "group": group or None, "level": "pair",
@@ -75,23 +77,27 @@ def pair_accuracy(scores: PairScores, *, dimension: str, group: str) -> Finding:
         return Finding(
             **shared, estimate=None, status="skipped", reason=f"no pair of which both are scored: {reason}"
         )
+    n, n_clusters = len(scores.pairs), cluster_count(scores.pairs)
+    if not np.any(scores.outcomes):
+        reason = f"all {n} preferences are ties, which say nothing about which of two is better"
+        return Finding(
+            **shared, estimate=None, status="refused", reason=reason, n_items=n, n_clusters=n_clusters
+        )
     agreed, epsilon = correct(scores)
-    estimate, n = float(agreed.mean()), len(agreed)
-    errors, method = errors_of((agreed - estimate)[:, None] / n, scores.pairs)
+    estimate = float(agreed.mean())
+    errors, by = errors_of((agreed - estimate)[:, None] / n, scores.pairs)
     ties = float(np.mean(scores.outcomes == 0))
     floor = max(ties, (1 - ties) / 2)
-    bounds, p = errors.interval(estimate), errors.p_value(estimate - floor)
-    if bounds is not None:
-        bounds = max(0.0, bounds[0]), min(1.0, bounds[1])
+    test = share_test(estimate, errors, null=floor, n_clusters=n_clusters, by=by)
     one = one_rater(scores.pairs)
     return Finding(
         **shared,
         estimate=estimate,
-        interval=bounds,
-        p=None if np.isnan(p) else p,
+        interval=test.interval,
+        p=None if np.isnan(test.p) else test.p,
         n_items=n,
-        n_clusters=len({cluster for pair in scores.pairs for cluster in set(pair.clusters)}),
-        method=method if bounds else "none: no variation, or fewer than 2 clusters or raters",
+        n_clusters=n_clusters,
+        method=test.method,
         details={
             "better": scores.better,
             "one_rater": None if np.isnan(one) else one,
@@ -100,51 +106,69 @@ def pair_accuracy(scores: PairScores, *, dimension: str, group: str) -> Finding:
             "epsilon": epsilon,
             "tied_by_people": ties,
             "n_tied": int(np.sum(np.abs(scores.differences) <= epsilon)),
-            "n_raters": len({pair.rater for pair in scores.pairs} - {None}) or None,
+            **rater_details(scores.pairs),
         },
     )
 
 
 def one_rater(pairs: Sequence[ComparedPair]) -> float:
     """How often one rater chooses as the majority of the others on the same pair; NaN if no pair has two raters."""
-    by_pair: dict[frozenset[str], list[int]] = {}
+    agreed = agreed_with_others(pairs)[1]
+    return float(agreed.mean()) if len(agreed) else float("nan")
+
+
+def agreed_with_others(pairs: Sequence[ComparedPair]) -> tuple[list[ComparedPair], Floats]:
+    """The choices between two that others have compared too, and (n,) 1 where the majority of these others chose
+    likewise, else 0. As many choices for either side are a tie.
+    """
+    by_pair: dict[frozenset[str], list[tuple[ComparedPair, int]]] = {}
     for pair in pairs:
-        first = min(pair.items)
-        by_pair.setdefault(frozenset(pair.items), []).append(
-            pair.outcome if pair.items[0] == first else -pair.outcome
-        )
+        outcome = pair.outcome if pair.items[0] == min(pair.items) else -pair.outcome
+        by_pair.setdefault(frozenset(pair.items), []).append((pair, outcome))
+    several = [chosen for chosen in by_pair.values() if len(chosen) > 1]
+    kept = [pair for chosen in several for pair, _ in chosen]
     agreed = [
-        float(np.sign(sum(chosen) - one) == one)
-        for chosen in by_pair.values()
-        if len(chosen) > 1
-        for one in chosen
+        float(np.sign(sum(other for _, other in chosen) - one) == one)
+        for chosen in several
+        for _, one in chosen
     ]
-    return float(np.mean(agreed)) if agreed else float("nan")
+    return kept, np.array(agreed)
 
 
 def accuracy_differences(scores: Sequence[PairScores], *, dimension: str, group: str) -> list[dict[str, Any]]:
-    """The difference in accuracy of every two metrics on the pairs that both scored, with p not yet adjusted."""
+    """The difference in accuracy of every two metrics on the pairs that both scored, with p not yet adjusted.
+
+    Empty where all choices are ties.
+    """
     found = []
     for a, b in combinations(scores, 2):
         places = {id(pair): at for at, pair in enumerate(b.pairs)}
         both = [(at, places[id(pair)]) for at, pair in enumerate(a.pairs) if id(pair) in places]
-        if not both:
+        if not both or not (np.any(a.outcomes) and np.any(b.outcomes)):
             continue
         mine, theirs = (np.array(side) for side in zip(*both, strict=True))
         gaps = correct(a)[0][mine] - correct(b)[0][theirs]
-        difference = float(gaps.mean())
-        errors, method = errors_of((gaps - difference)[:, None] / len(gaps), [a.pairs[at] for at in mine])
-        p = errors.p_value(difference)
+        p, method = _test_of_gaps(gaps, [a.pairs[at] for at in mine])
         about = {"metric_a": a.metric, "metric_b": b.metric, "dimension": dimension, "group": group or None}
         found.append(
             {
                 **about,
                 "level": "pair",
                 "statistic": STATISTIC,
-                "difference": difference,
+                "difference": float(gaps.mean()),
                 "p": None if np.isnan(p) else p,
                 "n_items": len(gaps),
                 "method": method,
             }
         )
     return found
+
+
+def _test_of_gaps(gaps: Floats, pairs: Sequence[ComparedPair]) -> tuple[float, str]:
+    """p of the mean gap against 0, and the method; where all gaps are equal it is the sign test over clusters."""
+    if np.ptp(gaps) == 0:
+        p = min(1.0, 2 * 0.5 ** cluster_count(pairs)) if gaps[0] else 1.0
+        return p, "sign test by cluster, as all pairs differ alike"
+    mean = float(gaps.mean())
+    errors, by = errors_of((gaps - mean)[:, None] / len(gaps), pairs)
+    return errors.p_value(mean), f"clustered by {by}, t"

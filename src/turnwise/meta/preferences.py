@@ -14,7 +14,7 @@ from turnwise.errors import Refused
 from turnwise.stats import bradley_terry
 from turnwise.stats.clusters import codes
 from turnwise.stats.crossed import StandardErrors, standard_errors
-from turnwise.stats.interval import wilson
+from turnwise.stats.shares import share_test
 from turnwise.types import Finding, Floats, Ints
 
 SAME_AGENT = "both replies are by the same agent"
@@ -59,16 +59,30 @@ class About:
 
 
 def errors_of(influence: Floats, pairs: Sequence[ComparedPair]) -> tuple[StandardErrors, str]:
-    """Standard errors of k estimates from the (n, k) influence of these pairs, and the method in words."""
-    sides = [codes([pair.clusters[side] for pair in pairs])[0] for side in (0, 1)]
-    sampled: list[Ints] = sides[:1] if np.array_equal(sides[0], sides[1]) else sides
-    by = "cluster" if all(pair.clusters[0] == pair.clusters[1] for pair in pairs) else "the two dialogues"
+    """Standard errors of k estimates from the (n, k) influence of these pairs, and what they are clustered by."""
+    both = codes([cluster for pair in pairs for cluster in pair.clusters])[0].reshape(-1, 2)
+    alike = np.array_equal(both[:, 0], both[:, 1])
+    sampled: list[Ints] = [both[:, 0] if alike else both]
+    by = "cluster" if alike else "the two dialogues"
     names = [pair.rater for pair in pairs]
     if None not in names and len(set(names)) > 1:
         sampled = [*sampled, codes([str(name) for name in names])[0]]
         by += " and rater"
     # With the floor, coverage of Bradley-Terry strengths was 93-97 %, without it 91-96 % (contexts and raters crossed).
-    return standard_errors(influence, *sampled, floor=True), f"clustered by {by}, t"
+    return standard_errors(influence, *sampled, floor=True), by
+
+
+def cluster_count(pairs: Sequence[ComparedPair]) -> int:
+    """The number of clusters; of two dialogues with different clusters, those of the side that has fewer."""
+    return min(len({pair.clusters[side] for pair in pairs}) for side in (0, 1))
+
+
+def rater_details(pairs: Sequence[ComparedPair]) -> dict[str, Any]:
+    """The number of raters, None unless all are named, as `n_raters`; and the name of a single one as `rater`."""
+    names = {pair.rater for pair in pairs}
+    if None in names:
+        return {"n_raters": None}
+    return {"n_raters": len(names)} | ({"rater": names.pop()} if len(names) == 1 else {})
 
 
 def win_rate(pairs: Sequence[ComparedPair], agents: tuple[str, str], about: About) -> Finding:
@@ -87,20 +101,11 @@ def win_rate(pairs: Sequence[ComparedPair], agents: tuple[str, str], about: Abou
     if not mine:
         return Finding(**shared, estimate=None, status="skipped", reason=f"nobody compared `{a}` and `{b}`")
     outcome = np.array([pair.outcome for pair in mine], dtype=np.float64)
-    estimate = float(outcome.mean())
-    errors, method = errors_of((outcome - estimate)[:, None] / len(mine), mine)
-    n_clusters = len({cluster for pair in mine for cluster in set(pair.clusters)})
-    interval, p = errors.interval(estimate), errors.p_value(estimate)
-    if interval is None and np.ptp(outcome) == 0 and estimate != 0:
-        # Every comparison has the same winner: a share of 1, counting a cluster as one trial.
-        trials = len({pair.clusters[0] for pair in mine})
-        rate = wilson(trials if estimate > 0 else 0, trials)
-        interval = None if rate is None else (2 * rate[0] - 1, 2 * rate[1] - 1)
-        method, p = "Wilson by cluster, and the sign test", min(1.0, 2 * 0.5**trials)
-    elif interval is None:
-        method = "none: no variation" if np.ptp(outcome) == 0 else "none: fewer than 2 clusters"
-    else:
-        interval = max(-1.0, interval[0]), min(1.0, interval[1])
+    estimate, n_clusters = float(outcome.mean()), cluster_count(mine)
+    rate = (1 + estimate) / 2  # the win rate with ties counted half: a share
+    errors, by = errors_of((outcome - estimate)[:, None] / (2 * len(mine)), mine)
+    test = share_test(rate, errors, null=0.5, n_clusters=n_clusters, by=by)
+    interval = None if test.interval is None else (2 * test.interval[0] - 1, 2 * test.interval[1] - 1)
     wins, losses = float(np.mean(outcome > 0)), float(np.mean(outcome < 0))
     details: dict[str, Any] = {
         "better": "higher",
@@ -108,13 +113,13 @@ def win_rate(pairs: Sequence[ComparedPair], agents: tuple[str, str], about: Abou
         "b": losses,
         "ties": float(np.mean(outcome == 0)),
         **({"both_bad": bad} if (bad := float(np.mean([pair.both_bad for pair in mine]))) else {}),
-        "win_rate": (1 + estimate) / 2,
-        "n_raters": len({pair.rater for pair in mine} - {None}),
+        "win_rate": rate,
+        **rater_details(mine),
         "leads": "A is better" if estimate > 0 else "B is better",
     }
     return Finding(
-        **shared, estimate=estimate, interval=interval, p=None if np.isnan(p) else p, n_items=len(mine),
-        n_clusters=n_clusters, method=method, details=details,
+        **shared, estimate=estimate, interval=interval, p=None if np.isnan(test.p) else test.p,
+        n_items=len(mine), n_clusters=n_clusters, method=test.method, details=details,
     )  # fmt: skip
 
 
@@ -141,7 +146,7 @@ def strengths(
         )
     except Refused as error:
         return {**record, **empty, "n_components": None, "method": "", "reason": str(error)}
-    errors, method = errors_of(found.influence, between)
+    errors, by = errors_of(found.influence, between)
     order = sorted(
         range(len(agents)), key=lambda at: (found.components[at], -np.nan_to_num(found.strengths[at]))
     )
@@ -150,7 +155,7 @@ def strengths(
         "n_items": len(between),
         "n_components": len(set(found.components.tolist())),
         "tie": found.tie,
-        "method": f"Bradley-Terry{'' if found.tie is None else ' with ties (Davidson)'}; {method}",
+        "method": f"Bradley-Terry{'' if found.tie is None else ' with ties (Davidson)'}; clustered by {by}, t",
         "strengths": [
             {
                 "agent": agents[at],

@@ -122,7 +122,7 @@ def agreement_of(matrix: RatingMatrix, *, intervals: bool = True) -> Agreement:
         value = nan if reason else statistic(matrix.values)
         if isnan(value):
             return Coefficient(nan, reason=reason or if_nan or "the ratings leave nothing to compare")
-        return Coefficient(value, _interval(matrix, statistic, value) if intervals else None)
+        return Coefficient(value, jackknife_interval(matrix, statistic, value) if intervals else None)
 
     def pairwise_coefficient(statistic: Callable[[Floats, Floats], float]) -> Coefficient:
         """The median of a statistic over pairs of raters, without an interval; NaN with a reason if undefined."""
@@ -172,7 +172,9 @@ def _category_counts(values: Floats) -> Floats:
     return np.stack([np.sum(values == category, axis=0) for category in categories], axis=1).astype(float)
 
 
-def _interval(matrix: RatingMatrix, statistic: Statistic, value: float) -> tuple[float, float] | None:
+def jackknife_interval(
+    matrix: RatingMatrix, statistic: Statistic, value: float
+) -> tuple[float, float] | None:
     """Jackknife t interval on Fisher's z; None with fewer than 3 groups, or where a value is undefined or +-1."""
     cluster, n_clusters = codes(matrix.clusters)
     groups = min(JACKKNIFE_GROUPS, n_clusters)

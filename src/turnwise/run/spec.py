@@ -23,6 +23,7 @@ from turnwise.types import Finding, MetaLevel
 
 Stage = Literal["baselines", "search", "rl"]
 Place = Literal["local", "ray"]  # where the work is done
+Judgements = Literal["ratings", "preferences"]  # what people said
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -253,7 +254,9 @@ class TrainSpec(Spec):
 
     command: ClassVar[str] = "train"
     unrecorded: ClassVar[frozenset[str]] = frozenset({"dimension", "lower", "device", "restart"})
+    recorded_if_changed: ClassVar[frozenset[str]] = frozenset({"source"})
 
+    source: Judgements = "ratings"  # what a trainer learns from that can learn from either
     settings: Mapping[str, Any] = field(default_factory=dict)
     dimension: str | None = None  # None: overall, else the only one
     lower: tuple[str, ...] = ()

@@ -136,14 +136,16 @@ def welch(difference: float, left_out_a: Floats, left_out_b: Floats, level: floa
     return difference - half, difference + half
 
 
-def wilson(successes: float, n: float, level: float = 0.95) -> Interval | None:
+def wilson(
+    successes: float, n: float, level: float = 0.95, *, quantile: float | None = None
+) -> Interval | None:
     """Wilson's score interval of a proportion, which has positive width at 0 and at 1 too.
 
-    None if `n` is not positive.
+    `quantile` replaces that of the normal distribution at `level`. None if `n` is not positive.
     """
     if n <= 0:
         return None
-    z = float(_normal_quantile((1 + level) / 2))
+    z = float(_normal_quantile((1 + level) / 2)) if quantile is None else quantile
     share, shrink = successes / n, 1 + z * z / n
     centre = (share + z * z / (2 * n)) / shrink
     half = z / shrink * np.sqrt(share * (1 - share) / n + z * z / (4 * n * n))

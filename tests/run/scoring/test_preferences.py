@@ -142,6 +142,61 @@ def test_a_choice_against_a_missing_record_is_left_out_and_one_against_itself_is
         turnwise.compare(data)
 
 
+def test_of_a_raters_repeated_choices_between_the_same_two_the_last_counts() -> None:
+    data = votes([("new", "old", "this"), ("new", "old", "other")] * 3)
+    first = data[0]["preferences"][0]
+    data[0]["preferences"] = [first, first, {**first, "winner": "other"}]
+    (record,) = turnwise.compare(data)
+    assert (record["n_items"], record["a"]) == (6, pytest.approx(2 / 6))
+    assert record["unscored"] == {
+        "the same rater chose again between the same two; the last choice counts": 2
+    }
+
+
+def test_choices_on_the_other_record_by_others_in_the_other_order_or_without_a_name_are_no_repetition() -> (
+    None
+):
+    data = votes([("new", "old", "this"), ("new", "old", "other")] * 3, shown="first")
+    first = data[0]["preferences"][0]
+    data[0]["preferences"] = [first, {**first, "rater": "p9"}, {**first, "shown": "second"}]
+    (record,) = turnwise.compare(data)
+    assert record["n_items"] == 8
+    # The same choice, written on the other record: winner and order are seen from there.
+    mirrored = {**first, "other": "0-a", "winner": "other", "shown": "second"}
+    data[1]["preferences"] = [mirrored]
+    (record,) = turnwise.compare(data)
+    assert (record["n_items"], sum(record["unscored"].values())) == (8, 1)
+    unnamed = {key: value for key, value in first.items() if key != "rater"}
+    data[0]["preferences"], data[1]["preferences"] = [unnamed, unnamed], []
+    (record,) = turnwise.compare(data)
+    assert record["n_items"] == 7
+
+
+def test_two_dialogues_that_were_compared_once_are_one_cluster() -> None:
+    chosen = votes([("new", "old", "this"), ("new", "old", "other")] * 6, whole=True)
+    for at, one in enumerate(chosen):
+        one["messages"][0]["content"] = f"another question {at}"
+    (record,) = turnwise.compare(chosen)
+    assert (record["n_items"], record["n_clusters"]) == (12, 12)
+
+
+def test_a_comparison_by_one_rater_says_that_it_covers_no_other() -> None:
+    chosen = [("new", "old", "this"), ("new", "old", "this"), ("new", "old", "other")] * 4
+    found = turnwise.compare(votes(chosen, raters=1))
+    assert [note for note in found.notes() if "`p0`" in note] == [
+        "note: preference:overall: all 12 choices are by one rater, `p0`: intervals cover other contexts, not other "
+        "raters"
+    ]
+    two = turnwise.compare(votes(chosen, raters=2))
+    assert any("2 raters" in note and "too narrow" in note for note in two.notes())
+    assert not any("rater" in note for note in turnwise.compare(votes(chosen, raters=4)).notes())
+
+
+def test_a_refused_comparison_is_called_refused_and_counts_its_preferences() -> None:
+    (record,) = turnwise.compare(votes([("unknown", "unknown", "this")] * 3))
+    assert (record["verdict"], record["n_items"]) == ("refused", 3)
+
+
 def test_an_unknown_dimension_or_setting_is_named() -> None:
     data = votes(three(np.random.default_rng(3), n=12))
     with pytest.raises(UsageError, match="no preference has the dimension `overal`"):

@@ -31,6 +31,7 @@ class Reader:
     several: bool = False  # whether one source may be several files
     roles: bool = False  # whether a source never says who is the agent, so that --roles is needed
     packed: bool = False  # whether it reads zip files itself
+    preferences: bool = False  # whether a source has preferences
     offer: registry.Offer | None = None  # the entry point of another package
 
     def read(self, path: str, options: Options) -> Iterator[Dialogue]:
@@ -133,11 +134,13 @@ READERS: Mapping[str, Reader] = {
         "turnwise.logs.readers.evaluations.acute_eval",
         "preferences of ParlAI's ACUTE-Eval (CSV)",
         "a table with the columns winner, loser, pairs_to_eval, question",
+        preferences=True,
     ),
     "preferences": Reader(
         "turnwise.logs.readers.evaluations.preferences",
         "pairs of Arena, LMSYS (also as CSV), HH-RLHF, AlpacaEval, UltraFeedback and DPO files",
         '{"chosen": ..., "rejected": ...}',
+        preferences=True,
     ),
     "fed-usr": Reader(
         "turnwise.logs.readers.evaluations.fed_usr",

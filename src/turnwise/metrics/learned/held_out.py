@@ -70,11 +70,11 @@ def on_card(findings: Sequence[Finding]) -> dict[str, object]:
 def context_groups(items: Sequence[Item]) -> Ints:
     """(n,) group numbers; items that share a cluster or a long turn of context, also indirectly, are in one group."""
     return connected_components(
-        [[f"cluster {item.cluster}", *map("turn {}".format, _long_turns(item))] for item in items]
+        [[f"cluster {item.cluster}", *map("turn {}".format, long_turns(item))] for item in items]
     )[0]
 
 
-def _long_turns(item: Item) -> Iterator[str]:
+def long_turns(item: Item) -> Iterator[str]:
     """The turns of the context that have at least `MIN_WORDS` words, normalised."""
     texts = (plain(turn.text) for turn in item.context)
     return (text for text in texts if len(text.split()) >= MIN_WORDS)

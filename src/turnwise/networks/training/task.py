@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from turnwise.errors import DataError, UsageError
+from turnwise.networks.training.preferences import Preferences
 from turnwise.types import Dialogue, Finding, Floats, Item, digest
 
 FEWEST = 30  # rated items; with fewer, the 95 % interval of a correlation is wider than +-.36
@@ -46,6 +47,7 @@ class TrainingTask:
         Item
     ]  # replies in their contexts; only the rated ones where the trainer learns from ratings
     ratings: Ratings | None = None
+    preferences: Preferences | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)  # --set KEY=VALUE
     model: str | None = None  # --model: the encoder or language model to build on
     seed: int = 0

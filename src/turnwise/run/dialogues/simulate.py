@@ -232,7 +232,7 @@ def _logged_goals(path: str | None) -> Iterator[tuple[str, Mapping[str, Any]]]:
     if path is None:
         return
     found = False
-    for dialogue in read_all([path], direct=None):
+    for dialogue in read_all([path], command=None):
         if dialogue.goal:
             found = True
             yield f"{path}: the goal of {dialogue.id}", dialogue.goal

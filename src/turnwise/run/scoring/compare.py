@@ -163,6 +163,12 @@ def _two_agents(spec: CompareSpec, census: Census) -> tuple[str, str]:
     known = list(census.alternatives if spec.selection.as_agents else census.agents)
     if not asked and len(known) == 2:
         asked = known
+    if len(asked) != 2 and len(known) == 1:
+        apart = spec.selection.apart and len(spec.data) > 1
+        more = "; leave --by file out to compare the files with each other" if apart else ""
+        raise UsageError(
+            f"the data has only {known[0]}; two agents are compared, in one file or a file each{more}"
+        )
     if len(asked) != 2:
         raise UsageError(f"--agents A,B names the two to compare; the data has {', '.join(known)}")
     for name in asked:

@@ -1,7 +1,7 @@
 """`turnwise meta`: the agreement of metrics with people, at every level that the ratings have."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,6 @@ from turnwise.meta.length_bias import length_bias_records
 from turnwise.meta.table import ScoreTable
 from turnwise.metrics import is_rating
 from turnwise.metrics.rating import parse
-from turnwise.protocols import KnowsTraining
 from turnwise.ratings.matrix import RatedLevel
 from turnwise.report import results
 from turnwise.run.resume.block_store import BlockStore
@@ -35,6 +34,7 @@ from turnwise.run.scoring.raters import (
 )
 from turnwise.run.scoring.shards import Watch, prepare
 from turnwise.run.scoring.tally import generator
+from turnwise.run.scoring.training_overlap import in_training, marked
 from turnwise.run.spec import MetaSpec, Outcome, finish
 from turnwise.run.workers.execute import Executor
 from turnwise.types import Finding, Item, Level, Metric, Rating
@@ -68,7 +68,7 @@ def meta(spec: MetaSpec) -> Outcome:
 
     Raises `UsageError` if no metric has a number at the level that was asked for.
     """
-    census = scan(spec.data, apart=spec.selection.apart)
+    census = scan(spec.data, apart=spec.selection.apart, command="meta")
     for name in spec.statistics:
         if name not in STATISTICS:
             raise unknown("statistic", name, tuple(STATISTICS))
@@ -91,7 +91,7 @@ def meta(spec: MetaSpec) -> Outcome:
     more: dict[str, list[dict[str, Any]]] = {name: [] for name in ADEM if getattr(spec, name)}
     with spec.executor() as workers:
         collected = _collected(spec, census, metrics, questions, watch, workers)
-        known = {at: _in_training(metrics, list(items.values())) for at, (_, items) in collected.items()}
+        known = {at: in_training(metrics, list(items.values())) for at, (_, items) in collected.items()}
         found += watch.findings()
         for question in questions:
             of_group = [table.of_group(question.group) for table in collected[question.rated][0].values()]
@@ -113,7 +113,7 @@ def meta(spec: MetaSpec) -> Outcome:
             if "normalised" in more and question.rated == "turn":
                 more["normalised"] += disagreement_records(of_group, people, group=question.group)
         for task, (findings, differing) in workers.in_order(_answers, spec, tasks):
-            found += [_marked(finding, known[task.question.rated]) for finding in findings]
+            found += [marked(finding, known[task.question.rated]) for finding in findings]
             compared += differing
     if all(finding.details.get("undefined") for finding in found):
         raise UsageError(
@@ -165,22 +165,6 @@ def _rated(question: Question, people: Gold) -> list[dict[str, Any]]:
         {"id": name, **about, "people": people.values[name], "n_ratings": int(count)}
         for name, count in zip(people.matrix.items, counts, strict=True)
     ]
-
-
-def _in_training(metrics: Mapping[str, Metric], items: Sequence[Item]) -> dict[str, str]:
-    """Metrics trained on some of these items -> how many, such as "3 of 60". Their agreement there is no evidence."""
-    counts = {
-        name: metric.in_training(items)
-        for name, metric in metrics.items()
-        if isinstance(metric, KnowsTraining)
-    }
-    return {name: f"{count} of {len(items)}" for name, count in counts.items() if count}
-
-
-def _marked(finding: Finding, known: Mapping[str, str]) -> Finding:
-    """The finding with `in_training`, the text that `known` has for its metric (`_in_training`), or unchanged."""
-    count = known.get(str(finding.what.get("metric")))
-    return replace(finding, details={**finding.details, "in_training": count}) if count else finding
 
 
 def _answers(spec: MetaSpec, task: _LevelTask) -> tuple[list[Finding], list[dict[str, Any]]]:

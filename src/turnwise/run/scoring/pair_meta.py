@@ -1,4 +1,4 @@
-"""`turnwise meta --level pair`: the agreement of metrics with people's preferences."""
+"""`turnwise meta --level pair`: the agreement of metrics with people's preferences, or of the raters themselves."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -7,18 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from turnwise.errors import DataError, UsageError, nearest
+from turnwise.errors import DataError, UsageError
 from turnwise.logs.scan import Census
 from turnwise.meta.differences import with_adjusted_p
 from turnwise.meta.pair_accuracy import PairScores, accuracy_differences, pair_accuracy
 from turnwise.meta.preferences import ComparedPair
+from turnwise.meta.rater_choices import Asked, rater_agreement
 from turnwise.meta.table import ScoreTable, unit_scores
 from turnwise.metrics.rows import better_direction
 from turnwise.run.resume.block_store import BlockStore
 from turnwise.run.scoring.blocks import item_scores
 from turnwise.run.scoring.collect import collect, listing
-from turnwise.run.scoring.preferences import compared_pairs
+from turnwise.run.scoring.preferences import chosen_dimension, compared_pairs
 from turnwise.run.scoring.shards import Watch, prepare
+from turnwise.run.scoring.training_overlap import in_training, marked
 from turnwise.run.spec import MetaSpec, Outcome, finish
 from turnwise.stats.clusters import codes
 from turnwise.types import Finding
@@ -40,7 +42,7 @@ def pair_meta(spec: MetaSpec, census: Census) -> Outcome:
         listing(metrics, spec.output) as lines,
     ):
         settings: dict[str, Any] = {"watch": watch, "workers": workers, "lines": lines}
-        tables, _ = collect(spec, census, metrics, store, chosen, **settings)
+        tables, items = collect(spec, census, metrics, store, chosen, **settings)
     found: list[Finding] = [*absent, *watch.findings()]
     compared: list[dict[str, Any]] = []
     scores = {name: _Scored(table) for name, table in tables.items()}
@@ -48,25 +50,42 @@ def pair_meta(spec: MetaSpec, census: Census) -> Outcome:
         groups, _ = compared_pairs(spec, census, dimension)
         for group, pairs in groups.items():
             scored = [scores[name].on(pairs) for name in tables]
-            found += [pair_accuracy(one, dimension=dimension, group=group) for one in scored]
+            compared_ids = {item for pair in pairs for item in pair.items}
+            there = [item for item in items.values() if {item.id, item.dialogue} & compared_ids]
+            known = in_training(metrics, there)
+            found += [marked(pair_accuracy(one, dimension=dimension, group=group), known) for one in scored]
             if spec.differences:
                 compared += accuracy_differences(scored, dimension=dimension, group=group)
     return finish(spec, tuple(found), census.sha256, differences=with_adjusted_p(compared), raters=[])
 
 
+def pair_raters(spec: MetaSpec, census: Census) -> Outcome:
+    """The agreement of raters about preferences, for each dimension and group: `meta --level pair` without a metric.
+
+    Raises `DataError` if the data has no preferences, and `UsageError` for a dimension without any.
+    """
+    dimensions = _dimensions(replace(spec, dimension=spec.dimension or "all"), census)
+    found: list[Finding] = []
+    for dimension in dimensions:
+        groups, _ = compared_pairs(spec, census, dimension)
+        for group, pairs in groups.items():
+            asked = Asked(dimension=dimension, group=group or None)
+            found += rater_agreement(pairs, asked, stable_raters=spec.stable_raters) if pairs else []
+    if not found:
+        raise DataError("no two that were compared are both in the selected data")
+    return finish(spec, tuple(found), census.sha256, raters=[])
+
+
 def _dimensions(spec: MetaSpec, census: Census) -> Sequence[str]:
     """The dimensions of the preferences to report on: that of the spec, else `overall`, else the only one."""
     known = tuple(census.preferences)
+    if spec.screen:
+        raise UsageError("--screen sets raters apart by their ratings; it does not apply to --level pair")
     if not known:
         raise DataError("there are no preferences in the data, and --level pair asks what people chose")
     if spec.dimension == "all":
         return known
-    if spec.dimension is None and "overall" not in known and len(known) > 1:
-        raise UsageError(f"there are preferences on {', '.join(known)}; choose with --dimension, or `all`")
-    wanted = spec.dimension or ("overall" if "overall" in known else known[0])
-    if wanted not in known:
-        raise UsageError(f"no preference has the dimension `{wanted}`; {nearest(wanted, known)}")
-    return (wanted,)
+    return (chosen_dimension(spec.dimension, census),)
 
 
 class _Scored:

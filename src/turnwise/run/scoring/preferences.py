@@ -10,13 +10,14 @@ from turnwise import registry
 from turnwise.errors import DataError, UsageError, nearest
 from turnwise.logs.items.items import all_items
 from turnwise.logs.scan import Census
-from turnwise.meta.preferences import SAME_AGENT, About, ComparedPair, strengths, win_rate
+from turnwise.meta.preferences import SAME_AGENT, About, ComparedPair, cluster_count, strengths, win_rate
 from turnwise.metrics import PREFERENCE
 from turnwise.run.spec import Spec
 from turnwise.types import OTHER_TURN, Dialogue, Finding, Item, Preference, item_id
 
 CONTROLS = ("position", "length")
 OUTCOMES: Mapping[str, int] = {"this": 1, "other": -1, "tie": 0, "both_bad": 0}
+REPEATED = "the same rater chose again between the same two; the last choice counts"
 POSITIONS: Mapping[str | None, int] = {"first": 1, "second": -1, None: 0}
 
 
@@ -32,6 +33,19 @@ class Wanted:
 def preference_names(census: Census) -> tuple[str, ...]:
     """A name for each dimension that has preferences."""
     return tuple(f"{PREFERENCE}{dimension}" for dimension in census.preferences)
+
+
+def chosen_dimension(asked: str | None, census: Census) -> str:
+    """The dimension of the preferences: the asked one, else `overall`, else the only one; `UsageError` if it is not
+    clear or has no preference.
+    """
+    known = tuple(census.preferences)
+    if asked is None and "overall" not in known and len(known) > 1:
+        raise UsageError(f"there are preferences on {', '.join(known)}; choose with --dimension")
+    wanted = asked or ("overall" if "overall" in known else known[0])
+    if wanted not in known:
+        raise UsageError(f"no preference has the dimension `{wanted}`; {nearest(wanted, known)}")
+    return wanted
 
 
 def parse(name: str, known: Sequence[str]) -> Wanted:
@@ -77,11 +91,7 @@ def preferences(
             compared = {frozenset(pair.agents) for pair in pairs}
             asked = [two for two in combinations(there, 2) if agents or frozenset(two) in compared]
             if not asked:
-                why = (
-                    f"{SAME_AGENT} in all {len(pairs)} preferences; name the agents in the records (`agent`)"
-                )
-                what = {"metric": one.name, "group": group or None, "level": "system"}
-                findings.append(Finding(what=what, estimate=None, status="refused", reason=why))
+                findings.append(_same_agent(about, pairs))
                 continue
             # What was left out is counted once, with the first two agents.
             rest = replace(about, unscored={})
@@ -89,6 +99,22 @@ def preferences(
             among = [pair for pair in pairs if set(pair.agents) <= set(there)]
             fits.append(strengths(among, there, about, control=one.control))
     return findings, fits
+
+
+def _same_agent(about: About, pairs: Sequence[ComparedPair]) -> Finding:
+    """The refusal of preferences that all are between two replies of one agent."""
+    why = (
+        f"{SAME_AGENT} in all {len(pairs)} preferences; name the agents in the records (`agent`), or measure how well "
+        "a metric predicts them: turnwise meta --level pair -m METRIC"
+    )
+    return Finding(
+        what={"metric": about.metric, "group": about.group, "level": "system"},
+        estimate=None,
+        status="refused",
+        reason=why,
+        n_items=len(pairs),
+        n_clusters=cluster_count(pairs) if pairs else 0,
+    )
 
 
 def compared_pairs(
@@ -115,8 +141,11 @@ def _items(spec: Spec, census: Census, *, whole: bool) -> Iterator[Item]:
 def _by_group(
     census: Census, sides: Mapping[bool, Mapping[str, Item]], dimension: str
 ) -> tuple[dict[str, list[ComparedPair]], dict[str, Counter[str]]]:
-    """The compared pairs of each group, and why others were left out; without those outside the selection."""
-    groups: dict[str, list[ComparedPair]] = {}
+    """The compared pairs of each group, and why others were left out; without those outside the selection.
+
+    Of the choices of one rater between the same two, shown in the same order, the last counts.
+    """
+    groups: dict[str, dict[Any, ComparedPair]] = {}
     lost: dict[str, Counter[str]] = {}
     for dialogue in (one for file in census.held for one in file):
         for preference in dialogue.preferences:
@@ -127,15 +156,26 @@ def _by_group(
             if this is None:
                 continue
             other = items.get(_other_id(dialogue, preference, items))
-            groups.setdefault(this.group, [])
+            chosen = groups.setdefault(this.group, {})
             reasons = lost.setdefault(this.group, Counter())
             if other is None:
                 reasons["the other one is not in the selected data"] += 1
             else:
                 if other.agent == this.agent:
                     reasons[SAME_AGENT] += 1
-                groups[this.group].append(_pair(this, other, preference))
-    return groups, lost
+                pair = _pair(this, other, preference)
+                key = len(chosen) if pair.rater is None else _asked(pair)
+                if key in chosen:
+                    reasons[REPEATED] += 1
+                chosen[key] = pair
+    return {group: list(chosen.values()) for group, chosen in groups.items()}, lost
+
+
+def _asked(pair: ComparedPair) -> tuple[str | None, tuple[str, str], int]:
+    """What a rater was asked: the two items in a fixed order, and which of them was shown first."""
+    first, second = sorted(pair.items)
+    position = pair.position if pair.items[0] == first else -pair.position
+    return pair.rater, (first, second), position
 
 
 def _other_id(dialogue: Dialogue, preference: Preference, items: Mapping[str, Item]) -> str:

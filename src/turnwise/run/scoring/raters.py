@@ -15,6 +15,7 @@ from turnwise.metrics import RATING
 from turnwise.ratings.agreement import Agreement, Coefficient, agreement
 from turnwise.ratings.matrix import RatedLevel, dialogue_of, dimensions
 from turnwise.ratings.quality import screen
+from turnwise.run.scoring.pair_meta import pair_raters
 from turnwise.run.spec import MetaSpec, Outcome, finish
 from turnwise.types import Finding, Rating
 
@@ -58,9 +59,12 @@ class RatedUnits:
 def raters(spec: MetaSpec) -> Outcome:
     """Run `turnwise meta` without a metric: the raters' agreement on each dimension, after screening if asked.
 
-    Raises `DataError` if nothing in the selection was rated.
+    It is about preferences if the level is `pair`, or if the data has preferences and no ratings. Raises `DataError` if
+    nothing in the selection was rated.
     """
-    census = scan(spec.data, apart=spec.selection.apart)
+    census = scan(spec.data, apart=spec.selection.apart, command="meta")
+    if spec.level == "pair" or (spec.level is None and census.preferences and not census.dimensions):
+        return pair_raters(spec, census)
     check_dimension(census, spec.dimension)
     census.hold()
     every = with_direction(census.ratings, spec.lower)
@@ -82,8 +86,6 @@ def raters(spec: MetaSpec) -> Outcome:
 
 def _questions(spec: MetaSpec, census: Census) -> Iterator[tuple[RatedLevel, str, RatedUnits]]:
     """The level, group and units of each question. A level without items is an error only if no level has items."""
-    if spec.level == "pair":
-        raise UsageError("--level pair compares metrics with preferences; name the metrics with -m")
     if spec.level == "system":
         raise UsageError("raters agree about turns or dialogues, not about systems; choose another --level")
     empty: list[DataError] = []

@@ -104,7 +104,7 @@ def _fitted(metric: Metric | Fitted, spec: Spec, census: Census) -> Metric:
     if spec.real is None:
         there = all_items(spec.data, spec.selection, census)
         return fitted_on(metric, (item for item in there if item.missing is None))
-    there = items(read_all([spec.real], direct=None), Selection(judged="all", role=spec.selection.role))
+    there = items(read_all([spec.real], command=None), Selection(judged="all", role=spec.selection.role))
     return fitted_on(metric, (_real(item) for item in there))
 
 

@@ -1,4 +1,4 @@
-"""`turnwise train`: reads dialogues and ratings, calls a trainer and writes a model folder. Resumable.
+"""`turnwise train`: reads dialogues, ratings and preferences, calls a trainer and writes a model folder. Resumable.
 
 A trainer is one entry of `TRAINERS`, or an entry point of another package in the group `turnwise.trainers`; its module
 is imported when it is used. This module reads the data, reports what is wrong with it before training starts, and
@@ -28,6 +28,7 @@ from turnwise.ratings.ceiling import ceiling
 from turnwise.report import results
 from turnwise.run.scoring.raters import with_direction
 from turnwise.run.spec import Outcome, TrainSpec, origin
+from turnwise.run.train.preferences import training_preferences
 from turnwise.types import Item
 
 
@@ -38,6 +39,7 @@ class Trainer(NamedTuple):
     learns: Learns  # what the data must contain
     what: str  # one line for `turnwise ls trainers`
     owner: str = "turnwise"  # the package
+    on_preferences: str = ""  # the target with --on preferences; empty for a trainer that cannot use them
 
 
 def _learned(module: str, learns: Learns, what: str) -> Trainer:
@@ -48,7 +50,7 @@ def _learned(module: str, learns: Learns, what: str) -> Trainer:
 TRAINERS: dict[str, Trainer] = {
     "turnwise": _learned(
         "turnwise.calibration", "ratings", "our own metric, fitted to your domain from 30 ratings or more"
-    ),
+    )._replace(on_preferences="turnwise.metrics.learned.turnwise.preference_fit:train"),
     "usr-ret": _learned("usr.retrieval", "dialogues", "USR's retrieval score: a head on frozen turn vectors"),
     "usr-full": _learned("usr.full", "ratings", "USR's regression over its sub-metrics"),
     "maude": _learned(
@@ -88,11 +90,14 @@ def train(spec: TrainSpec, *, say: Callable[[str], None] = lambda _: None) -> Ou
     """
     (metric,) = spec.metrics
     chosen = trainer(metric)
+    if spec.source == "preferences":
+        chosen = _on_preferences(metric, chosen)
     if spec.output is None:
         raise UsageError("`train` writes a model: give its folder with -o")
     folder.check_replaceable(spec.output, metric)
     census = scan(spec.data)
     ratings = _ratings(spec, metric, census) if chosen.learns == "ratings" else None
+    preferences = training_preferences(spec, metric, census) if chosen.learns == "preferences" else None
     work = spec.output.with_name(f".{spec.output.name}.training")
     if spec.restart:
         shutil.rmtree(work, ignore_errors=True)
@@ -102,6 +107,7 @@ def train(spec: TrainSpec, *, say: Callable[[str], None] = lambda _: None) -> Ou
         dialogues=list(read_all(spec.data)),
         items=_items(spec, census, **judged),
         ratings=ratings,
+        preferences=preferences,
         settings=spec.settings,
         model=spec.model,
         seed=spec.seed,
@@ -156,6 +162,18 @@ def trainer(name: str) -> Trainer:
     return Trainer(offer.target, trainer_extras(function).learns, what, offer.owner)
 
 
+def _on_preferences(name: str, chosen: Trainer) -> Trainer:
+    """The trainer as it learns from preferences; `UsageError` if it cannot."""
+    if chosen.learns == "preferences":
+        return chosen
+    if not chosen.on_preferences:
+        able = ", ".join(one for one, entry in TRAINERS.items() if entry.on_preferences)
+        raise UsageError(
+            f"`train {name}` learns from {chosen.learns}, not from preferences; these can: {able}"
+        )
+    return chosen._replace(target=chosen.on_preferences, learns="preferences")
+
+
 def _call(name: str, chosen: Trainer, task: TrainingTask) -> TrainedModel:
     """Call the trainer. An error or a wrong result of a plugin becomes a `PluginError`."""
     if chosen.owner == "turnwise":
@@ -196,7 +214,7 @@ def _ratings(spec: TrainSpec, metric: str, census: Census) -> Ratings:
     if not known:
         raise DataError(
             f"`train {metric}` learns from ratings of single replies, and the data has none; "
-            "`turnwise rate` collects some"
+            f"`turnwise rate` collects some{_instead(metric, census)}"
         )
     default = "overall" if "overall" in known else known[0] if len(known) == 1 else None
     dimension = spec.dimension or default
@@ -215,6 +233,12 @@ def _ratings(spec: TrainSpec, metric: str, census: Census) -> Ratings:
         per_item=agreed.per_item,
         ceiling=agreed.correlation,
     )
+
+
+def _instead(metric: str, census: Census) -> str:
+    """The option that uses the preferences of the data, if there are any and the trainer can learn from them."""
+    usable = bool(census.preferences) and metric in TRAINERS and bool(TRAINERS[metric].on_preferences)
+    return ", and --on preferences uses the preferences of the data" if usable else ""
 
 
 def _device(asked: str) -> str:
@@ -243,6 +267,7 @@ def _data(spec: TrainSpec, census: Census) -> dict[str, Any]:
 def _command(spec: TrainSpec, metric: str) -> str:
     """The command line of this training, for the model's card: the data, and every option that changes the model."""
     words = ["turnwise train", metric, *(Path(spec.names.get(path, path)).name for path in spec.data)]
+    words += [f"--on {spec.source}"] if spec.source != "ratings" else []
     words += [f"--dimension {spec.dimension}"] if spec.dimension else []
     words += [f"--lower-is-better {','.join(spec.lower)}"] if spec.lower else []
     words += [f"--role {spec.selection.role}"] if spec.selection.role != "assistant" else []

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from turnwise.errors import DataError
-from turnwise.logs.foreign import RATE, read_all
+from turnwise.logs.foreign import read_all
 from turnwise.logs.items.items import Selection
 from turnwise.types import Dialogue, digest
 from turnwise.web.storage.events import Event
@@ -96,4 +96,4 @@ def _goal_json(task: Task) -> str:
 
 def read_dialogues(data: Sequence[str]) -> list[Dialogue]:
     """The dialogues of all files; a file in another format raises `DataError`, which says how it is read."""
-    return list(read_all(data, direct=RATE))
+    return list(read_all(data, command="rate"))

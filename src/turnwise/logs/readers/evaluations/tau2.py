@@ -32,10 +32,12 @@ VOICE = "voice run: pieces of speech (`ticks`) of one side that belong together 
 
 
 def recognises(sample: Sample) -> bool:
-    """Whether a folder has `results.json` and simulations, or the first JSON record has `simulations` and `info`."""
+    """Whether a folder has `results.json` and simulations, or a JSON file is a run's: it has `simulations` and `info`,
+    or it is `results.json` of such a folder.
+    """
     if sample.form == "folder":
         return RESULTS in sample.names and any(one.startswith(f"{FOLDER}/") for one in sample.names)
-    return sample.has("simulations", "info")
+    return sample.has("simulations", "info") or (sample.has("info", "tasks") and _is_of_folder(sample.path))
 
 
 def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
@@ -46,12 +48,14 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
     try:
         results, simulations = listed(file, "simulations")
         build = _Builder(results, options)
-        if is_folder:
-            yield from _folder(os.path.join(path, FOLDER), build)
+        if is_folder or (simulations is None and _is_of_folder(file)):
+            yield from _folder(os.path.join(os.path.dirname(file), FOLDER), build)
             if index := sum(1 for _ in simulations or ()):
                 options.dropped["rows of the index of simulations (`results.json`)"] += index
         elif simulations is None:
-            raise RuleError("is missing").inside("simulations")
+            raise RuleError(
+                f"is missing; expected them here or in a folder `{FOLDER}` beside {RESULTS}"
+            ).inside("simulations")
         else:
             yield from _members(simulations, build)
     except RuleError as error:
@@ -62,6 +66,11 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
         options.dropped["settings of the whole run (`info`)"] += 1
     if more := others(results, RUN):
         options.dropped["other keys of the whole run"] += len(more)
+
+
+def _is_of_folder(file: str) -> bool:
+    """Whether a file is the `results.json` of a run's folder, with the simulations in files beside it."""
+    return os.path.basename(file) == RESULTS and os.path.isdir(os.path.join(os.path.dirname(file), FOLDER))
 
 
 def _members(simulations: Iterable[Any], build: Build) -> Iterator[Dialogue]:

@@ -43,7 +43,8 @@ class Turnwise(Ratio):
     card: ClassVar[Card] = Card(
         kind="learned",
         meaning="Predicted rating of the reply, in standard deviations of ratings; 0 is an average reply.",
-        range="about -2 to 2; on the scale of your own ratings once calibrated to them",
+        range="about -2 to 2; on the scale of your own ratings once calibrated to them; log odds of being preferred "
+        "once trained on preferences",
         limits="For English small talk. A friendly reply that fits any context scored above people's own in a quarter "
         "of contexts. Raters of different corpora prefer different things: check with `meta` on your own ratings, or "
         "calibrate.",
@@ -60,9 +61,10 @@ class Turnwise(Ratio):
         return load_trained("turnwise", self.trained)
 
     @property
-    def half_width(self) -> float:
-        """Half the width of the 95 % interval of a single prediction."""
-        return float(self.folder.config["half_width"])
+    def half_width(self) -> float | None:
+        """Half the width of the 95 % interval of a single prediction; None for a model trained on preferences."""
+        half = self.folder.config["half_width"]
+        return None if half is None else float(half)
 
     @property
     def signature(self) -> Signature:
