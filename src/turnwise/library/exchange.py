@@ -76,7 +76,6 @@ def _holdings(census: "Census") -> dict[str, Any]:
         "preferences": dict(census.preferences),
         "references": census.has_references,
         "alternatives": list(census.alternatives),
-        "preferences": dict(census.preferences),
         "tool_calls": census.tool_calls,
         "parts": dict(census.unseen.parts.most_common()),
         "sha256": census.files[0].sha256,
