@@ -36,10 +36,10 @@ def scored_items() -> list[Item]:
     """The items of the corpus, or generated ones."""
     corpus = CORPORA / "fbd.jsonl.gz"
     if corpus.is_file():
-        return [item for item in items(native.read(str(corpus)), Selection(judged="all")) if item.references]
+        return [item for item in items(native.read(str(corpus)), Selection(items="all")) if item.references]
     with tempfile.TemporaryDirectory() as folder:
         write(Path(folder) / "logs.jsonl", PAIRS)
-        return list(items(native.read(str(Path(folder) / "logs.jsonl")), Selection(judged="all")))
+        return list(items(native.read(str(Path(folder) / "logs.jsonl")), Selection(items="all")))
 
 
 def elapsed(function: Callable[[], object]) -> float:

@@ -107,7 +107,7 @@ def test_rated_replies_of_one_context_are_each_others_alternatives() -> None:
         for item in ("we", "you")
         for agent in ("x", "y")
     ]
-    chosen = Selection(judged="rated", dimension="overall")
+    chosen = Selection(items="rated", dimension="overall")
     rewards = {f"{one.id}#1": 3.0 for one in records}
     found = encode(single(items(records, chosen), rewards), rating="overall", delexicalised=False)
     assert found.first.tolist() == [0, 1, 2, 3, 4]

@@ -81,7 +81,7 @@ def _policy(
         TrainingTask(
             metric=name,
             dialogues=dialogues,
-            items=list(items(dialogues, Selection(judged="all"))),
+            items=list(items(dialogues, Selection(items="all"))),
             settings={**settings, "db": _tables()},
             model=None if model is None else str(model),
         )

@@ -185,9 +185,9 @@ def _causal_steps(model: Any, table: torch.Tensor, mask: torch.Tensor) -> Steps:
     """
     words, past = table, None
     while True:
-        places = (mask.cumsum(dim=1) - 1).clamp(min=0)[:, -words.shape[1] :]
+        positions = (mask.cumsum(dim=1) - 1).clamp(min=0)[:, -words.shape[1] :]
         out = model(
-            input_ids=words, attention_mask=mask, position_ids=places, past_key_values=past, use_cache=True,
+            input_ids=words, attention_mask=mask, position_ids=positions, past_key_values=past, use_cache=True,
             logits_to_keep=1,
         )  # fmt: skip
         past = out.past_key_values

@@ -121,7 +121,7 @@ def attack(
         "people", "people", "what people said", replies=[context.human for context in judge_on], scores=human,
         tested=1,
     )  # fmt: skip
-    report(f"judged: {len(found)} strategies on {len(judge_on)} contexts, {target.calls} calls in all")
+    report(f"tested: {len(found)} strategies on {len(judge_on)} contexts, {target.calls} calls in all")
     return Attack(
         diagnosis=diagnosis,
         people=person,

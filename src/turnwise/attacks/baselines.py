@@ -107,4 +107,4 @@ def _shuffled(context: Context) -> str:
     """The words of the person's reply in a random order that depends on the length of the reply only."""
     words = context.human.split()
     order = np.random.default_rng(len(context.human)).permutation(len(words))
-    return " ".join(words[place] for place in order)
+    return " ".join(words[index] for index in order)

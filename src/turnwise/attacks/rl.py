@@ -189,7 +189,7 @@ class _PolicyTuning:
         updates_done: list[tuple[float, float]] = []
         for _ in range(updates):
             chosen = self.rng.choice(len(train_on), self.settings.batch)
-            found = self._update([train_on[place] for place in chosen], optimiser)
+            found = self._update([train_on[index] for index in chosen], optimiser)
             if found is None:
                 return updates_done, "the loss was not a number"
             updates_done.append(found)

@@ -132,10 +132,10 @@ class Target:
         self._asked.update(keys)
         names = [digest(*key, str(self._asked[key])) for key in keys]
         answers = {name: self.remembered[name] for name in names if name in self.remembered}
-        left = [place for place, name in enumerate(names) if name not in answers]
+        left = [index for index, name in enumerate(names) if name not in answers]
         if left:
-            fresh = self._answers([items[place] for place in left])
-            found = dict(zip([names[place] for place in left], fresh, strict=True))
+            fresh = self._answers([items[index] for index in left])
+            found = dict(zip([names[index] for index in left], fresh, strict=True))
             self.remember({name: said for name, said in found.items() if said != UNASKED})
             answers |= found
         said = [answers[name] for name in names]
@@ -188,8 +188,8 @@ class Target:
         sign = -1.0 if self.lower_is_better else 1.0
         scores = iter([sign * score for block in blocks for score in block.tolist()])
         return [
-            self._error_text(errors[place], item) if place in errors else _finite(next(scores))
-            for place, item in enumerate(items)
+            self._error_text(errors[index], item) if index in errors else _finite(next(scores))
+            for index, item in enumerate(items)
         ]
 
     def _error_text(self, error: Exception, item: Item) -> str:

@@ -78,15 +78,15 @@ def judge_strategy(
         own - human, clusters, corrected_level, draws, rng, wider=True, scale=scale
     )
     score, interval = _mean_and_interval(own, clusters, LEVEL, draws, rng)
-    shown = [place for place in np.argsort(-np.where(known, scores - people, -np.inf))[:3] if known[place]]
+    shown = [index for index in np.argsort(-np.where(known, scores - people, -np.inf))[:3] if known[index]]
     return JudgedStrategy(
         strategy=name,
         kind=kind,
         description=description,
         example=replies[shown[0]] if shown else "",
-        transcript=tuple((contexts[place].last_turn, replies[place]) for place in shown),
-        people_said=tuple(contexts[place].human for place in shown),
-        transcript_scores=tuple((float(scores[place]), float(people[place])) for place in shown),
+        transcript=tuple((contexts[index].last_turn, replies[index]) for index in shown),
+        people_said=tuple(contexts[index].human for index in shown),
+        transcript_scores=tuple((float(scores[index]), float(people[index])) for index in shown),
         score=score,
         interval=interval,
         gain=gain,

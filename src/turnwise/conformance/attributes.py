@@ -17,7 +17,7 @@ from turnwise.types import (
 
 ABSENT, COMPUTED = object(), object()
 
-ABILITIES = frozenset({"metrics", "played", "reward", "discount", "worded", "taught"})
+ABILITIES = frozenset({"metrics", "played", "reward", "discount", "text_form", "trained_controls"})
 """Attributes by which protocols recognise what an estimator can do."""
 
 CHECKED_IF_COMPUTED = frozenset(

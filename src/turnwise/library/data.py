@@ -15,7 +15,7 @@ import msgspec
 
 from turnwise.errors import DataError, Problem, UsageError
 from turnwise.library.arguments import UNCHECKED, Names, split_names
-from turnwise.logs.items.items import Judged, Selection
+from turnwise.logs.items.items import ItemChoice, Selection
 from turnwise.types import Dialogue, Role
 
 UNNAMED = "unknown"  # the agent of a record that names none
@@ -320,7 +320,7 @@ def _plain(value: Any) -> Any:
 
 def selected(
     *,
-    items: Judged | None,
+    items: ItemChoice | None,
     role: Role,
     where: Where | None,
     by: Names | None,
@@ -332,7 +332,7 @@ def selected(
 ) -> Selection:
     """The selection that these keywords describe; `dimension` "all" selects no dimension."""
     return Selection(
-        judged=items,
+        items=items,
         dimension=None if dimension == "all" else dimension,
         role=role,
         pair=pair,

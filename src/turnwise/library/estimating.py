@@ -18,7 +18,7 @@ from turnwise.library.arguments import (
 )
 from turnwise.library.data import Data, Where, files, selected
 from turnwise.library.results import Calibration, Estimates, folder_of, result
-from turnwise.logs.items.items import Judged
+from turnwise.logs.items.items import ItemChoice
 from turnwise.run.spec import CalibrateSpec, OpeSpec, Place
 
 LeastTruth = float | Mapping[str, float] | Sequence[tuple[str, float]]
@@ -149,7 +149,7 @@ def calibrate(
     fit: Literal["none", "linear", "isotonic"] = "none",
     plan: Count | None = None,
     rescale: bool = False,
-    items: Judged | None = None,
+    items: ItemChoice | None = None,
     role: Literal["assistant", "user"] = "assistant",
     where: Where | None = None,
     by: Names | None = None,

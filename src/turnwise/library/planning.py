@@ -18,7 +18,7 @@ from turnwise.library.arguments import (
 )
 from turnwise.library.data import Data, Files, Where, files, selected
 from turnwise.library.results import Power, folder_of, result
-from turnwise.logs.items.items import Judged
+from turnwise.logs.items.items import ItemChoice
 from turnwise.run.spec import Place, PowerSpec
 
 Share = Annotated[float, Range(above=0, below=1)]
@@ -55,7 +55,7 @@ def power(
     cost_rating: Price | None = None,
     cost_judge: Price | None = None,
     reader: str | None = None,
-    items: Judged | None = None,
+    items: ItemChoice | None = None,
     role: Literal["assistant", "user"] = "assistant",
     where: Where | None = None,
     pair: str | None = None,

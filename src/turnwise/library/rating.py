@@ -20,7 +20,7 @@ from turnwise.library.arguments import (
     split_names,
 )
 from turnwise.library.data import Where, selected
-from turnwise.logs.items.items import Judged, Selection
+from turnwise.logs.items.items import ItemChoice, Selection
 from turnwise.types import Role
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def rate(
     url: str | None = None,
     seed: Natural | None = None,
     as_agents: Names = (),
-    items: Judged | None = None,
+    items: ItemChoice | None = None,
     role: Role = "assistant",
     where: Where | None = None,
     by: Names | None = None,
@@ -152,7 +152,7 @@ def export_ratings(
     everything: bool = False,
     seed: Natural | None = None,
     as_agents: Names = (),
-    items: Judged | None = None,
+    items: ItemChoice | None = None,
     role: Role = "assistant",
     where: Where | None = None,
     by: Names | None = None,

@@ -19,7 +19,7 @@ from turnwise.library.arguments import (
 )
 from turnwise.library.data import Data, Where, files, selected
 from turnwise.library.results import Agreement, Comparison, Scores, folder_of, result
-from turnwise.logs.items.items import Judged
+from turnwise.logs.items.items import ItemChoice
 from turnwise.run.spec import CompareSpec, MetaSpec, Place, ScoreSpec
 from turnwise.types import MetaLevel
 
@@ -36,7 +36,7 @@ def score(
     reader: str | None = None,
     agent: str | None = None,
     as_agents: Names = (),
-    items: Judged | None = None,
+    items: ItemChoice | None = None,
     role: ScoredRole = "assistant",
     where: Where | None = None,
     by: Names | None = None,
@@ -127,7 +127,7 @@ def compare(
     as_agents: Names = (),
     lower_is_better: Names = (),
     force: bool = False,
-    items: Judged | None = None,
+    items: ItemChoice | None = None,
     role: ScoredRole = "assistant",
     where: Where | None = None,
     by: Names | None = None,
@@ -260,7 +260,7 @@ def meta_evaluate(
     rescale: bool = False,
     screen: bool = False,
     stable_raters: bool | None = None,
-    items: Judged | None = None,
+    items: ItemChoice | None = None,
     role: ScoredRole = "assistant",
     where: Where | None = None,
     by: Names | None = None,

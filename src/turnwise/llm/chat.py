@@ -209,7 +209,7 @@ class _Batch:
     def __init__(self, chat: Chat, bodies: list[bytes], headers: Mapping[str, str]) -> None:
         self.chat, self.bodies, self.headers = chat, bodies, headers
         self.answers: list[Answer | ChatError | None] = [None] * len(bodies)
-        self.places = iter(range(len(bodies)))
+        self.indices = iter(range(len(bodies)))
         self.lock, self.stop = Lock(), Event()
         self.in_a_row = 0  # consecutive questions without an answer
         self.last: Answer | ChatError | None = None  # what stopped the batch
@@ -220,23 +220,23 @@ class _Batch:
         try:
             while not self.stop.is_set():
                 with self.lock:
-                    place = next(self.places, None)
-                if place is None:
+                    index = next(self.indices, None)
+                if index is None:
                     return
-                self._settle(place, rng)
+                self._settle(index, rng)
         except BaseException as error:
             self.broken = error
             self.stop.set()
 
-    def _settle(self, place: int, rng: np.random.Generator) -> None:
-        """Answer the question at `place` and store the result; stops the batch if it was denied or patience is over."""
+    def _settle(self, index: int, rng: np.random.Generator) -> None:
+        """Answer the question at `index` and store the result; stops the batch if it was denied or patience is over."""
         answer: Answer | ChatError
         try:
-            answer = self.chat._answer(self.bodies[place], self.headers, rng=rng, stop=self.stop)
+            answer = self.chat._answer(self.bodies[index], self.headers, rng=rng, stop=self.stop)
         except ChatError as error:
             answer = error
         with self.lock:
-            self.answers[place] = answer
+            self.answers[index] = answer
             self.in_a_row = self.in_a_row + 1 if isinstance(answer, Unanswered) else 0
             if isinstance(answer, Denied) or self.in_a_row >= self.chat.patience:
                 self.last = self.last or answer

@@ -72,18 +72,18 @@ class OwnMetric(Ratio):
             raise PluginError(
                 f"{self.name} was given {len(items)} replies and returned {len(values)} numbers"
             )
-        return [self._number(value, place) for place, value in enumerate(values)]
+        return [self._number(value, index) for index, value in enumerate(values)]
 
-    def _number(self, value: object, place: int) -> float:
+    def _number(self, value: object, index: int) -> float:
         """The value as a float, NaN for None.
 
-        Raises `PluginError`, which names its `place` in the list, if it is no number or infinite.
+        Raises `PluginError`, which names its `index` in the list, if it is no number or infinite.
         """
         if value is None:
             return float("nan")
         if not isinstance(value, Real) or isinf(value):
             raise PluginError(
-                f"{self.name} returned {_shown(value)} for reply {place} of its list: not a number"
+                f"{self.name} returned {_shown(value)} for reply {index} of its list: not a number"
             )
         return float(value)
 

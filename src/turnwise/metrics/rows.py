@@ -138,7 +138,7 @@ def batch_or_each(
     *,
     fatal: Callable[[Exception, int], bool] = lambda error, count: False,
 ) -> tuple[list[T], dict[int, Exception]]:
-    """The answers of `ask` and the errors by the item's place: one answer for all items if `ask` accepts them together.
+    """The answers of `ask` and the errors by the item's index: one answer for all items if `ask` accepts them together.
 
     Otherwise `ask` is called with each item alone, and there is an answer, in order, for each item on which it does not
     raise. An error is raised if `fatal` holds for it and for the number of items that were asked about together.
@@ -152,11 +152,11 @@ def batch_or_each(
             return [], {0: error}
     answers: list[T] = []
     errors: dict[int, Exception] = {}
-    for place, item in enumerate(items):
+    for index, item in enumerate(items):
         answer, failed = batch_or_each(ask, [item], fatal=fatal)
         answers += answer
         if failed:
-            errors[place] = failed[0]
+            errors[index] = failed[0]
     return answers, errors
 
 

@@ -123,7 +123,7 @@ class Matching:
             part = dialogues[first : first + size]
             counts = [len(dialogue) - 1 for dialogue in part]
             spoken, before = encoder.turns(part)
-            wrong = [self.replies[place] for row in drawn[first : first + size] for place in row]
+            wrong = [self.replies[index] for row in drawn[first : first + size] for index in row]
             others = encoder.utterances(wrong).reshape(len(part), rivals, -1)
             rows = torch.repeat_interleave(torch.tensor(counts, device=before.device))
             yield self.network.scores(before, spoken), self.network.scores(before.unsqueeze(1), others[rows])

@@ -144,7 +144,7 @@ def agreement_of(matrix: RatingMatrix, *, intervals: bool = True) -> Agreement:
         means=matrix.means,
         repeats=matrix.repeats,
         consistency=Coefficient(
-            matrix.consistency, reason=None if matrix.repeats else "nobody judged an item twice"
+            matrix.consistency, reason=None if matrix.repeats else "nobody rated an item twice"
         ),
         alpha_nominal=coefficient(lambda values: krippendorff_alpha(values, level="nominal")),
         alpha_ordinal=coefficient(lambda values: krippendorff_alpha(values, level="ordinal")),

@@ -231,9 +231,9 @@ def _with_row_names(ratings: Iterable[Rating]) -> list[tuple[str, Rating]]:
 
 def _numbered_within_items(named: Iterable[tuple[str, Rating]]) -> list[tuple[str, Rating]]:
     """The ratings with row names r1, r2, ... that number the raters of each item in order of appearance."""
-    places: defaultdict[str, dict[str, int]] = defaultdict(dict)
+    numbers: defaultdict[str, dict[str, int]] = defaultdict(dict)
     return [
-        (f"r{places[rating.item].setdefault(name, len(places[rating.item]) + 1)}", rating)
+        (f"r{numbers[rating.item].setdefault(name, len(numbers[rating.item]) + 1)}", rating)
         for name, rating in named
     ]
 

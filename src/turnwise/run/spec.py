@@ -252,7 +252,7 @@ class TrainSpec(Spec):
 
 PACKAGES = ("numpy", "scipy", "msgspec", "sacrebleu", "rapidfuzz")  # packages that compute numbers
 # Settings that never change a number.
-HOW = {"output", "jobs", "on", "address", "max_errors", "reuse", "quiet", "names", "data"}
+NOT_RECORDED = {"output", "jobs", "on", "address", "max_errors", "reuse", "quiet", "names", "data"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,14 +276,17 @@ def finish(spec: Spec, findings: tuple[Finding, ...], sha256: Mapping[str, str],
 
 def origin(spec: Spec, sha256: Mapping[str, str]) -> dict[str, Any]:
     """Where results come from: versions, the commit of this code, the inputs with their hashes, the settings."""
-    settings = {one.name: getattr(spec, one.name) for one in fields(Spec) if one.name not in HOW}
+    settings = {one.name: getattr(spec, one.name) for one in fields(Spec) if one.name not in NOT_RECORDED}
+    recorded = msgspec.to_builtins({**settings, "options": dict(spec.options)})
+    # The key of `Selection.items` in results.json has been `judged` since version 0.1.
+    recorded["selection"] = {"judged": recorded["selection"].pop("items"), **recorded["selection"]}
     return {
         "turnwise": __version__,
         "commit": _commit(),
         "python": platform.python_version(),
         "packages": {name: version(name) for name in PACKAGES},
         "inputs": [{"path": spec.names.get(path, path), "sha256": sha256[path]} for path in spec.data],
-        "settings": msgspec.to_builtins({**settings, "options": dict(spec.options)}),
+        "settings": recorded,
     }
 
 

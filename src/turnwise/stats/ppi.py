@@ -354,7 +354,7 @@ def calibrated(
 
 
 def _line(x: Floats, y: Floats, weights: Floats, at: Floats) -> Floats:
-    """The weighted least-squares line through (x, y), at these places; constant if x does not vary."""
+    """The weighted least-squares line through (x, y), at these values of x; constant if x does not vary."""
     shares = weights / weights.sum()
     middle, level = float(shares @ x), float(shares @ y)
     spread = float(shares @ (x - middle) ** 2)
@@ -364,7 +364,7 @@ def _line(x: Floats, y: Floats, weights: Floats, at: Floats) -> Floats:
 
 
 def _steps(x: Floats, y: Floats, weights: Floats, at: Floats) -> Floats:
-    """The weighted isotonic regression of y on x, rising or falling as the line does, interpolated at these places."""
+    """The weighted isotonic regression of y on x at these values of x, interpolated; it rises or falls as the line."""
     from scipy.optimize import isotonic_regression
 
     ends = _line(x, y, weights, np.array([x.min(), x.max()]))

@@ -48,7 +48,7 @@ LOGS = [one for index in range(6) for one in chats(f"a{index}", index / 5, 20)]
 
 
 def test_the_learned_reward_predicts_the_ratings():
-    estimator = SelfPlay(model="hashing").given(
+    estimator = SelfPlay(model="hashing").with_dialogues(
         episodes_by_agent(
             chats("cold", 0.2, 50, rated=False) + chats("warm", 0.8, 50, rated=False), "overall"
         )

@@ -25,14 +25,14 @@ from turnwise.estimators.neural.padding import horizon, padded
 from turnwise.estimators.neural.settings import PRESETS, chosen
 from turnwise.estimators.neural.training import factor, train
 from turnwise.estimators.neural.training_data import gather
-from turnwise.types import Episodes, Said
+from turnwise.types import Episodes, RepliesAtPoints
 
 LOGGED = ("i love", "the cat")  # how the two dialogues of Example 1 begin
 
 
-def said(text: list[list[int]], relabelled: float = np.nan) -> Said:
+def said(text: list[list[int]], relabelled: float = np.nan) -> RepliesAtPoints:
     codes = np.array(text, dtype=np.int64)
-    return Said(
+    return RepliesAtPoints(
         codes, np.zeros(codes.shape, bool), np.full(codes.shape, np.nan), np.full(codes.shape, relabelled)
     )
 

@@ -45,7 +45,7 @@ def task(metric: str, dialogues: list[Dialogue], model: Path | None = None, **se
     return TrainingTask(
         metric=metric,
         dialogues=dialogues,
-        items=list(items(dialogues, Selection(judged="all"))),
+        items=list(items(dialogues, Selection(items="all"))),
         settings=settings,
         model=None if model is None else str(model),
     )

@@ -86,7 +86,7 @@ def test_every_task_gets_its_raters_and_no_rater_gets_a_task_twice(
 
 @given(agents=st.integers(2, 4), raters=st.integers(1, 6), tasks=st.integers(1, 8), seed=st.integers(0, 99))
 def test_the_counts_of_agents_differ_by_at_most_one_for_each_rater(agents, raters, tasks, seed):
-    """As long as every agent has tasks left, nobody has judged one of them two times more than another."""
+    """As long as every agent has tasks left, nobody has rated one of them two times more than another."""
     dialogues = [short_dialogue(k, f"agent{a}", f"{k} {a}") for k in range(8) for a in range(agents)]
     quality = {"shared": 0, "checks": 0, "repeats": 0}
     ledger = new_ledger(read_study(None, per_task=raters, quality=quality, seed=seed), dialogues, Selection())

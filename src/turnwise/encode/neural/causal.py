@@ -185,15 +185,15 @@ class CausalLM:
         """
         contexts, inverse = distinct([pair.context for pair in pairs])
         followers: list[list[int]] = [[] for _ in contexts]
-        for index, place in enumerate(inverse):
+        for index, position in enumerate(inverse):
             if pairs[index].text and index not in apart:
-                followers[place].append(index)
+                followers[position].append(index)
         shapes = [
             (self._opens(context), _padded(self._beyond(context), _CONTEXT_GRID)) for context in contexts
         ]
         held = [len(self.opening) * opens + width for opens, width in shapes]
         for batch in by_shape(shapes, cost=[max(width, 1) for width in held], budget=self.budget):
-            if group := [index for place in batch for index in followers[place]]:
+            if group := [index for position in batch for index in followers[position]]:
                 yield group
 
     def _score_group(self, indices: Sequence[int], pairs: Sequence[_Pair]) -> Iterator[tuple[int, Floats]]:
@@ -203,14 +203,14 @@ class CausalLM:
         shapes = [_padded(len(pair.text), _TEXT_GRID) for pair in pairs]
         width = past.get_seq_length() if past is not None else 0
         for batch in by_shape(shapes, cost=[width + shape for shape in shapes], budget=self.budget):
-            chosen = [pairs[place] for place in batch]
-            states = self._continue(chosen, past, [rows[place] for place in batch])
-            wanted = [(row, place) for row, pair in enumerate(chosen) for place in range(len(pair.text))]
+            chosen = [pairs[index] for index in batch]
+            states = self._continue(chosen, past, [rows[index] for index in batch])
+            wanted = [(row, index) for row, pair in enumerate(chosen) for index in range(len(pair.text))]
             at, of = torch.tensor(wanted, device=self.device).T
             targets = [token for pair in chosen for token in pair.text]
             values = self.head.log_probs(states[at, of], torch.tensor(targets, device=self.device))
             ends = np.cumsum([len(pair.text) for pair in chosen])[:-1]
-            yield from zip((indices[place] for place in batch), np.split(values, ends), strict=True)
+            yield from zip((indices[index] for index in batch), np.split(values, ends), strict=True)
 
     def _read(self, contexts: Sequence[tuple[int, ...]]) -> Any:
         """The keys and values of the contexts, all of one padded length; None if they are empty.
@@ -227,10 +227,14 @@ class CausalLM:
             return begun
         begin = len(self.opening)
         inputs = self._table([context[begin:] for context in contexts], width)
-        places = torch.arange(begin, begin + width, device=self.device).expand(len(contexts), -1)
+        positions = torch.arange(begin, begin + width, device=self.device).expand(len(contexts), -1)
         mask = torch.ones(len(contexts), begin + width, dtype=torch.long, device=self.device)
         return self._body(
-            input_ids=inputs, attention_mask=mask, position_ids=places, past_key_values=begun, use_cache=True
+            input_ids=inputs,
+            attention_mask=mask,
+            position_ids=positions,
+            past_key_values=begun,
+            use_cache=True,
         ).past_key_values
 
     @cached_property
@@ -301,6 +305,6 @@ def _padded(length: int, grid: int) -> int:
 def _select(past: Any, rows: torch.Tensor) -> Any:
     """A copy of the keys and values for these rows: further computation would change the original."""
     chosen = DynamicCache()
-    for place, layer in enumerate(past.layers):
-        chosen.update(layer.keys[rows], layer.values[rows], place)
+    for index, layer in enumerate(past.layers):
+        chosen.update(layer.keys[rows], layer.values[rows], index)
     return chosen

@@ -94,9 +94,9 @@ def lay_out(said: Sequence[ExchangeTokens], marks: Marks, *, limit: int) -> Scri
         parts.append(_Part(0, 0, [marks.start], True))
     started: dict[int, int] = {}  # time -> position
     for time, tokens in turns:
-        started[time] = place = parts[-1].position + len(parts[-1].tokens) if parts else 0
+        started[time] = position = parts[-1].position + len(parts[-1].tokens) if parts else 0
         before = opening if parts else [marks.start]
-        parts.append(_Part(time, place, [*before, *tokens[:greatest], marks.end], True))
+        parts.append(_Part(time, position, [*before, *tokens[:greatest], marks.end], True))
     logged = {part.time: part for part in parts}
     replies: list[_Part] = []
     for point, exchange in enumerate(said):

@@ -50,7 +50,7 @@ class SelfPlay:
         fields = {"components": str(self.components), "ridge": str(self.ridge)}
         return Signature("spe", tuple(fields.items()), (encoder(self.model).signature,))
 
-    def given(self, played: Mapping[str, Episodes]) -> "SelfPlay":
+    def with_dialogues(self, played: Mapping[str, Episodes]) -> "SelfPlay":
         """A copy with the self-play dialogues of each agent."""
         return replace(self, played=played)
 

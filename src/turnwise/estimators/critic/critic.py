@@ -23,7 +23,7 @@ import numpy as np
 from turnwise.encode.episodes import leave_out
 from turnwise.encode.models.folder import is_trained, read_config
 from turnwise.errors import Refused, UsageError
-from turnwise.estimators.critic.controls import TAUGHT
+from turnwise.estimators.critic.controls import TRAINED_CONTROLS
 from turnwise.estimators.critic.evaluation import Evaluation, Valued
 from turnwise.estimators.critic.features import Facts, Features
 from turnwise.estimators.critic.words import RULES, WORDS, Encoding
@@ -89,7 +89,9 @@ class Critic:
         }
         for name in ("actions", "form", "negatives", "ridge", "pessimism"):
             settings[name] = str(getattr(self, name))
-        return Signature("critic", tuple((settings | {"form": self.worded}).items()), self._encoder_signature)
+        return Signature(
+            "critic", tuple((settings | {"form": self.text_form}).items()), self._encoder_signature
+        )
 
     @property
     def _encoder_signature(self) -> tuple[Signature, ...]:
@@ -97,23 +99,23 @@ class Critic:
         return () if self.actions in (WORDS, *RULES) else (_encoder(self.actions).signature,)
 
     @property
-    def worded(self) -> TextForm:
+    def text_form(self) -> TextForm:
         """`one` or `logged`: the form in which texts are read. `auto` is `logged` for LAVA actions, otherwise `one`."""
         return ("logged" if is_latent(self.actions) else "one") if self.form == "auto" else self.form
 
     @property
-    def taught(self) -> list[str]:
+    def trained_controls(self) -> list[str]:
         """Names (without prefix) of the controls that are worth 0 by training, and so tell nothing.
 
         The list is empty without negatives.
         """
-        return list(TAUGHT) if self.negatives else []
+        return list(TRAINED_CONTROLS) if self.negatives else []
 
-    def given(self, facts: Mapping[str, Facts]) -> Self:
+    def with_facts(self, facts: Mapping[str, Facts]) -> Self:
         """A copy with the task facts of the dialogues, by dialogue id."""
         return replace(self, facts=facts)
 
-    def rewarded(self, reward: CriticReward) -> Self:
+    def with_reward(self, reward: CriticReward) -> Self:
         """A copy with another reward."""
         return replace(self, reward=reward)
 

@@ -26,7 +26,7 @@ from scipy.linalg import cho_factor, cho_solve, lu_factor, lu_solve
 
 from turnwise.errors import Refused
 from turnwise.estimators.critic.features import TURNS, Features
-from turnwise.types import Floats, Ints, Said, digest
+from turnwise.types import Floats, Ints, RepliesAtPoints, digest
 
 FOLDS = 5
 HELD = 1e4  # weight of the rows that hold a turn's mean error at 0 (a logged reply: 1); 100 leaves a bias of -.6 of 48
@@ -154,7 +154,7 @@ class Evaluation:
             fits.append(_Fit(gram, held, _without(arrived, f) + held.T @ _without(earned, f)))
         return fits
 
-    def value(self, said: Said) -> Valued:
+    def value(self, said: RepliesAtPoints) -> Valued:
         """The value of the system that would have said this at each logged point.
 
         Refused if the steps of Q do not converge.
@@ -251,8 +251,8 @@ def _without(parts: Floats, fold: int) -> Floats:
     return left
 
 
-def _words(text: Ints) -> Said:
+def _words(text: Ints) -> RepliesAtPoints:
     """One text at each point as replies, none where `text` is -1; without ends of dialogues or decisions."""
     one = text[:, None]
     nothing = np.full(one.shape, np.nan)
-    return Said(one, np.zeros(one.shape, dtype=np.bool_), nothing, nothing)
+    return RepliesAtPoints(one, np.zeros(one.shape, dtype=np.bool_), nothing, nothing)

@@ -1,11 +1,11 @@
-"""From dialogues to items: what is judged, what it is clustered and paired by, and in whose name.
+"""From dialogues to items: which turns are selected, what items are clustered and paired by, and in whose name.
 
-A `Selection` says what is asked for; `settled` adds what the files decide of it.
+A `Selection` says what is asked for; `resolve_selection` adds what the files decide of it.
 
-Two questions are settled here, once, for every metric and test. The *cluster* is what resampling and splits
-must not tear apart: the dialogue, or, where a record holds one judged reply only, all records that answer the
-same context. The *pair* is what lets two agents be compared on the same thing: the identical context, or the
-value of a key such as `meta.item`.
+Two things are decided here, once, for every metric and test. The *cluster* is what resampling and splits keep
+together: the dialogue, or, where a record holds one selected reply only, all records that reply to the same context.
+The *pair* connects items on which two agents can be compared: the identical context, or the value of a key such as
+`meta.item`.
 """
 
 from collections import Counter
@@ -22,18 +22,18 @@ from turnwise.logs.items.points import Point
 from turnwise.logs.scan import Census, Source
 from turnwise.types import Dialogue, Item, Role, Turn, item_id
 
-Judged = Literal["rated", "last", "all"]
+ItemChoice = Literal["rated", "last", "all"]
 EVERYONE = "@alternatives"  # stands for all agents that have alternatives
 FILE = "file"  # in --by: the file that a dialogue is in
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """Which dialogues and turns are judged, in whose words, and by which keys they are grouped, paired and
+    """Which dialogues and turns are selected, in whose words, and by which keys they are grouped, paired and
     clustered.
     """
 
-    judged: Judged | None = None  # None: rated where a file has turn ratings, else all
+    items: ItemChoice | None = None  # None: rated where a file has turn ratings, else all
     dimension: str | None = None  # with "rated": only turns rated on this dimension
     role: Role = "assistant"
     pair: str | None = None  # key such as meta.item
@@ -54,24 +54,24 @@ class Selection:
         return FILE in self.group_keys
 
     @property
-    def is_settled(self) -> bool:
-        """Whether nothing depends on the files: which turns are judged, and which agents, is given."""
-        return self.judged is not None and EVERYONE not in self.as_agents
+    def is_resolved(self) -> bool:
+        """Whether nothing depends on the files: which turns are selected, and which agents, is given."""
+        return self.items is not None and EVERYONE not in self.as_agents
 
 
-def settled(selection: Selection, census: Census, *, source: Source | None = None) -> Selection:
-    """The selection with what the files decide: whether only rated turns are judged, and which agents
+def resolve_selection(selection: Selection, census: Census, *, source: Source | None = None) -> Selection:
+    """The selection with what the files decide: whether only rated turns are selected, and which agents
     `@alternatives` stands for (it stays if no agent has alternatives). Turn ratings of `source` decide if it is
     given, else those of all files. A named agent without alternatives raises `UsageError`.
     """
     rated = census.turn_rated if source is None else source.turn_rated
     is_rated = bool(rated) if selection.dimension is None else selection.dimension in rated
-    judged = selection.judged or ("rated" if is_rated else "all")
+    choice = selection.items or ("rated" if is_rated else "all")
     named = [agent for agent in selection.as_agents if agent != EVERYONE]
     check_speakers(named, census.alternatives)
     if EVERYONE not in selection.as_agents or not census.alternatives:
-        return replace(selection, judged=judged)
-    return replace(selection, judged=judged, as_agents=tuple(dict.fromkeys([*named, *census.alternatives])))
+        return replace(selection, items=choice)
+    return replace(selection, items=choice, as_agents=tuple(dict.fromkeys([*named, *census.alternatives])))
 
 
 def check_speakers(agents: Iterable[str], there: Iterable[str]) -> None:
@@ -80,23 +80,22 @@ def check_speakers(agents: Iterable[str], there: Iterable[str]) -> None:
     for agent in agents:
         if agent not in known:
             names = ", ".join(known) or "none"
-            raise UsageError(f"no alternatives of agent `{agent}` at any judged turn; there are: {names}")
+            raise UsageError(f"no alternatives of agent `{agent}` at any selected turn; there are: {names}")
 
 
-__all__ = ["Judged", "Selection", "all_items", "items", "lookup", "settled"]
+__all__ = ["ItemChoice", "Selection", "all_items", "items", "lookup", "resolve_selection"]
 
 
 def items(dialogues: Iterable[Dialogue], selection: Selection, *, whole: bool = False) -> Iterator[Item]:
-    """The judged replies as items, or with `whole` one item a dialogue that has any; nothing to judge raises
-    `DataError`. One pass in flat memory if the selection is settled; else the dialogues are held in memory to
-    settle it.
+    """The selected replies as items, or with `whole` one item a dialogue that has any; raises `DataError` if there
+    is none. One pass in flat memory if the selection is resolved; else the dialogues are held in memory to resolve it.
     """
     asked, tally = selection, _Tally()
-    if not selection.is_settled:
+    if not selection.is_resolved:
         census, dialogues = Census(), list(dialogues)
         for dialogue in dialogues:
             census.add(dialogue)
-        selection = settled(selection, census)
+        selection = resolve_selection(selection, census)
     yield from _items_of_file(dialogues, selection, tally, whole=whole)
     tally.check(asked)
 
@@ -106,14 +105,14 @@ def all_items(
 ) -> Iterator[Item]:
     """The items of files that are read together; `census` is the count over these files.
 
-    Each file decides for itself whether only its rated turns are judged; `limit` counts dialogues over all
-    files. Nothing to judge raises `DataError`.
+    Each file decides for itself whether only its rated turns are selected; `limit` counts dialogues over all
+    files. Raises `DataError` if there is no item.
     """
     tally = _Tally()
     names = native.file_names(paths)
     files: Iterable[Iterable[Dialogue]] = census.held or native.read_each(paths, apart=census.apart)
     for source, dialogues in zip(census.files, files, strict=True):
-        mine = settled(selection, census, source=source)
+        mine = resolve_selection(selection, census, source=source)
         yield from _items_of_file(dialogues, mine, tally, whole=whole, file=names[source.path])
     tally.check(selection)
 
@@ -129,11 +128,11 @@ def _items_of_file(
     """The items of the dialogues of one file, in order, counted in `tally`; with `as_agents` each item is
     repeated in the words of these agents. `file` is the file's name as a group value.
     """
-    tally.rated = tally.rated or selection.judged == "rated"
+    tally.rated = tally.rated or selection.items == "rated"
     for dialogue in _filtered(dialogues, selection, tally):
-        places = _judged_places(dialogue, selection)
-        tally.judged += len(places)
-        for point in _points(dialogue, places, selection, file, whole=whole) if places else ():
+        indices = _selected_turns(dialogue, selection)
+        tally.selected += len(indices)
+        for point in _points(dialogue, indices, selection, file, whole=whole) if indices else ():
             found: Iterable[Item] = (point.item,)
             if selection.as_agents:
                 tally.spoken.update(point.speakers)
@@ -158,19 +157,19 @@ def _filtered(dialogues: Iterable[Dialogue], selection: Selection, tally: "_Tall
             yield dialogue
 
 
-def _judged_places(dialogue: Dialogue, selection: Selection) -> list[int]:
-    """The indices of the judged turns: turns of the judged role that are replies, and of these all, the last,
+def _selected_turns(dialogue: Dialogue, selection: Selection) -> list[int]:
+    """The indices of the selected turns: turns of the selected role that are replies, and of these all, the last,
     or those with a turn rating on the chosen dimension.
     """
     turns = enumerate(dialogue.turns)
-    places = [place for place, turn in turns if turn.role == selection.role and _is_reply(turn)]
-    if selection.judged == "last":
-        return places[-1:]
-    if selection.judged == "rated":
+    indices = [index for index, turn in turns if turn.role == selection.role and _is_reply(turn)]
+    if selection.items == "last":
+        return indices[-1:]
+    if selection.items == "rated":
         wanted = selection.dimension
         rated = {rating.turn for rating in dialogue.ratings if wanted in (None, rating.dimension)}
-        return [place for place in places if place in rated]
-    return places
+        return [index for index in indices if index in rated]
+    return indices
 
 
 def _is_reply(turn: Turn) -> bool:
@@ -192,62 +191,64 @@ def _group(dialogue: Dialogue, keys: Sequence[str], file: str | None) -> str:
 
 
 def _points(
-    dialogue: Dialogue, places: list[int], selection: Selection, file: str | None, *, whole: bool
+    dialogue: Dialogue, indices: list[int], selection: Selection, file: str | None, *, whole: bool
 ) -> list[Point]:
-    """One point a judged place, or with `whole` one for the dialogue.
+    """One point a selected turn, or with `whole` one for the dialogue.
 
-    Unless the selection names keys for it, a dialogue with one judged reply is clustered and paired by that reply's
+    Unless the selection names keys for it, a dialogue with one selected reply is clustered and paired by that reply's
     context, others are clustered by dialogue. Pair and cluster begin with the group if results are by group.
     """
     group = _group(dialogue, selection.group_keys, file)
     prefix = f"{group}/" if selection.by else ""
     named = value_of(dialogue, selection.pair) if selection.pair else None
-    contexts = _contexts(dialogue, places)
-    single = len(places) == 1
+    contexts = _contexts(dialogue, indices)
+    single = len(indices) == 1
 
-    def pair(place: int | None) -> str:
-        """What an item of this place (None: the whole dialogue) is paired by: the value of the pair key, with
-        the place if several turns are judged; else the digest of its context, or its id if it has no context.
+    def pair(index: int | None) -> str:
+        """What an item of this index (None: the whole dialogue) is paired by: the value of the pair key, with
+        the index if several turns are selected; else the digest of its context, or its id if it has no context.
         """
         if named is not None:
-            return named if single or place is None else f"{named}#{place}"
-        at = places[0] if single else place  # a whole dialogue with one judged reply is paired as that reply
+            return named if single or index is None else f"{named}#{index}"
+        at = (
+            indices[0] if single else index
+        )  # a whole dialogue with one selected reply is paired as that reply
         return contexts.get(at, item_id(dialogue.id, at))
 
     if selection.cluster:
         cluster = value_of(dialogue, selection.cluster)
     else:
-        cluster = pair(places[0]) if single else dialogue.id
+        cluster = pair(indices[0]) if single else dialogue.id
 
-    def point(place: int | None) -> Point:
-        """The point of the reply at this place, or of the whole dialogue for None."""
+    def point(index: int | None) -> Point:
+        """The point of the reply at this index, or of the whole dialogue for None."""
         item = Item(
-            id=item_id(dialogue.id, place),
+            id=item_id(dialogue.id, index),
             dialogue=dialogue.id,
             agent=dialogue.agent,
-            turns=dialogue.turns if place is None else dialogue.turns[: place + 1],
-            turn=place,
+            turns=dialogue.turns if index is None else dialogue.turns[: index + 1],
+            turn=index,
             cluster=prefix + cluster,
-            pair=prefix + pair(place),
+            pair=prefix + pair(index),
             group=group,
             role=selection.role,
             goal=dialogue.goal,
             meta=dialogue.meta,
-            ratings=tuple(rating for rating in dialogue.ratings if rating.turn == place),
+            ratings=tuple(rating for rating in dialogue.ratings if rating.turn == index),
         )
-        return Point(item, tuple(places) if place is None else (place,))
+        return Point(item, tuple(indices) if index is None else (index,))
 
-    return [point(None)] if whole else [point(place) for place in places]
+    return [point(None)] if whole else [point(index) for index in indices]
 
 
-def _contexts(dialogue: Dialogue, places: list[int]) -> dict[int | None, str]:
-    """A 64-bit hex digest of the roles and texts before each of `places`; place 0 has no context and is left out."""
-    wanted = set(places)
+def _contexts(dialogue: Dialogue, indices: list[int]) -> dict[int | None, str]:
+    """A 64-bit hex digest of the roles and texts before each of `indices`; index 0 has no context and is left out."""
+    wanted = set(indices)
     digests: dict[int | None, str] = {}
     hasher = blake2b(digest_size=8)
-    for place, turn in enumerate(dialogue.turns[: places[-1] + 1]):
-        if place in wanted and place > 0:
-            digests[place] = hasher.hexdigest()
+    for index, turn in enumerate(dialogue.turns[: indices[-1] + 1]):
+        if index in wanted and index > 0:
+            digests[index] = hasher.hexdigest()
         hasher.update(f"{turn.role}\0{len(turn.text)}\0{turn.text}".encode())
     return digests
 
@@ -258,20 +259,20 @@ class _Tally:
     """
 
     def __init__(self) -> None:
-        self.read = self.kept = self.judged = self.items = 0
+        self.read = self.kept = self.selected = self.items = 0
         self.passed: Counter[tuple[str, str]] = Counter()
         self.spoken: dict[str, None] = {}  # agents with alternatives, in order of appearance
-        self.rated = False  # whether rated turns only were judged in some file
+        self.rated = False  # whether rated turns only were selected in some file
 
     def check(self, selection: Selection) -> None:
         """Raise `DataError` if there was no item, and `UsageError` if an agent that `as_agents` names has no
         alternatives.
         """
-        if self.judged:
+        if self.selected:
             check_speakers((agent for agent in selection.as_agents if agent != EVERYONE), self.spoken)
         if self.items:
             return
-        raise DataError(f"nothing is left to judge: {self._reason(selection)}")
+        raise DataError(f"no item is left: {self._reason(selection)}")
 
     def _reason(self, selection: Selection) -> str:
         """The first filter that left nothing, as a phrase: no dialogue, a `where`, no alternatives, no rated
@@ -286,8 +287,8 @@ class _Tally:
                 return f"--where {key}={value} matches none of {counted(before, 'dialogue')}"
             before = after
         kept = counted(before, "dialogue")
-        if self.judged:
-            return "no judged turn has alternatives"
+        if self.selected:
+            return "no selected turn has alternatives"
         if self.rated:
             on = f" on dimension `{selection.dimension}`" if selection.dimension else ""
             return f"--items rated: no {selection.role} turn of {kept} is rated{on}"

@@ -68,22 +68,22 @@ def _of_plugin(offer: registry.Offer, path: str, options: Options) -> Iterator[D
         raise offer.error(
             f"{offer.target} is no function; expected read(path, options) -> Iterator[Dialogue]"
         )
-    place = 0
+    number = 0
     try:
         found = read(path, options)
         if not isinstance(found, Iterable) or isinstance(found, str | bytes | Mapping):
             raise offer.error(f"returned {shown(found)}; expected an iterator of turnwise.plugins.Dialogue")
-        for place, dialogue in enumerate(found, 1):
+        for number, dialogue in enumerate(found, 1):
             if not isinstance(dialogue, Dialogue):
                 raise offer.error(
-                    f"dialogue {place} is a {type(dialogue).__name__}; expected a turnwise.plugins.Dialogue"
+                    f"dialogue {number} is a {type(dialogue).__name__}; expected a turnwise.plugins.Dialogue"
                 )
             yield dialogue
     except (TurnwiseError, OSError, GeneratorExit):
         raise
     except Exception as error:  # foreign code may raise anything
         raise offer.error(
-            f"raised {registry.described(error)} in {path} after {counted(place, 'dialogue')}; "
+            f"raised {registry.described(error)} in {path} after {counted(number, 'dialogue')}; "
             "expected a turnwise.plugins.DataError for malformed input"
         ) from error
 

@@ -19,7 +19,7 @@ class Account:
     messages: Counter[Role] = field(default_factory=Counter)
     examples: dict[Role, str] = field(default_factory=dict)  # the first text of each role
     agents: Counter[str] = field(default_factory=Counter)  # dialogues of each
-    judged: int = 0  # messages of the agents that have text
+    replies: int = 0  # messages of the agents that have text
     ratings: Counter[str] = field(default_factory=Counter)  # by dimension
     preferences: Counter[str] = field(default_factory=Counter)  # by dimension
     tool_calls: int = 0
@@ -35,7 +35,7 @@ class Account:
             if turn.content:
                 if role not in self.examples:
                     self.examples[role] = turn.content
-                self.judged += role == "assistant"
+                self.replies += role == "assistant"
             if turn.extra:
                 self.tool_calls += len(turn.tool_calls)
             if turn.parts:
@@ -60,7 +60,7 @@ class Account:
         more = [f"{len(self.agents) - NAMED} more"] if len(self.agents) > NAMED else []
         yield f"  agents: {', '.join([*named, *more])}"
         yield (
-            f"  judged replies: {self.judged}; ratings: {_by_name(self.ratings)}; "
+            f"  replies: {self.replies}; ratings: {_by_name(self.ratings)}; "
             f"preferences: {_by_name(self.preferences)}; tool calls: {self.tool_calls}; "
             f"images, audio and files: {_by_name(self.parts)}"
         )

@@ -106,9 +106,9 @@ def _moved(turns: tuple[Turn, ...]) -> tuple[Turn, ...]:
     state.
     """
     states = [turn.state for turn in turns]
-    for place, (turn, after) in enumerate(pairwise(turns)):
+    for index, (turn, after) in enumerate(pairwise(turns)):
         if (turn.role, after.role) == ("user", "assistant"):
-            states[place], states[place + 1] = None, turn.state
+            states[index], states[index + 1] = None, turn.state
     return tuple(replace(turn, state=state) for turn, state in zip(turns, states, strict=True))
 
 

@@ -166,10 +166,10 @@ def _turns(exchanges: list[Exchange], target: str, relabelled: DimensionScores |
     goes to the target's last reply.
     """
     last = len(exchanges) - 1
-    for place, (person, agent, instead) in enumerate(exchanges):
-        if place > 0 or person not in SILENCE:
+    for index, (person, agent, instead) in enumerate(exchanges):
+        if index > 0 or person not in SILENCE:
             yield Turn("user", person)
-        reply = Reply(instead, relabelled=relabelled if place == last else None)
+        reply = Reply(instead, relabelled=relabelled if index == last else None)
         yield Turn("assistant", agent, alternatives={target: (reply,)})
 
 

@@ -74,15 +74,15 @@ def _dialogue(value: Any, key: str) -> Dialogue:
     meta = others(values, RECORD)
     meta |= {f"goal_{key}": goal.pop(key) for key in ("message", "topic") if key in goal}
     booked = [
-        {"turn": place, "domain": name, "booked": domain.booked}
-        for place, entry in enumerate(log)
+        {"turn": index, "domain": name, "booked": domain.booked}
+        for index, entry in enumerate(log)
         for name, domain in entry.domains.items()
         if domain.booked
     ]
     return Dialogue(
         id=key.removesuffix(".json").lower(),
         agent="human",
-        turns=tuple(_turn(entry, by_wizard=place % 2 == 1) for place, entry in enumerate(log)),
+        turns=tuple(_turn(entry, by_wizard=index % 2 == 1) for index, entry in enumerate(log)),
         goal={domain: wanted for domain, wanted in goal.items() if wanted},
         meta=meta | ({"booked": booked} if booked else {}),
     )

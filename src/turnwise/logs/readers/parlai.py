@@ -203,13 +203,13 @@ def _ratings(
     """
     workers = values.get("workers")
     rater = workers[0] if isinstance(workers, list) and workers and isinstance(workers[0], str) else None
-    for place, act in enumerate(heard, first):
+    for index, act in enumerate(heard, first):
         marks = optional(act, "problem_data", record, default={})
         for dimension, marked in marks.items():
             if isinstance(marked, bool):
                 good: Direction = "higher" if dimension == ALL_GOOD else "lower"
-                item = item_id(identity, place)
-                yield Rating(item, dimension, float(marked), rater, place, (0.0, 1.0), direction=good)
+                item = item_id(identity, index)
+                yield Rating(item, dimension, float(marked), rater, index, (0.0, 1.0), direction=good)
             else:
                 options.dropped["marks of problems that are neither true nor false"] += 1
         final = act.get("final_rating")

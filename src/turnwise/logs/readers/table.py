@@ -208,17 +208,17 @@ class _Draft:
 
     def dialogue(self) -> Dialogue:
         """The dialogue with its turns in order; without an agent it is `unknown`."""
-        places = {order: place for place, order in enumerate(sorted(self.turns))}
+        indices = {order: index for index, order in enumerate(sorted(self.turns))}
 
         def placed(order: float | None, rating: Rating) -> Rating:
             """The rating of the turn at `order`, or of the dialogue for None, with its item and turn set."""
-            turn = None if order is None else places[order]
+            turn = None if order is None else indices[order]
             return replace(rating, item=item_id(self.id, turn), turn=turn)
 
         return Dialogue(
             id=self.id,
             agent=self.agent or "unknown",
-            turns=tuple(self.turns[order] for order in places),
+            turns=tuple(self.turns[order] for order in indices),
             ratings=tuple(placed(order, rating) for order, rating in self.ratings),
             meta=self.meta,
         )
@@ -245,10 +245,10 @@ def _message(
     order = columns.cell(row.values, "turn", measured)
     if order is None:
         order = columns.cell(row.values, "time", moment)
-    place = len(draft.turns) if order is None else order
+    index = len(draft.turns) if order is None else order
     extra = beside(columns.unmapped(row.values), frozenset())
-    draft.place(place, _turn(row.values, columns, role, "content", extra))
-    draft.rate(row.values, columns, place)
+    draft.place(index, _turn(row.values, columns, role, "content", extra))
+    draft.rate(row.values, columns, index)
     if role == "assistant":
         named = speakers_.options.roles.get(speaker or "") == "assistant"
         draft.speak(columns.cell(row.values, "agent", written) or (speaker if named else None))
@@ -261,8 +261,8 @@ def _item(known: dict[str, _Draft], row: Row, columns: Columns, split: str | Non
     identity = columns.cell(row.values, "id", written) or str(row.number)
     draft = known.setdefault(identity, _Draft(identity, meta=columns.unmapped(row.values)))
     said = columns.cell(row.values, "context", _Context(split)) or ()
-    for place, text in enumerate(said):
-        draft.place(place, Turn("user" if (len(said) - place) % 2 else "assistant", text))
+    for index, text in enumerate(said):
+        draft.place(index, Turn("user" if (len(said) - index) % 2 else "assistant", text))
     draft.place(len(said), _turn(row.values, columns, "assistant", "response", {}))
     draft.rate(row.values, columns, len(said))
     draft.speak(columns.cell(row.values, "agent", written))

@@ -50,7 +50,7 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
             yield from _folder(os.path.join(path, FOLDER), build)
         else:
             simulations = required(results, "simulations", each(record))
-            spoken = [(place, one) for place, one in enumerate(simulations) if _has_turns(one)]
+            spoken = [(index, one) for index, one in enumerate(simulations) if _has_turns(one)]
             yield from members(spoken, build, "simulations")
             if lost := len(simulations) - len(spoken):
                 options.dropped["simulations without messages"] += lost

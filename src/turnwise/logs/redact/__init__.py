@@ -201,15 +201,15 @@ class _Walker:
         taken = [(span.start, span.end) for span in spans]
         taken += [match.span() for match in PLACEHOLDER.finditer(whole)]
         known = self.state.known()
-        places = [(span.start, span.end, self._placeholder(span, whole)) for span in spans]
+        replaced = [(span.start, span.end, self._placeholder(span, whole)) for span in spans]
         if known is not None and isinstance(text, str):
             for match in known.finditer(whole):
                 if all(match.end() <= start or end <= match.start() for start, end in taken):
-                    places.append((*match.span(), self.state.spelled[match[0]]))
-        if not places:
+                    replaced.append((*match.span(), self.state.spelled[match[0]]))
+        if not replaced:
             return text
         pieces, last = [], 0
-        for start, end, placeholder in sorted(places):
+        for start, end, placeholder in sorted(replaced):
             pieces += [whole[last:start], placeholder]
             last = end
             self.state.counts[placeholder[1:].rpartition("_")[0]] += 1

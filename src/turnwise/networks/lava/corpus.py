@@ -48,13 +48,13 @@ def spoken(dialogue: Dialogue) -> list[int]:
     ]
 
 
-def pointer(dialogue: Dialogue, place: int) -> str:
+def pointer(dialogue: Dialogue, index: int) -> str:
     """The database bits at the user's turn before this position; "" if the dialogue has none.
 
     Raises `DataError` if it has bits, but too few.
     """
     bits: Sequence[str] = dialogue.meta.get(POINTER, ())
-    number = sum(turn.role == "user" for turn in dialogue.turns[:place]) - 1
+    number = sum(turn.role == "user" for turn in dialogue.turns[:index]) - 1
     if not bits:
         return ""
     if number >= len(bits):
@@ -66,20 +66,20 @@ def corpus(dialogues: Sequence[Dialogue], words: Words, situation: Situation, *,
     """The dialogues as tensors on the CPU; utterances are cut at `longest` words. `TooFewItems` without dialogues."""
     if not dialogues:
         raise TooFewItems("there is no dialogue in which a system answers a user")
-    places = [spoken(dialogue) for dialogue in dialogues]
-    flat = [(dialogue, place) for dialogue, mine in zip(dialogues, places, strict=True) for place in mine]
+    positions = [spoken(dialogue) for dialogue in dialogues]
+    flat = [(dialogue, index) for dialogue, mine in zip(dialogues, positions, strict=True) for index in mine]
     cpu = torch.device("cpu")
     states = [
-        situation.bits(dialogue.turns[place].state, pointer(dialogue, place)) for dialogue, place in flat
+        situation.bits(dialogue.turns[index].state, pointer(dialogue, index)) for dialogue, index in flat
     ]
-    ends = np.cumsum([0, *map(len, places)])
-    turns = np.full((len(dialogues), max(map(len, places))), -1, dtype=np.int64)
-    for row, first, mine in zip(turns, ends, places, strict=False):
+    ends = np.cumsum([0, *map(len, positions)])
+    turns = np.full((len(dialogues), max(map(len, positions))), -1, dtype=np.int64)
+    for row, first, mine in zip(turns, ends, positions, strict=False):
         row[: len(mine)] = np.arange(first, first + len(mine))
     return Corpus(
-        user=padded([words.encode(d.turns[place - 1].text, longest=longest) for d, place in flat], cpu),
+        user=padded([words.encode(d.turns[index - 1].text, longest=longest) for d, index in flat], cpu),
         state=torch.as_tensor(np.stack(states)),
-        reply=padded([words.encode(d.turns[place].text, longest=longest) for d, place in flat], cpu),
+        reply=padded([words.encode(d.turns[index].text, longest=longest) for d, index in flat], cpu),
         goal=torch.as_tensor(np.stack([situation.goal(dialogue) for dialogue in dialogues])),
         turns=torch.as_tensor(turns),
     )

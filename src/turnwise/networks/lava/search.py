@@ -51,7 +51,7 @@ class Search:
             updates=updates,
             hooks=Hooks(
                 measured=lambda done: done in (0, updates) or (done % every == 0 and done > after),
-                best=lambda curve: max(range(len(curve)), key=lambda place: curve[place]["success"]),
+                best=lambda curve: max(range(len(curve)), key=lambda index: curve[index]["success"]),
                 line=_line,
             ),
             weights=self.actor.state_dict,

@@ -82,12 +82,12 @@ class Situation:
     @cached_property
     def _slots(self) -> dict[tuple[str, str], int]:
         """(domain, slot) -> its index in `slots`."""
-        return {slot: place for place, slot in enumerate(self.slots)}
+        return {slot: index for index, slot in enumerate(self.slots)}
 
     @cached_property
     def _wishes(self) -> dict[tuple[str, str, str], int]:
         """Wish -> its index in `wishes`."""
-        return {wish: place for place, wish in enumerate(self.wishes)}
+        return {wish: index for index, wish in enumerate(self.wishes)}
 
 
 def _filled(state: Mapping[str, Any]) -> Iterator[tuple[tuple[str, str], str]]:

@@ -183,12 +183,12 @@ class _Teacher(torch.nn.Module):
         self.updates: Tensor
         self.register_buffer("updates", torch.zeros((), dtype=torch.long))
 
-    def losses(self, places: Sequence[int]) -> Tensor:
-        """(b,) nats per word plus weighted divergences of the examples at `places`; counts the update.
+    def losses(self, indices: Sequence[int]) -> Tensor:
+        """(b,) nats per word plus weighted divergences of the examples at `indices`; counts the update.
 
         With `alternate`, every eleventh update is the VAE's.
         """
-        rows = torch.as_tensor(places, device=self.learned.user.device)
+        rows = torch.as_tensor(indices, device=self.learned.user.device)
         data, task = self.learned, self.task
         if task == "alternate":
             task = "vae" if int(self.updates) % _CYCLE == _CYCLE - 1 else "rg"

@@ -168,10 +168,10 @@ class Plan:
         0 for an empty curve.
         """
         sign, best = (1 if self.better == "lower" else -1), 0
-        for place, point in enumerate(curve):
+        for index, point in enumerate(curve):
             value = curve[best]["validation"]
             if math.isnan(value) or sign * point["validation"] < sign * value:
-                best = place
+                best = index
         return best
 
     def is_stale(self, curve: Curve) -> bool:

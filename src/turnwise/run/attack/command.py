@@ -152,7 +152,7 @@ def attack_metric(
     """
     if "dialogue" in metric.needs or metric.level == "system":
         raise UsageError(f"`{name}` does not score single replies, which an attack needs")
-    stream = all_items(spec.data, replace(spec.selection, judged=spec.selection.judged or "all"), census)
+    stream = all_items(spec.data, replace(spec.selection, items=spec.selection.items or "all"), census)
     # Strategies are compared with the replies of the agent `human` if there is one, else with all replies.
     people = HUMAN if HUMAN in census.agents else None
     rng_contexts = generator(spec.seed, "contexts")  # the same contexts for every metric
@@ -188,9 +188,9 @@ def scorer(metric: Metric) -> Callable[[Sequence[Item]], Floats]:
 def _scores(metric: Metric, items: Sequence[Item]) -> Floats:
     """The metric's score of each item; NaN, without a call of the metric, for items that lack what it needs."""
     found = np.full(len(items), np.nan)
-    able = [place for place, item in enumerate(items) if missing(metric, item) is None]
+    able = [index for index, item in enumerate(items) if missing(metric, item) is None]
     if able:
-        found[able] = item_scores(metric, rows_of(metric, [items[place] for place in able]))
+        found[able] = item_scores(metric, rows_of(metric, [items[index] for index in able]))
     return found
 
 
@@ -232,7 +232,7 @@ def _findings(name: str, signature: str, found: Attack, sign: int, end: Directio
             n_items=one.n,
             n_clusters=one.n_clusters,
             unscored={"not scored by the metric": one.unscored} if one.unscored else {},
-            method="mean over held-out contexts, interval by cluster; gain at the level shared by all judged",
+            method="mean over held-out contexts, interval by cluster; gain at the level shared by all that were tested",
             signature=signature,
             status="ok" if one.n else "error",
             reason=None if one.n else "the metric scored none of these replies",

@@ -205,9 +205,9 @@ def _attack_files(spec: HardenSpec, name: str, number: int, report: Callable[[st
     attacked, promising, attacked_prefixes = list[FileAttack](), list[str](), list[str]()
     names = file_names(spec.data)
     folder = (spec.output or Path()) / f"round-{number}"
-    for place, path in enumerate(spec.data):
+    for index, path in enumerate(spec.data):
         # Files with the same name are identified by their paths, which cannot be folder names.
-        own = names[path] if Path(names[path]).name == names[path] else str(place)
+        own = names[path] if Path(names[path]).name == names[path] else str(index)
         part = replace(spec, data=(path,), metrics=(name,), output=folder / own)
         census = scan_data(part)
         made = attack_metric(part, name, _metric(part, name, census), census, report=report)

@@ -149,7 +149,7 @@ def without_played(name: str) -> tuple[str, str | None]:
     return (f"{plain}[{written}]" if written else plain), str(path)
 
 
-def given_self_play(
+def with_self_play(
     estimator: TakesSelfPlay,
     name: str,
     path: str | None,
@@ -169,7 +169,7 @@ def given_self_play(
         )
     dialogues = list(native.read_all([path]))
     played = episodes_by_agent(dialogues, rating, scale=scale, delexicalised=delexicalised)
-    return called(estimator, "given", played)  # type: ignore[no-any-return]
+    return called(estimator, "with_dialogues", played)  # type: ignore[no-any-return]
 
 
 def episodes_by_agent(

@@ -194,7 +194,7 @@ def _single(dialogues: Sequence[Dialogue], selection: Selection, rating: str) ->
             if one.dimension == rating and one.turn is not None:
                 given.setdefault(f"{dialogue.id}#{one.turn}", []).append(one.value)
     rewards = {name: float(np.mean(values)) for name, values in given.items()}
-    chosen = replace(selection, judged="rated", dimension=rating, where=(), limit=None)
+    chosen = replace(selection, items="rated", dimension=rating, where=(), limit=None)
     return single(items(dialogues, chosen), rewards)
 
 
@@ -214,8 +214,8 @@ def _complete(episodes: Episodes, targets: Sequence[str]) -> NDArray[np.bool_]:
 def _fraction(episodes: Episodes, share: float, rng: np.random.Generator) -> NDArray[np.bool_]:
     """(N,) true for a random share of each agent's dialogues, rounded, at least one."""
     used = np.zeros(len(episodes.dialogues), dtype=np.bool_)
-    for place in range(len(episodes.agents)):
-        mine = np.flatnonzero(episodes.agent == place)
+    for index in range(len(episodes.agents)):
+        mine = np.flatnonzero(episodes.agent == index)
         used[rng.permutation(mine)[: max(1, round(share * len(mine)))]] = True
     return used
 
@@ -236,8 +236,8 @@ def close_to_target(episodes: Sequence[Episode], target: str, distance: int) -> 
 
     def all_close(episode: Episode) -> bool:
         """Whether the logged reply at every point of the episode is close to a reply of the target."""
-        for place in episode.points:
-            turn = episode.turns[place]
+        for index in episode.points:
+            turn = episode.turns[index]
             instead = episode.alternatives(turn).get(target, ())
             if not close(turn.text, [reply.content for reply in instead]):
                 return False

@@ -104,8 +104,8 @@ def score(metric: Metric, items: Sequence[Item]) -> Block:
             failures.append(Failure(position, "skipped", reason))
     with listening() as cut:
         rows, errors = rows_or_errors(metric, [items[position] for position in wanted])
-    failures += [Failure(wanted[place], _status(error), _words(error)) for place, error in errors.items()]
-    scored = np.array([at for place, at in enumerate(wanted) if place not in errors], dtype=np.int64)
+    failures += [Failure(wanted[index], _status(error), _words(error)) for index, error in errors.items()]
+    scored = np.array([at for index, at in enumerate(wanted) if index not in errors], dtype=np.int64)
     known = has_evidence(rows)
     why = f"no value or NaN: {metric.unscored}" if foreign(metric) else metric.unscored
     failures += [Failure(int(at), "skipped", why) for at in scored[~known]]

@@ -10,7 +10,7 @@ import numpy as np
 
 from turnwise.errors import DataError, UsageError, counted
 from turnwise.logs import native
-from turnwise.logs.items.items import Judged, Selection
+from turnwise.logs.items.items import ItemChoice, Selection
 from turnwise.logs.items.keys import lookup
 from turnwise.logs.scan import Census, scan
 from turnwise.meta.calibrate import Units, calibrate, expected_unit_errors, units_of, unscored_by_agent
@@ -43,7 +43,7 @@ def run(spec: CalibrateSpec) -> Outcome:
     mine = [one for one in ratings if (one.turn is None) == (level == "dialogue")]
     weights = _weights(spec, census, mine)
     means = aggregate(rating_matrix(mine, dimension, level=level, rescale=spec.rescale)).by_item()
-    selection = replace(spec.selection, judged=spec.selection.judged or _judged(census, mine, level, spec))
+    selection = replace(spec.selection, items=spec.selection.items or _item_choice(census, mine, level, spec))
     metrics, found = prepare(replace(spec, selection=selection), census)
     watch = Watch(spec.max_errors)
     with (
@@ -183,23 +183,23 @@ def _level(census: Census, dimension: str, spec: CalibrateSpec) -> RatedLevel:
     return known[0]
 
 
-def _judged(census: Census, ratings: list[Rating], level: RatedLevel, spec: CalibrateSpec) -> Judged:
+def _item_choice(census: Census, ratings: list[Rating], level: RatedLevel, spec: CalibrateSpec) -> ItemChoice:
     """Which replies are items: the last of each dialogue where only last replies are rated, else all."""
     if level == "dialogue":
         return "all"
     last = {
-        f"{one.id}#{place}"
+        f"{one.id}#{index}"
         for dialogues in census.held
         for one in dialogues
-        if (place := _last_reply(one, spec.selection)) is not None
+        if (index := _last_reply(one, spec.selection)) is not None
     }
     return "last" if all(rating.item in last for rating in ratings) else "all"
 
 
 def _last_reply(dialogue: Dialogue, selection: Selection) -> int | None:
-    """The place of the last message of the judged role; None if there is none."""
-    places = [place for place, turn in enumerate(dialogue.turns) if turn.role == selection.role]
-    return places[-1] if places else None
+    """The index of the last message of the scored role; None if there is none."""
+    indices = [index for index, turn in enumerate(dialogue.turns) if turn.role == selection.role]
+    return indices[-1] if indices else None
 
 
 def _weights(spec: CalibrateSpec, census: Census, ratings: list[Rating]) -> Mapping[str, float]:
@@ -236,7 +236,7 @@ def _check(units: Units, dimension: str) -> None:
             f"every item is rated on `{dimension}`, and scores add nothing to that; add the logs that nobody rated"
         )
     if labelled == 0:
-        raise DataError(f"no item that is judged is rated on `{dimension}`")
+        raise DataError(f"no scored item is rated on `{dimension}`")
 
 
 def _lacking(table: ScoreTable, level: RatedLevel) -> Finding:

@@ -252,8 +252,8 @@ def _curve(
              "raters": ratings, "difference": difference}  # fmt: skip
     if difference is None or dialogues is None:
         return {**about, "dialogues": [], "power": []}
-    places = np.unique(np.linspace(2, max(4, 2 * dialogues), CURVE).round().astype(int)).tolist()
-    return {**about, "dialogues": places, "power": [test.power(difference, n) for n in places]}
+    sizes = np.unique(np.linspace(2, max(4, 2 * dialogues), CURVE).round().astype(int)).tolist()
+    return {**about, "dialogues": sizes, "power": [test.power(difference, n) for n in sizes]}
 
 
 def _given_designs(spec: PowerSpec) -> Iterator[Design]:
@@ -356,8 +356,8 @@ def _rated_units(spec: PowerSpec, census: Census, dimension: str) -> list[_Unit]
         name: tuple(value for value in column.tolist() if not isnan(value))
         for name, column in zip(matrix.items, matrix.values.T, strict=True)
     }
-    judged = spec.selection.judged or ("rated" if level == "turn" else "all")
-    stream = all_items(spec.data, replace(spec.selection, judged=judged), census, whole=level == "dialogue")
+    choice = spec.selection.items or ("rated" if level == "turn" else "all")
+    stream = all_items(spec.data, replace(spec.selection, items=choice), census, whole=level == "dialogue")
     return [_Unit(item, values[item.id]) for item in stream if item.id in values]
 
 

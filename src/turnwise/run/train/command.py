@@ -96,11 +96,11 @@ def train(spec: TrainSpec, *, say: Callable[[str], None] = lambda _: None) -> Ou
     work = spec.output.with_name(f".{spec.output.name}.training")
     if spec.restart:
         shutil.rmtree(work, ignore_errors=True)
-    judged: Any = {"judged": "rated", "dimension": ratings.dimension} if ratings else {"judged": "all"}
+    choice: Any = {"items": "rated", "dimension": ratings.dimension} if ratings else {"items": "all"}
     task = TrainingTask(
         metric=metric,
         dialogues=list(read_all(spec.data)),
-        items=_items(spec, census, **judged),
+        items=_items(spec, census, **choice),
         ratings=ratings,
         settings=spec.settings,
         model=spec.model,
@@ -181,9 +181,9 @@ def _plugins() -> registry.Offers:
     return registry.offered("trainers", TRAINERS)
 
 
-def _items(spec: TrainSpec, census: Census, **judged: Any) -> list[Item]:
-    """The items to learn from: those of the selection, with `judged` as its settings."""
-    selection: Selection = replace(spec.selection, **judged)
+def _items(spec: TrainSpec, census: Census, **choice: Any) -> list[Item]:
+    """The items to learn from: those of the selection, with `choice` as its settings."""
+    selection: Selection = replace(spec.selection, **choice)
     return list(all_items(spec.data, selection, census))
 
 

@@ -1,8 +1,8 @@
-"""The trainers of LAVA, PLAS and policy gradient: the policies of `networks/lava`, judged by the task metrics.
+"""The trainers of LAVA, PLAS and policy gradient: the policies of `networks/lava`, evaluated by the task metrics.
 
 Rewards and the choice of the best policy use corpus success (`evaluator`: multiwoz2018, the paper's), which needs
-goals, states and venue tables. A corpus with named splits (`meta.split`) is trained on `train` and judged on `val`; of
-any other corpus a part is held out. Splits of other names are never used for training.
+goals, states and venue tables. A corpus with named splits (`meta.split`) is trained on `train` and evaluated on
+`val`; of any other corpus a part is held out. Splits of other names are never used for training.
 """
 
 from collections.abc import Sequence
@@ -106,7 +106,7 @@ def _start(task: TrainingTask) -> tuple[Model, tuple[list[Dialogue], list[Dialog
     for dialogues in split:
         if lost := sum(not one.goal for one in dialogues):
             raise DataError(
-                f"{lost} of {len(dialogues)} dialogues have no goal, and success is judged by goals"
+                f"{lost} of {len(dialogues)} dialogues have no goal, and success is decided by goals"
             )
     return model, split, _judge(task, split[1])
 

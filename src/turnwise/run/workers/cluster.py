@@ -153,8 +153,8 @@ class Cluster:
             share = min(1.0, gpus / self._n_gpu) if self._n_gpu else 0.0
             passed = {name: os.environ[name] for name in PASSED if name in os.environ}
             kind = self._ray.remote(_Worker)
-            for place in range(size):
-                options = {"num_cpus": 1, "num_gpus": share if place < self._n_gpu else 0.0}
+            for index in range(size):
+                options = {"num_cpus": 1, "num_gpus": share if index < self._n_gpu else 0.0}
                 worker = kind.options(**options, max_restarts=-1)
                 self._crew.append(worker.remote(passed, sys.path))
         return self._crew[: self._n_gpu] if gpus else self._crew

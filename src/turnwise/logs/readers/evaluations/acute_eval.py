@@ -122,6 +122,6 @@ def _record(values: dict[str, Any], agent: str, identity: str) -> dict[str, Any]
 
 
 def _message(act: dict[str, Any], agent: str) -> dict[str, Any]:
-    """An act as a native message: the judged agent's as the assistant, all others as the user."""
+    """An act as a native message: the compared agent's as the assistant, all others as the user."""
     role = "assistant" if required(act, "id", name) == agent else "user"
     return {"role": role, "content": required(act, "text", text), **beside(act, ACT)}

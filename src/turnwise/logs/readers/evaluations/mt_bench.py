@@ -50,7 +50,7 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
     options = options or Options()
     questions: dict[Any, Record] = {}
     answers: list[tuple[str, int, Record]] = []
-    judged: list[tuple[str, int, Record]] = []
+    judgments: list[tuple[str, int, Record]] = []
     for file in (path, *options.more):
         for line, values in _records(file):
             if not isinstance(values.get("question_id"), str | int):
@@ -60,7 +60,7 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
             if "choices" in values:
                 answers.append((file, line, values))
             elif "judge" in values:
-                judged.append((file, line, values))
+                judgments.append((file, line, values))
             elif "turns" in values:
                 questions[values.get("question_id")] = values
             else:
@@ -69,7 +69,7 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
         missing = "the questions" if answers else "the models' answers"
         raise UsageError(f"{path}: {missing} are missing; give questions, answers and judgments: "
                          "turnwise convert --from mt-bench QUESTIONS ANSWERS... [JUDGMENTS] OUT")  # fmt: skip
-    marks = _Judgments(judged, options)
+    marks = _Judgments(judgments, options)
     ids = frozenset(f"{one['question_id']}-{_short(str(one.get('model_id')))}" for _, _, one in answers)
     for file, line, values in answers:
         try:
@@ -94,11 +94,11 @@ class _Judgments:
     failed are counted as dropped.
     """
 
-    def __init__(self, judged: list[tuple[str, int, Record]], options: Options) -> None:
+    def __init__(self, judgments: list[tuple[str, int, Record]], options: Options) -> None:
         self.found: dict[tuple[Any, str, int], list[Record]] = {}
         self.used: set[tuple[Any, str, int]] = set()
         self.pairs: dict[tuple[Any, str], list[Record]] = {}
-        for file, line, values in judged:
+        for file, line, values in judgments:
             try:
                 if "model_1" in values:
                     self._add_pair(values, options)
@@ -195,8 +195,8 @@ def _dialogues(
         if len(asked) != len(said):
             options.dropped["turns that have a question or an answer only"] += abs(len(asked) - len(said))
         messages: list[Record] = []
-        for place, (user, reply) in enumerate(zip(asked, said, strict=False)):
-            references = [one for one in right[place : place + 1] if one.strip()]
+        for position, (user, reply) in enumerate(zip(asked, said, strict=False)):
+            references = [one for one in right[position : position + 1] if one.strip()]
             messages.append({"role": "user", "content": user})
             messages.append({"role": "assistant", "content": reply, "references": references})
         native = {

@@ -35,7 +35,7 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
     try:
         export = record(whole(path))
         results = required(export, "results", _results)
-        answered = [(place, one) for place, one in enumerate(results) if _output(record(one)) is not None]
+        answered = [(index, one) for index, one in enumerate(results) if _output(record(one)) is not None]
         marks = [optional(record(one), "namedScores", record, default={}) for _, one in answered]
         if wordy := sum(not _is_number(one) for named in marks for one in named.values()):
             options.dropped["named scores that are no number"] += wordy

@@ -222,14 +222,14 @@ def _logged_with(found: list[Message], more: Mapping[str, Any], *, role: str) ->
 
     A `text` that repeats the message's content is left out.
     """
-    place = 0 if role == "assistant" else len(found) - 1
+    index = 0 if role == "assistant" else len(found) - 1
     if not found:
         return found
-    about = {key: one for key, one in more.items() if key != "text" or one != found[place].get("content")}
+    about = {key: one for key, one in more.items() if key != "text" or one != found[index].get("content")}
     if about:
-        before = found[place].get("logged_with", [])
+        before = found[index].get("logged_with", [])
         kept = before if isinstance(before, list) else [before]
-        found[place] = {**found[place], "logged_with": [*kept, about]}
+        found[index] = {**found[index], "logged_with": [*kept, about]}
     return found
 
 

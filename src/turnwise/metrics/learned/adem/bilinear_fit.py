@@ -136,22 +136,22 @@ def learn(
             lambda: _train(part, search, batch, seed),  # noqa: B023 - called at once
         )
         tried += len(search.gamma) * len(search.rate)
-        place = int(np.argmax(found["value"]))
+        index = int(np.argmax(found["value"]))
         say(
-            f"{tried} of {search.size} settings tried: n {n}, batch {batch}, validation {found['value'][place]:.3f}"
+            f"{tried} of {search.size} settings tried: n {n}, batch {batch}, validation {found['value'][index]:.3f}"
         )
-        if best is None or found["value"][place] > best.validation:
-            gamma, rate = list(product(search.gamma, search.rate))[place]
+        if best is None or found["value"][index] > best.validation:
+            gamma, rate = list(product(search.gamma, search.rate))[index]
             chosen = {"components": len(part.components.axes), "gamma": gamma, "rate": rate, "batch": batch}
             curve = [
                 {
                     "epoch": epoch,
                     **{name: float(x) for name, x in zip(_CURVE, row, strict=True) if not np.isnan(x)},
                 }
-                for epoch, row in enumerate(found["curve"][:, place])
+                for epoch, row in enumerate(found["curve"][:, index])
                 if not np.isnan(row[0])
             ]
-            best = Learned(part.head(found["weights"][place]), chosen, float(found["value"][place]), curve)
+            best = Learned(part.head(found["weights"][index]), chosen, float(found["value"][index]), curve)
     if best is None:
         raise DataError("nothing was trained")
     return best
