@@ -47,7 +47,7 @@ class LatentPolicy:
         """The reply to each request in order; a `NoReply` where the last turn is no user turn with a belief state."""
         inputs = [self._policy_input(one.turns) for one in requests]
         valid = [one for one in inputs if not isinstance(one, NoReply)]
-        texts = iter(self.model.answer(valid) if valid else ())
+        texts = iter(self.model.replies(valid) if valid else ())
         return [one if isinstance(one, NoReply) else Reply(next(texts)) for one in inputs]
 
     def _policy_input(self, turns: Sequence[Turn]) -> tuple[str, Bits] | NoReply:

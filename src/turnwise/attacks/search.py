@@ -93,7 +93,7 @@ class Search:
     def gain(self, template: str, contexts: Sequence[Context]) -> float:
         """Score the template in these contexts of the search; return the mean of its score minus the person's.
 
-        Minus infinity if it has no score. Raises `Spent` or `Hangs` as the target does.
+        Minus infinity if it has no score. Raises `BudgetSpent` or `Hangs` as the target does.
         """
         self.gains([template], contexts)
         return self.tried[template]

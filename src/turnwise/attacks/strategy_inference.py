@@ -42,7 +42,7 @@ def infer_strategy(contexts: Sequence[str], replies: Sequence[str]) -> InferredS
     found = measure(contexts, replies)
     most, _ = Counter(replies).most_common(1)[0]
     if found.response_frequency > 0.7:
-        return InferredStrategy("fixed", f"always answers “{most}”", found)
+        return InferredStrategy("fixed", f"always replies “{most}”", found)
     if found.bleu > 0.2:
         return InferredStrategy("parrot", "repeats parts of the context", found)
     if found.response_frequency < 0.1 and found.lexical_variety < 0.15 and found.jaccard > 0.05:

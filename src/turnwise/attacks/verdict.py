@@ -25,7 +25,7 @@ MIN_RELATIVE_GAIN = 1e-6  # smallest gain, relative to the scores, that is more 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JudgedStrategy:
+class TestedStrategy:
     """The result of one strategy on the held-out contexts.
 
     `gain` is its mean score minus people's on the same contexts. `transcript` has pairs of the last turn of a context
@@ -52,7 +52,7 @@ class JudgedStrategy:
     unscored: int
 
 
-def judge_strategy(
+def measure_strategy(
     name: str,
     kind: str,
     description: str,
@@ -64,7 +64,7 @@ def judge_strategy(
     tested: int,
     draws: int,
     rng: np.random.Generator,
-) -> JudgedStrategy:
+) -> TestedStrategy:
     """Compare the scores of a strategy with people's in the same contexts; NaN of either is left out.
 
     The level of the gain's interval is corrected for `tested` strategies. The transcript has the three largest gains.
@@ -79,7 +79,7 @@ def judge_strategy(
     )
     score, interval = _mean_and_interval(own, clusters, LEVEL, draws, rng)
     shown = [index for index in np.argsort(-np.where(known, scores - people, -np.inf))[:3] if known[index]]
-    return JudgedStrategy(
+    return TestedStrategy(
         strategy=name,
         kind=kind,
         description=description,

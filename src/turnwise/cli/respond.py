@@ -88,10 +88,10 @@ def command(**given: Any) -> None:
         click.echo(f"note: and at {counted(len(done.failures) - _SHOWN, 'point')} more", err=True)
     if done.n_there:
         click.echo(f"note: {counted(done.n_there, 'point')} had replies of {given['name']} already", err=True)
-    answered = done.n_points - len(done.failures)
+    with_replies = done.n_points - len(done.failures)
     coverage = (
         ""
         if given["self_play"]
-        else f", {given['name']} replies at {answered} of {counted(done.n_points, 'point')}"
+        else f", {given['name']} replies at {with_replies} of {counted(done.n_points, 'point')}"
     )
     click.echo(f"{given['output']}: {counted(done.n_dialogues, 'dialogue')} written{coverage}", err=True)

@@ -250,7 +250,7 @@ def _rows(said: RepliesAtPoints, points: NDArray[np.bool_]) -> RepliesAtPoints:
     return RepliesAtPoints(said.text[points], said.end[points], said.outcome[points], said.relabelled[points])
 
 
-def check_answers(episodes: Episodes, target: str) -> None:
+def check_alternatives(episodes: Episodes, target: str) -> None:
     """Raise a `DataError` if the target has no reply at some point of another agent's dialogue."""
     others = np.repeat(_not_by(episodes, target), np.diff(episodes.first))
     said = episodes.alternatives.get(target)

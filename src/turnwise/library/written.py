@@ -18,14 +18,14 @@ class Replies:
 
     path: str
     n_dialogues: int
-    n_points: int  # points that were to be answered
+    n_points: int  # points at which a reply was asked for
     n_replies: int
     n_there: int  # points that had replies of this agent before
     failures: tuple[str, ...]  # where the agent failed, and why
 
     def __str__(self) -> str:
-        answered = f"{self.n_points - len(self.failures)} of {counted(self.n_points, 'point')}"
-        lines = [f"{self.path}: {counted(self.n_dialogues, 'dialogue')} written, replies at {answered}"]
+        with_replies = f"{self.n_points - len(self.failures)} of {counted(self.n_points, 'point')}"
+        lines = [f"{self.path}: {counted(self.n_dialogues, 'dialogue')} written, replies at {with_replies}"]
         return "\n".join([*lines, *(f"note: {failure}" for failure in self.failures[:SHOWN])])
 
 

@@ -64,10 +64,10 @@ class OwnMetric(Ratio):
 
         Raises `PluginError` if it returns anything but one for each.
         """
-        answer = self.function([_record(item) for item in items])
-        if isinstance(answer, str | bytes) or not isinstance(answer, Iterable):
-            raise PluginError(f"{self.name} returned {_shown(answer)} instead of a list of numbers")
-        values = list(answer)
+        returned = self.function([_record(item) for item in items])
+        if isinstance(returned, str | bytes) or not isinstance(returned, Iterable):
+            raise PluginError(f"{self.name} returned {_shown(returned)} instead of a list of numbers")
+        values = list(returned)
         if len(values) != len(items):
             raise PluginError(
                 f"{self.name} was given {len(items)} replies and returned {len(values)} numbers"

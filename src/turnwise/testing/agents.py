@@ -49,7 +49,7 @@ def a_call_gives_a_reply(agent: Agent, points: Sequence[ReplyRequest]) -> None:
 def replies_have_the_order_of_the_points(agent: Agent, points: Sequence[ReplyRequest]) -> None:
     """Many points get the replies that each gets alone, in any order."""
     together = replies(agent, points, concurrency=3 if agent_extras(agent).concurrent else 1)
-    alone = [answer for point in points for answer in replies(agent, [point])]
+    alone = [reply for point in points for reply in replies(agent, [point])]
     expect(together == alone, "replies to many points at once differ from replies to each point alone")
     turned = replies(agent, points[::-1])
     expect(list(reversed(together)) == turned, "replies depend on the order in which points are asked")
@@ -84,7 +84,7 @@ CHECKS: tuple[Callable[[Agent, Sequence[ReplyRequest]], None], ...] = (
 def replies(agent: Agent, points: Sequence[ReplyRequest], *, concurrency: int = 1) -> list[Reply]:
     """The replies at these points, in order, with one try each; `ContractError` if the agent fails at one."""
     found = []
-    for answer in CallLimits(concurrency=concurrency, tries=1).ask(agent, points):
-        expect(not isinstance(answer, NoReply), f"the agent gave no reply: {answer}")
-        found.append(answer)
+    for reply in CallLimits(concurrency=concurrency, tries=1).ask(agent, points):
+        expect(not isinstance(reply, NoReply), f"the agent gave no reply: {reply}")
+        found.append(reply)
     return found  # type: ignore[return-value]

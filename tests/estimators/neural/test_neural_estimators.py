@@ -102,7 +102,7 @@ def test_the_target_of_example_1_has_its_value_by_neural_fqe_and_lstdq_on_a_tabl
         setup = tabular(two_ways(1, 3), "target", **options)
         learner = estimator.learner(setup)
         curves = train(learner, setup.settings, seed=0)
-        assert learner.answer().contributions.mean() == pytest.approx(0.8, abs=0.02), estimator.name
+        assert learner.contributions().values.mean() == pytest.approx(0.8, abs=0.02), estimator.name
         assert curves["estimate"][0] == pytest.approx(0.5, abs=0.1)
         assert len(curves["objective"]) == len(curves["iteration"])
 

@@ -432,7 +432,7 @@ def test_a_shard_that_is_too_much_at_once_is_scored_one_by_one(tmp_path, monkeyp
 
 def test_what_ray_says_of_memory_and_of_versions_is_passed_on_in_words():
     ray = pytest.importorskip("ray")
-    from turnwise.run.workers.cluster import _Asked, _check_version
+    from turnwise.run.workers.cluster import _SentTask, _check_version
 
     class Killing:
         """Ray, where its memory monitor has killed the work."""
@@ -442,7 +442,7 @@ def test_what_ray_says_of_memory_and_of_versions_is_passed_on_in_words():
         def get(self, reference):
             raise ray.exceptions.OutOfMemoryError("memory on the node was 15.9GB / 16GB")
 
-    asked = _Asked("task")
+    asked = _SentTask("task")
     for _ in range(TRIES):
         assert not asked.answer.done()
         asked.count(asked.take(Killing(), None))

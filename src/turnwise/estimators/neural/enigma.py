@@ -21,7 +21,7 @@ import numpy as np
 import torch
 
 from turnwise.estimators.neural.minimax import Dice
-from turnwise.estimators.neural.neural import Answer, LearnerInputs, Neural, ess, parts
+from turnwise.estimators.neural.neural import Contributions, LearnerInputs, Neural, ess, parts
 from turnwise.estimators.neural.padding import horizon
 from turnwise.types import Card, Floats, Ints
 
@@ -98,7 +98,7 @@ class _Game:
         value = float(self._weights(zeta) @ self.setup.data.reward / self.size)
         return {"objective": objective, "estimate": value, "mean_zeta": float(zeta.mean())}
 
-    def answer(self) -> Answer:
+    def contributions(self) -> Contributions:
         """Contributions and diagnostics after the training.
 
         Logs a warning if the mean zeta of last turns is out of `SOUND`.
@@ -114,7 +114,7 @@ class _Game:
         # With weights of mean 1 this is the influence of each dialogue on a ratio; its mean is the ratio.
         contributions = value + weights * (reward - value) if self.asked.normalised else weights * reward
         rating = self.setup.data.rating
-        return Answer(
+        return Contributions(
             contributions,
             {
                 # zeta does not depend on rewards: the estimate from the logged ratings needs no further training.

@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from turnwise.encode.episodes import check_answers, kept
+from turnwise.encode.episodes import check_alternatives, kept
 from turnwise.encode.neural.dialogue_layout import Exchange
 from turnwise.errors import Refused, UsageError
 from turnwise.types import Episodes, Floats, Ints, RepliesAtPoints
@@ -53,7 +53,7 @@ def gather(
     "auto" uses that score if it is known for all. Raises `DataError` if the target has no reply at a point of another
     agent, and `Refused` if it has no alternatives at all or no dialogue has a reward.
     """
-    check_answers(episodes, target)
+    check_alternatives(episodes, target)
     said = episodes.alternatives.get(target)
     if said is None or not len(episodes.dialogues):
         raise Refused(f"no dialogue is left from which `{target}` could be estimated")

@@ -74,7 +74,7 @@ def dialogues(rows: Iterable[Row], header: Sequence[str], file: str, options: Op
     drafts: dict[str, _Draft] = {}
     threads = _Threads()
     if threaded:
-        rows = list(rows)  # a reply may stand before what it answers
+        rows = list(rows)  # a reply may stand before the message it replies to
         for row in rows:
             threads.add(
                 columns.cell(row.values, "message", written), columns.cell(row.values, "reply_to", written)

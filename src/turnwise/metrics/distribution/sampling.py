@@ -79,7 +79,7 @@ def _hold_out(
 ) -> NDArray[np.bool_]:
     """(m,) mask of the real vectors to hold out: about `n`, with all vectors of the same query together.
 
-    Queries that the agent answers too come first, so that the agent's replies can take their place.
+    Queries to which the agent replies too come first, so that the agent's replies can take their place.
     """
     different, counts = np.unique(real_queries, return_counts=True)
     order = np.argsort(~np.isin(different, own_queries) + rng.random(len(different)))

@@ -65,7 +65,7 @@ def pointer(dialogue: Dialogue, index: int) -> str:
 def corpus(dialogues: Sequence[Dialogue], words: Words, situation: Situation, *, longest: int) -> Corpus:
     """The dialogues as tensors on the CPU; utterances are cut at `longest` words. `TooFewItems` without dialogues."""
     if not dialogues:
-        raise TooFewItems("there is no dialogue in which a system answers a user")
+        raise TooFewItems("there is no dialogue in which a system replies to a user")
     positions = [spoken(dialogue) for dialogue in dialogues]
     flat = [(dialogue, index) for dialogue, mine in zip(dialogues, positions, strict=True) for index in mine]
     cpu = torch.device("cpu")
@@ -86,10 +86,10 @@ def corpus(dialogues: Sequence[Dialogue], words: Words, situation: Situation, *,
 
 
 def usable(dialogues: Sequence[Dialogue]) -> list[Dialogue]:
-    """Dialogues with a system that answers a user; `TooFewItems` if there are fewer than ten."""
+    """Dialogues with a system that replies to a user; `TooFewItems` if there are fewer than ten."""
     found = [dialogue for dialogue in dialogues if spoken(dialogue)]
     if len(found) < _FEWEST:
         raise TooFewItems(
-            f"training needs {_FEWEST} dialogues in which a system answers a user, and there are {len(found)}"
+            f"training needs {_FEWEST} dialogues in which a system replies to a user, and there are {len(found)}"
         )
     return found

@@ -107,7 +107,7 @@ class Model:
         """The dialogues as tensors, on the model's device."""
         return corpus(dialogues, self.words, self.situation, longest=self.longest).to(str(self.device))
 
-    def answer(self, said: Sequence[tuple[str, Bits]]) -> list[str]:
+    def replies(self, said: Sequence[tuple[str, Bits]]) -> list[str]:
         """The policy's reply to each (user utterance, state bits); there must be one or more."""
         user = padded([self.words.encode(text, longest=self.longest) for text, _ in said], self.device)
         return self.speak(user, torch.as_tensor(np.stack([bits for _, bits in said]), device=self.device))

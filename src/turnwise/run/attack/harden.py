@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from turnwise.attacks.attack import Attack
-from turnwise.attacks.verdict import JudgedStrategy
+from turnwise.attacks.verdict import TestedStrategy
 from turnwise.errors import Unmeasured, UsageError
 from turnwise.logs.native import file_names, write
 from turnwise.logs.scan import Census
@@ -119,11 +119,11 @@ def _why_inconclusive(found: Attack) -> str | None:
     if found.unsearched:
         return "--budget is too small for a search; raise it, or lower --count"
     return found.diagnosis.warning or (
-        f"{found.unjudged} strategies were left unjudged" if found.unjudged else None
+        f"{found.untested} strategies were left untested" if found.untested else None
     )
 
 
-def frauds(made: AttackRun) -> list[JudgedStrategy]:
+def frauds(made: AttackRun) -> list[TestedStrategy]:
     """The tested strategies that have a gain and are neither people's replies nor edits of them, significant or not."""
     return [
         one
@@ -238,7 +238,7 @@ def _summary(last: dict[str, Any]) -> str:
     return "not shown to be gameable, nor to be robust: the best fraud scores no less than people"
 
 
-def _template(one: JudgedStrategy) -> str:
+def _template(one: TestedStrategy) -> str:
     """The template for training: a slot for copies, the example reply for fixed strategies, else the strategy's name.
 
     "" if the strategy is no template: replies of other dialogues and of tuned policies.

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from turnwise.encode.episodes import Episode, check_answers, encode, kept, leave_out, single, whole
+from turnwise.encode.episodes import Episode, check_alternatives, encode, kept, leave_out, single, whole
 from turnwise.errors import DataError, UsageError, counted
 from turnwise.estimators.calibration import known_means
 from turnwise.logs.items.items import Selection, items, lookup
@@ -139,12 +139,12 @@ def prepare(
         episodes, found = kept(episodes, there), [one for one, keep in zip(found, there, strict=True) if keep]
     if not paired:
         for name in targets:
-            check_answers(episodes, name)
+            check_alternatives(episodes, name)
         for name in others:
             if (
                 name in episodes.alternatives
             ):  # otherwise it cannot calibrate, and the calibration reports that
-                check_answers(episodes, name)
+                check_alternatives(episodes, name)
     if not len(episodes.dialogues):
         raise DataError(_nothing(rating, [*targets, *others], paired=paired))
     used = _fraction(episodes, spec.fraction, generator(spec.seed, "fraction"))
@@ -159,7 +159,7 @@ def _nothing(rating: str, targets: Sequence[str], *, paired: bool) -> str:
     if not paired:
         return f"no dialogue is rated on `{rating}`"
     return (
-        f"no context was answered by all of {', '.join(targets)}: agents are paired by identical contexts; "
+        f"no context has replies of all of {', '.join(targets)}: agents are paired by identical contexts; "
         "name what pairs them with --pair KEY, e.g. meta.item, or give `alternatives`"
     )
 

@@ -45,7 +45,7 @@ def scored(
     if judged_alternatives:
         selection = Selection(items="all", role=spec.selection.role, as_agents=tuple(agents))
         metric, found = _ready(spec, name, selection, dialogues[:: max(1, len(dialogues) // MOST)])
-    else:  # each answered in records of its own
+    else:  # each agent's replies are in records of its own
         metric, found = _ready(
             spec, name, replace(spec.selection, items="last", where=(), limit=None), dialogues
         )

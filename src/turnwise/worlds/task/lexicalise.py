@@ -197,8 +197,8 @@ class DelexicalisingAgent:
     agent: AnnotatedAgent
 
     def __call__(self, turns: Sequence[Turn], rng: np.random.Generator, /) -> Reply:
-        answer = self.agent(turns, rng)
-        return Reply(answer.extra.get(DELEXICALISED, answer.content))
+        reply = self.agent(turns, rng)
+        return Reply(reply.extra.get(DELEXICALISED, reply.content))
 
 
 def lexicalise(reply: Reply, tracked: Tracked, tables: Tables, *, code: int) -> AnnotatedReply:
