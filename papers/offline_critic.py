@@ -55,7 +55,7 @@ def of_test(data: Path, systems: Sequence[str] = ()) -> tuple[list[Dialogue], li
     ]
     everyone = sorted({name for one in dialogues for turn in one.turns for name in turn.alternatives})
     chosen = list(systems) or everyone
-    there, _ = task_log.speaking(dialogues, chosen)
+    there, _ = task_log.with_replies_of_all(dialogues, chosen)
     return there, chosen, task_log.success(there, db=str(data / "multiwoz_db"))
 
 
@@ -86,7 +86,7 @@ def corpus(data: Path) -> dict[str, Any]:
 def systems(data: Path) -> dict[str, Any]:
     dialogues, names, rewards = of_test(data)
     critic = Critic(reward="success").with_facts(task_log.facts(dialogues))
-    found = value_systems(critic, task_log.in_one_form(dialogues), rewards, names, seed=0)
+    found = value_systems(critic, task_log.with_uniform_placeholders(dialogues), rewards, names, seed=0)
     spec = OpeSpec(data=(), metrics=(), db=str(data / "multiwoz_db"))
     baselines = {metric: scored(spec, dialogues, metric, names) for metric in (*BASELINES, "inform")}
     table = _table(found) | {"baselines": baselines, "signature": str(critic.signature)}
@@ -96,7 +96,9 @@ def systems(data: Path) -> dict[str, Any]:
 
 def corruption(data: Path) -> dict[str, Any]:
     dialogues, _, rewards = of_test(data)
-    controlled = with_controls(task_log.in_one_form(dialogues), generator(0, "controls"), shares=SHARES)
+    controlled = with_controls(
+        task_log.with_uniform_placeholders(dialogues), generator(0, "controls"), shares=SHARES
+    )
     episodes = encode(whole(controlled, rewards), rating="return", delexicalised=False)
     evaluation = Critic(reward="success").with_facts(task_log.facts(dialogues)).evaluation(episodes)
     people = evaluation.value(episodes.alternatives[LOGGED]).value
@@ -112,7 +114,7 @@ def corruption(data: Path) -> dict[str, Any]:
 def published(data: Path) -> dict[str, Any]:
     """Values with reward 1 for every dialogue and no negatives, as published, and with each of our changes alone."""
     dialogues, names, rewards = of_test(data)
-    plain, facts = task_log.in_one_form(dialogues), task_log.facts(dialogues)
+    plain, facts = task_log.with_uniform_placeholders(dialogues), task_log.facts(dialogues)
     ones = dict.fromkeys(rewards, 100.0)
     settings = {
         "reward one, no negatives": (Critic(reward="one", negatives=0.0), ones),
@@ -129,7 +131,7 @@ def published(data: Path) -> dict[str, Any]:
 def turns(data: Path) -> dict[str, Any]:
     """Q along the dialogue of Table 5, of people's replies and of LAVA's, with our default and the paper's settings."""
     dialogues, names, rewards = of_test(data, ["lava"])
-    plain, facts = task_log.in_one_form(dialogues), task_log.facts(dialogues)
+    plain, facts = task_log.with_uniform_placeholders(dialogues), task_log.facts(dialogues)
     ones = dict.fromkeys(rewards, 100.0)
     spoken = [sum(turn.role == "assistant" for turn in one.turns) for one in dialogues]
     place = next(number for number, one in enumerate(dialogues) if one.id.lower() == TABLE_5)
@@ -157,7 +159,7 @@ def neural(data: Path) -> dict[str, Any]:
 
     torch.set_num_threads(1)
     dialogues, _, rewards = of_test(data)
-    controlled = with_controls(task_log.in_one_form(dialogues), generator(0, "controls"))
+    controlled = with_controls(task_log.with_uniform_placeholders(dialogues), generator(0, "controls"))
     paid = dict.fromkeys(rewards, 100.0)
     episodes = encode(whole(controlled, paid), rating="return", delexicalised=False)
     critic = PaperCritic(reward="one", drawn=4800).with_facts(task_log.facts(dialogues))
@@ -191,7 +193,7 @@ def world(logs: Path) -> dict[str, Any]:
     known_truth = json.loads(logs.with_suffix("").with_suffix(".truth.json").read_text())
     truth = known_truth["agents"]
     dialogues = list(read_all((str(logs),)))
-    plain, facts = task_log.in_one_form(dialogues), task_log.facts(dialogues)
+    plain, facts = task_log.with_uniform_placeholders(dialogues), task_log.facts(dialogues)
     rewards = {
         one.id: next(100.0 * r.value for r in one.ratings if r.dimension == "success") for one in dialogues
     }

@@ -18,7 +18,7 @@ from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM
 
 from turnwise.agents.calling import ReplyOrFailure, ReplyRequest, single_reply
 from turnwise.agents.sampling import check_sampling, sample_tokens
-from turnwise.encode import Utterance
+from turnwise.encode import TextInContext
 from turnwise.encode.models.catalogue import label, locate
 from turnwise.encode.neural import loading
 from turnwise.encode.neural.prompt import Form, Prompt
@@ -120,7 +120,7 @@ class LanguageModelAgent(loading.FromFolder):
         if self._is_encoder_decoder:
             text = "\n".join(turn.text for turn in turns)
             return tuple(self.tokenizer(text)["input_ids"])[-self._max_tokens :]
-        return self.prompt.encode(Utterance("", tuple(turns)))[0][-(self._max_tokens - self.longest) :]
+        return self.prompt.encode(TextInContext("", tuple(turns)))[0][-(self._max_tokens - self.longest) :]
 
     @torch.inference_mode()
     def _batch(self, requests: Sequence[ReplyRequest]) -> list[str]:

@@ -19,7 +19,7 @@ from turnwise.logs.foreign import recognised
 from turnwise.logs.ids import IdSet
 from turnwise.logs.readers import Reader, find
 from turnwise.logs.readers.account import Account
-from turnwise.logs.readers.source import Options, decoded, refuse
+from turnwise.logs.readers.source import Options, decoded, raise_data_error
 from turnwise.types import Dialogue
 
 CONTINUED = "an interrupted conversion was continued after"
@@ -245,7 +245,7 @@ def _checked(
             if typed.read(line, place) is None:  # then the slower check says what is wrong, if anything is
                 from_record(decoded(line), default_id="")
         except RuleError as error:
-            refuse(error, f"{source}: dialogue {place}, as converted")
+            raise_data_error(error, f"{source}: dialogue {place}, as converted")
         except (
             AttributeError,
             TypeError,

@@ -68,7 +68,7 @@ class Network(nn.Module):
         self.encoder = CharacterEncoder(vocabulary=vocabulary, **sizes)
 
 
-class Following:
+class NextTurnObjective:
     """The training objective: which turn of the batch follows this one, by a softmax over dot products."""
 
     kind = KIND
@@ -116,7 +116,7 @@ def train(
     """
     return on_dialogues.train(
         dialogues,
-        lambda subwords, _: Following(settings, Network(settings, len(subwords))),
+        lambda subwords, _: NextTurnObjective(settings, Network(settings, len(subwords))),
         settings=settings,
         rng=rng,
         say=say,

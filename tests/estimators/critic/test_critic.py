@@ -19,7 +19,7 @@ from turnwise.estimators.critic.controls import (
     with_controls,
 )
 from turnwise.estimators.critic.critic import Critic
-from turnwise.estimators.critic.evaluation import Evaluation, Valued, _Fit
+from turnwise.estimators.critic.evaluation import Evaluation, SystemValue, _Fit
 from turnwise.estimators.critic.features import Facts
 from turnwise.estimators.critic.words import Axes, BagOfWords, BinaryActs, SemanticActs, words
 from turnwise.types import Dialogue, Episodes, Reply, Turn
@@ -63,7 +63,7 @@ def evaluation(episodes: Episodes) -> Evaluation:
     return Critic(reward="success").evaluation(episodes)
 
 
-def value(evaluation: Evaluation, name: str) -> Valued:
+def value(evaluation: Evaluation, name: str) -> SystemValue:
     return evaluation.value(evaluation.features.episodes.alternatives[name])
 
 
@@ -165,7 +165,7 @@ def test_a_few_dialogues_are_refused() -> None:
         Critic(reward="success").evaluation(logged_episodes(talks(20)))
 
 
-def test_a_value_that_does_not_come_to_rest_is_refused(episodes: Episodes, monkeypatch) -> None:
+def test_an_iteration_that_diverges_is_refused(episodes: Episodes, monkeypatch) -> None:
     steps = []
     walked = _Fit.iterated
 
@@ -179,14 +179,14 @@ def test_a_value_that_does_not_come_to_rest_is_refused(episodes: Episodes, monke
     growth = np.abs(np.linalg.eigvals(np.linalg.solve(fit.gram, step))).max()
     assert growth < 1
     walked(fit, step * 0.99 / growth, right, 8)
-    with pytest.raises(Refused, match="more of them help"):
+    with pytest.raises(Refused, match="does not converge .* multiplies an error by"):
         walked(fit, step * 1.01 / growth, right, 8)
 
 
-def test_a_value_that_is_still_on_its_way_is_refused(episodes: Episodes, monkeypatch) -> None:
+def test_a_value_that_has_not_converged_is_refused(episodes: Episodes, monkeypatch) -> None:
     walked = _Fit.iterated
     monkeypatch.setattr(_Fit, "iterated", lambda fit, step, right, count: walked(fit, step, right, 1))
-    with pytest.raises(Refused, match="to come"):
+    with pytest.raises(Refused, match="further steps would move the value"):
         value(Critic(reward="success").evaluation(episodes), "good")
 
 

@@ -26,11 +26,11 @@ from transformers import AutoModelForCausalLM, DynamicCache
 
 from turnwise.encode.batches import by_shape, distinct
 from turnwise.encode.cache.disk import Cache
-from turnwise.encode.encoder import Utterance
+from turnwise.encode.encoder import TextInContext
 from turnwise.encode.neural import loading
 from turnwise.encode.neural.prompt import Form, Prompt
 from turnwise.encode.neural.token_head import Head
-from turnwise.encode.truncation import tell
+from turnwise.encode.truncation import report_truncation
 from turnwise.errors import UsageError
 from turnwise.types import Floats, Signature, Turn
 
@@ -49,7 +49,7 @@ class _Pair(NamedTuple):
 
 @dataclass(frozen=True)
 class CausalLM:
-    """A causal language model that gives the log-probabilities of utterances."""
+    """A causal language model that gives the log-probabilities of texts."""
 
     folder: Path
     label: str  # name@hash
@@ -67,7 +67,7 @@ class CausalLM:
 
     @cached_property
     def prompt(self) -> Prompt:
-        """How an utterance and its context become tokens."""
+        """How a text and its context become tokens."""
         return Prompt.of(loading.read_tokenizer(self.folder), self.form)
 
     @cached_property
@@ -95,33 +95,33 @@ class CausalLM:
         # Version 1 computed the opening each time, version 2 kept keys beyond a sliding window.
         return Signature(self.label, settings, version=2 if self._window is None else 3)
 
-    def score(self, utterances: Sequence[Utterance], /) -> Floats:
+    def score(self, texts: Sequence[TextInContext], /) -> Floats:
         """(n, 2) the sum of the tokens' log-probabilities in nats (NaN without tokens), and the number of tokens."""
-        tokens = self.log_probs(utterances)
+        tokens = self.log_probs(texts)
         rows = [(row.sum() if len(row) else np.nan, len(row)) for row in tokens]
         return np.array(rows, dtype=np.float64).reshape(len(tokens), 2)
 
-    def log_probs(self, utterances: Sequence[Utterance], /) -> list[Floats]:
-        """The natural log-probability of each token of each utterance, from the cache where possible.
+    def log_probs(self, texts: Sequence[TextInContext], /) -> list[Floats]:
+        """The natural log-probability of each token of each text, from the cache where possible.
 
-        Tokens beyond the model's input are left out; the number of cut utterances is reported.
+        Tokens beyond the model's input are left out; the number of cut texts is reported.
         """
-        tell(self.label, self._max_length, self.cut(utterances))
+        report_truncation(self.label, self._max_length, self.cut(texts))
         if self.cache is None:
-            return self._log_probs(utterances)
+            return self._log_probs(texts)
         names = [
             (text, role, *(part for turn in context for part in (turn.role, turn.text)))
-            for text, context, role in utterances
+            for text, context, role in texts
         ]
         return self.cache.remember(
             str(self.signature),
             names,
-            lambda indices: self._log_probs([utterances[index] for index in indices]),
+            lambda indices: self._log_probs([texts[index] for index in indices]),
         )
 
-    def _log_probs(self, utterances: Sequence[Utterance]) -> list[Floats]:
+    def _log_probs(self, texts: Sequence[TextInContext]) -> list[Floats]:
         """`log_probs`, computed; equal pairs once."""
-        pairs, inverse = distinct([self._fit(*self.prompt.encode(utterance))[0] for utterance in utterances])
+        pairs, inverse = distinct([self._fit(*self.prompt.encode(one))[0] for one in texts])
         found: list[Floats] = [np.empty(0) for _ in pairs]
         with torch.inference_mode():
             apart = {index for index, pair in enumerate(pairs) if pair.text and self._exceeds_window(pair)}
@@ -132,10 +132,10 @@ class CausalLM:
                     found[index] = row
         return [found[index] for index in inverse]
 
-    def cut(self, utterances: Sequence[Utterance]) -> int:
-        """Number of utterances that do not fit together with their whole context."""
-        long = [utterance for utterance in utterances if _bytes(utterance) > self._max_length]
-        return sum(self._fit(*self.prompt.encode(utterance))[1] for utterance in long)
+    def cut(self, texts: Sequence[TextInContext]) -> int:
+        """Number of texts that do not fit together with their whole context."""
+        long = [one for one in texts if _bytes(one) > self._max_length]
+        return sum(self._fit(*self.prompt.encode(one))[1] for one in long)
 
     @property
     def _precision(self) -> loading.Chosen:
@@ -240,8 +240,8 @@ class CausalLM:
     @cached_property
     def opening(self) -> tuple[int, ...]:
         """The tokens with which the chat template begins every dialogue, such as a default system prompt."""
-        said = (Utterance("a", (Turn("user", text),)) for text in ("yes", "no"))
-        first, second = (self.prompt.encode(utterance)[0] for utterance in said)
+        said = (TextInContext("a", (Turn("user", text),)) for text in ("yes", "no"))
+        first, second = (self.prompt.encode(one)[0] for one in said)
         same = [a == b for a, b in zip(first, second, strict=False)]
         return first[: same.index(False)] if False in same else ()
 
@@ -291,9 +291,9 @@ class CausalLM:
         return torch.tensor([(*row, *[0] * (width - len(row))) for row in rows], device=self.device)
 
 
-def _bytes(utterance: Utterance) -> int:
-    """An upper bound of the number of tokens with the template, so that most utterances need not be tokenised."""
-    said = (utterance.text, *(turn.text for turn in utterance.context))
+def _bytes(one: TextInContext) -> int:
+    """An upper bound of the number of tokens with the template, so that most texts need not be tokenised."""
+    said = (one.text, *(turn.text for turn in one.context))
     return _TEMPLATE * (1 + len(said)) + sum(len(text.encode("utf-8", "surrogatepass")) for text in said)
 
 

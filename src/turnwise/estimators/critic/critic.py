@@ -24,7 +24,7 @@ from turnwise.encode.episodes import leave_out
 from turnwise.encode.models.folder import is_trained, read_config
 from turnwise.errors import Refused, UsageError
 from turnwise.estimators.critic.controls import TRAINED_CONTROLS
-from turnwise.estimators.critic.evaluation import Evaluation, Valued
+from turnwise.estimators.critic.evaluation import Evaluation, SystemValue
 from turnwise.estimators.critic.features import Facts, Features
 from turnwise.estimators.critic.words import RULES, WORDS, Encoding
 from turnwise.protocols import CriticReward, TextForm
@@ -158,7 +158,7 @@ class Critic:
         return estimate(found)
 
 
-def estimate(found: Valued) -> Estimate:
+def estimate(found: SystemValue) -> Estimate:
     """The value of a system as an `Estimate`, with the Bellman error as its diagnostic `bellman_error`."""
     return Estimate(
         value=found.value, contributions=found.contributions, diagnostics={"bellman_error": found.error}
@@ -171,7 +171,7 @@ def is_latent(actions: str) -> bool:
 
 
 @lru_cache(maxsize=2)
-def _encoder(model: str) -> "Signed":
+def _encoder(model: str) -> "EncodingWithSignature":
     """The action encoder of a LAVA folder, or the sentence encoder of this name; the last two are kept."""
     if is_latent(model):
         from turnwise.estimators.neural.actions import LatentActions
@@ -180,7 +180,7 @@ def _encoder(model: str) -> "Signed":
     return _Cached(model)
 
 
-class Signed(Encoding, Protocol):
+class EncodingWithSignature(Encoding, Protocol):
     """An encoding that has a signature, because it comes from a model."""
 
     signature: Signature

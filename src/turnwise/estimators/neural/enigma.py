@@ -26,7 +26,7 @@ from turnwise.estimators.neural.padding import horizon
 from turnwise.types import Card, Floats, Ints
 
 log = logging.getLogger(__name__)
-SOUND = (0.5, 2.0)  # range of the mean final zeta; .29 was observed in a collapsed training
+ZETA_RANGE = (0.5, 2.0)  # range of the mean final zeta; .29 was observed in a collapsed training
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,11 +101,11 @@ class _Game:
     def contributions(self) -> Contributions:
         """Contributions and diagnostics after the training.
 
-        Logs a warning if the mean zeta of last turns is out of `SOUND`.
+        Logs a warning if the mean zeta of last turns is out of `ZETA_RANGE`.
         """
         objective, zeta = self._objective_and_zeta()
         reward, mean = self.setup.data.reward, float(zeta.mean())
-        if not SOUND[0] <= mean <= SOUND[1]:
+        if not ZETA_RANGE[0] <= mean <= ZETA_RANGE[1]:
             log.warning(
                 "enigma: the mean zeta of last turns is %.2f, far from 1: do not trust the estimate", mean
             )
@@ -120,7 +120,7 @@ class _Game:
                 # zeta does not depend on rewards: the estimate from the logged ratings needs no further training.
                 "by_logged_ratings": float(np.nansum(weights * rating) / weights[np.isfinite(rating)].sum()),
                 "mean_zeta": mean,
-                "collapsed": float(not SOUND[0] <= mean <= SOUND[1]),
+                "collapsed": float(not ZETA_RANGE[0] <= mean <= ZETA_RANGE[1]),
                 "ess": ess(zeta),
                 "lambda": float(self.dice.price.detach()),
                 "objective": objective,

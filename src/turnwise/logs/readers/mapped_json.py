@@ -19,7 +19,7 @@ from turnwise.logs.dialogue import from_record
 from turnwise.logs.readers import speakers, table
 from turnwise.logs.readers.columns import measured, scaled, written
 from turnwise.logs.readers.messages import rating, without
-from turnwise.logs.readers.source import Options, records, refuse
+from turnwise.logs.readers.source import Options, raise_data_error, records
 from turnwise.types import ROLES, Dialogue, Role
 
 STEP = re.compile(r"([^.\[\]]+)|\[(\d+|\*)\]")
@@ -198,4 +198,4 @@ def _flat(path: str, options: Options) -> Iterator[Dialogue]:
     try:
         yield from table.dialogues(rows(), columns, path, options)
     except RuleError as error:
-        refuse(error, path)
+        raise_data_error(error, path)

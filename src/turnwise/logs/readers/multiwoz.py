@@ -21,9 +21,9 @@ from turnwise.logs.checks import (
     text,
     wrong,
 )
-from turnwise.logs.dialogue import beside
+from turnwise.logs.dialogue import other_entries
 from turnwise.logs.readers.sniff import Sample
-from turnwise.logs.readers.source import Options, members, refuse, whole
+from turnwise.logs.readers.source import Options, build_each, raise_data_error, read_json
 from turnwise.types import Dialogue, Turn
 
 UNMENTIONED = ("", "not mentioned", None)
@@ -56,9 +56,9 @@ def recognises(sample: Sample) -> bool:
 def read(path: str, _: Options | None = None) -> Iterator[Dialogue]:
     """One dialogue a key of the file."""
     try:
-        yield from members(record(whole(path)).items(), _dialogue)
+        yield from build_each(record(read_json(path)).items(), _dialogue)
     except RuleError as error:
-        refuse(error, path)
+        raise_data_error(error, path)
 
 
 def _dialogue(value: Any, key: str) -> Dialogue:
@@ -109,7 +109,7 @@ def _entry(value: Any) -> _Entry:
         text=required(values, "text", text),
         domains=optional(values, "metadata", mapping(_domain), default={}),
         acts=None if isinstance(acts, str) else acts,
-        extra=beside(values, ENTRY) | unannotated,
+        extra=other_entries(values, ENTRY) | unannotated,
     )
 
 

@@ -19,15 +19,15 @@ from turnwise.logs.files import Tap, count_read, is_parquet, stored
 from turnwise.logs.readers import openai, sharegpt, table
 from turnwise.logs.readers.chats import message_records
 from turnwise.logs.readers.sniff import Sample
-from turnwise.logs.readers.source import Build, Options, decoded, refuse
+from turnwise.logs.readers.source import Build, Options, decoded, raise_data_error
 from turnwise.types import Dialogue
 
 if TYPE_CHECKING:
     import polars
 
-ROWS = 4096  # that are read at a time, or more
-READ = 1 << 25  # bytes of text, about so many, that are read at a time
-PACKED = 4  # times that JSON Lines are as long as the same in Parquet, or about so
+ROWS = 4096  # smallest number of rows read at a time
+READ = 1 << 25  # approximate bytes read at a time
+PACKED = 4  # approximate ratio of JSON Lines size to Parquet size
 NESTED = RECORD - {"id", "agent"}
 RECORDS: Mapping[str, Build] = {
     "messages": openai.dialogue,
@@ -166,7 +166,7 @@ def _records(rows: Iterator[table.Row], path: str, build: Build) -> Iterator[Dia
         try:
             yield build(_present(row.values), str(row.number))
         except RuleError as error:
-            refuse(error, path, row.number)
+            raise_data_error(error, path, row.number)
 
 
 def _plain(row: dict[str, Any]) -> dict[str, Any]:

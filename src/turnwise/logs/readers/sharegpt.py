@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from turnwise.logs.checks import each, name, optional, others, record, required, text, wrong
-from turnwise.logs.dialogue import beside
+from turnwise.logs.dialogue import other_entries
 from turnwise.logs.readers.sniff import Sample
 from turnwise.logs.readers.source import Options, dialogues
 from turnwise.types import Dialogue, Role, Turn
@@ -68,7 +68,7 @@ def _turn(value: Any) -> Turn:
     if speaker not in SPEAKERS:
         raise wrong(speaker, f"one of {', '.join(SPEAKERS)}").inside("from")
     said = required(values, "value", text)
-    extra = beside(values, TURN)
+    extra = other_entries(values, TURN)
     if speaker == "function_call" and said:
         return Turn("assistant", None, extra={**extra, "function_call": said})
     return Turn(SPEAKERS[speaker], said, extra=extra)

@@ -24,11 +24,11 @@ from typing import Any, NamedTuple
 
 from turnwise.errors import DataError, Problem
 from turnwise.logs.checks import RuleError, shown, wrong
-from turnwise.logs.dialogue import beside
+from turnwise.logs.dialogue import other_entries
 from turnwise.logs.readers import speakers
 from turnwise.logs.readers.columns import Columns, measured, moment, written
 from turnwise.logs.readers.sharegpt import SPEAKERS
-from turnwise.logs.readers.source import Options, refuse
+from turnwise.logs.readers.source import Options, raise_data_error
 from turnwise.types import Dialogue, Rating, Reply, Role, Turn, item_id
 
 ROLES: dict[str, Role] = {
@@ -86,7 +86,7 @@ def dialogues(rows: Iterable[Row], header: Sequence[str], file: str, options: Op
             else:
                 _message(drafts, row, columns, speakers_, threads if threaded else None)
         except RuleError as error:
-            refuse(error, file, row.number)
+            raise_data_error(error, file, row.number)
     speakers_.check()
     for draft in drafts.values():
         yield draft.dialogue()
@@ -112,7 +112,7 @@ def _wide(
             draft.rate(row.values, columns, len(draft.turns) - 1)
             draft.speak(columns.cell(row.values, "agent", written))
         except RuleError as error:
-            refuse(error, file, row.number)
+            raise_data_error(error, file, row.number)
         yield draft.dialogue()
 
 
@@ -246,7 +246,7 @@ def _message(
     if order is None:
         order = columns.cell(row.values, "time", moment)
     index = len(draft.turns) if order is None else order
-    extra = beside(columns.unmapped(row.values), frozenset())
+    extra = other_entries(columns.unmapped(row.values), frozenset())
     draft.place(index, _turn(row.values, columns, role, "content", extra))
     draft.rate(row.values, columns, index)
     if role == "assistant":

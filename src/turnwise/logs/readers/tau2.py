@@ -15,10 +15,10 @@ from typing import Any
 
 from turnwise.errors import DataError, Problem
 from turnwise.logs.checks import RuleError, each, name, number, optional, others, record, required
-from turnwise.logs.dialogue import beside, from_record
+from turnwise.logs.dialogue import from_record, other_entries
 from turnwise.logs.readers.messages import present, rating, text_at, tool_call
 from turnwise.logs.readers.sniff import Sample
-from turnwise.logs.readers.source import Options, members, refuse, whole
+from turnwise.logs.readers.source import Options, build_each, raise_data_error, read_json
 from turnwise.types import Dialogue
 
 SIMULATION = frozenset({"id", "messages", "ticks"})
@@ -44,18 +44,18 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
     options = options or Options()
     file = os.path.join(path, RESULTS) if os.path.isdir(path) else path
     try:
-        results = record(whole(file))
+        results = record(read_json(file))
         build = _builder(results, options)
         if os.path.isdir(path):
             yield from _folder(os.path.join(path, FOLDER), build)
         else:
             simulations = required(results, "simulations", each(record))
             spoken = [(index, one) for index, one in enumerate(simulations) if _has_turns(one)]
-            yield from members(spoken, build, "simulations")
+            yield from build_each(spoken, build, "simulations")
             if lost := len(simulations) - len(spoken):
                 options.dropped["simulations without messages"] += lost
     except RuleError as error:
-        refuse(error, file)
+        raise_data_error(error, file)
     if results.get("info"):
         options.dropped["settings of the whole run (`info`)"] += 1
     if more := others(results, RUN):
@@ -71,9 +71,9 @@ def _folder(folder: str, build: Callable[[Any, str], Dialogue]) -> Iterator[Dial
         raise DataError(Problem(folder, None, "", "has no simulation; expected files ID.json"))
     for file in (os.path.join(folder, one) for one in names):
         try:
-            yield build(record(whole(file)), os.path.basename(file).removesuffix(".json"))
+            yield build(record(read_json(file)), os.path.basename(file).removesuffix(".json"))
         except RuleError as error:
-            refuse(error, file)
+            raise_data_error(error, file)
 
 
 def _has_turns(values: Mapping[str, Any]) -> bool:
@@ -141,7 +141,7 @@ def _messages(value: Any) -> list[dict[str, Any]]:
     values = record(value)
     if "tool_messages" in values:
         return [one for several in required(values, "tool_messages", each(_messages)) for one in several]
-    kept = present(beside(values, MESSAGE))
+    kept = present(other_entries(values, MESSAGE))
     calls = optional(values, "tool_calls", each(_call), default=())
     content = values.get("content")
     empty = content is None and not calls  # an empty result of a tool

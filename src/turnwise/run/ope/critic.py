@@ -32,7 +32,7 @@ from turnwise.run.ope.critic_values import CriticValues, value_systems
 from turnwise.run.ope.estimate import TargetEstimate
 from turnwise.run.ope.logged_data import METRIC, prepare
 from turnwise.run.ope.reward import scored
-from turnwise.run.scoring.shards import beside
+from turnwise.run.scoring.shards import tables_beside
 from turnwise.run.scoring.tally import generator
 from turnwise.run.spec import OpeSpec, Outcome, finish
 from turnwise.run.workers.execute import progress
@@ -86,7 +86,7 @@ def ope_of_task(
         raise UsageError(
             "--all leaves rated agents out in turn; for a critic of task logs name --target NAMES"
         )
-    there, left_out = task_log.speaking(dialogues, targets)
+    there, left_out = task_log.with_replies_of_all(dialogues, targets)
     findings: list[Finding] = []
     section: dict[str, Any] = {}
     biases: list[str] = []
@@ -97,7 +97,7 @@ def ope_of_task(
             raise UsageError(f"`{name}` is no critic of task logs")
         critic = critic.with_reward("success" if critic.reward == "auto" else critic.reward)
         chosen, rewards = _rewarded(spec, there, critic)
-        plain = task_log.in_one_form(chosen) if critic.text_form == "one" else chosen
+        plain = task_log.with_uniform_placeholders(chosen) if critic.text_form == "one" else chosen
         facts = task_log.facts(chosen, dense=critic.reward == "progress")
         with progress(name, len(targets) + len(CONTROLS), quiet=spec.quiet) as advance:
             ready = critic.with_facts(facts)
@@ -191,11 +191,11 @@ def _rewarded(
     Raises `UsageError` for a critic of ratings, and for success if no dialogue has a goal.
     """
     if critic.reward == "success":
-        rewards = task_log.success(dialogues, db=spec.db or beside(spec.data))
+        rewards = task_log.success(dialogues, db=spec.db or tables_beside(spec.data))
         return [one for one in dialogues if one.id in rewards], rewards
     if critic.reward == "rating":
         raise UsageError("critic[reward=rating] needs ratings, and these dialogues have none")
-    return list(dialogues), dict.fromkeys((one.id for one in dialogues), task_log.PAID)
+    return list(dialogues), dict.fromkeys((one.id for one in dialogues), task_log.SUCCESS_REWARD)
 
 
 def _logged_name(dialogues: Sequence[Dialogue]) -> str:
@@ -289,7 +289,7 @@ def _baselines(
 ) -> dict[str, dict[str, float]]:
     """Metric -> agent -> score, higher is better; a metric that cannot be computed here is left out."""
     found = {}
-    located = replace(spec, db=spec.db or beside(spec.data))
+    located = replace(spec, db=spec.db or tables_beside(spec.data))
     for metric in BASELINES:
         try:
             found[metric] = scored(located, dialogues, metric, systems)

@@ -8,7 +8,7 @@ import numpy as np
 from turnwise.encode.episodes import encode, leave_out, whole
 from turnwise.errors import Refused
 from turnwise.estimators.critic.controls import LOGGED, PREFIX, Verdict, verdict_on_controls, with_controls
-from turnwise.estimators.critic.evaluation import Valued
+from turnwise.estimators.critic.evaluation import SystemValue
 from turnwise.protocols import TaskCritic
 from turnwise.run.scoring.tally import generator
 from turnwise.types import Dialogue, Episodes, Floats
@@ -20,7 +20,7 @@ NEAR = 0.02  # largest difference of the logged agent's value and its return, as
 class CriticValues:
     """The critic's values of systems, controls and logged replies."""
 
-    values: Mapping[str, Valued]  # the logged replies, systems and controls
+    values: Mapping[str, SystemValue]  # the logged replies, systems and controls
     refused: Mapping[str, Refused]  # systems and controls without a value, with the reason
     differences: Mapping[str, Floats]  # contributions minus those of the logged replies in the same dialogues
     verdict: Verdict
@@ -81,7 +81,7 @@ def value_systems(
     return CriticValues(values, refused, differences, verdict, returned, greatest)
 
 
-def _without_own(critic: TaskCritic, episodes: Episodes, name: str, seed: int) -> tuple[Valued, Floats]:
+def _without_own(critic: TaskCritic, episodes: Episodes, name: str, seed: int) -> tuple[SystemValue, Floats]:
     """The value of an agent that held dialogues, from those of the others, and its contributions minus the logged.
 
     Its Q is NaN in its own dialogues, and the differences are only over the others' dialogues.

@@ -23,7 +23,7 @@ from turnwise.metrics.task.system_turns import delexicalised, system_turns
 from turnwise.types import Dialogue, Floats, Turn
 
 _PLURAL = re.compile(r"\s*-s\b")  # `restaurant -s`
-PAID = 100.0  # reward of a success, so that values have the scale of the metric
+SUCCESS_REWARD = 100.0  # reward of a success, so that values have the scale of the metric
 
 
 def is_task(dialogues: Sequence[Dialogue], ontology: str = "multiwoz") -> bool:
@@ -38,7 +38,7 @@ def is_task(dialogues: Sequence[Dialogue], ontology: str = "multiwoz") -> bool:
     return any(name.lower() in domains for name in named)
 
 
-def in_one_form(dialogues: Sequence[Dialogue], ontology: str = "multiwoz") -> list[Dialogue]:
+def with_uniform_placeholders(dialogues: Sequence[Dialogue], ontology: str = "multiwoz") -> list[Dialogue]:
     """The dialogues with every value and placeholder as one word per slot, for all speakers."""
     words = ontology_of(ontology)
     return [replace(one, turns=tuple(_plain(turn, words) for turn in one.turns)) for one in dialogues]
@@ -138,7 +138,7 @@ def progress(dialogue: Dialogue, ontology: Ontology) -> Floats:
         now = {(domain, slot) for domain, slot in open_ if slot in move.mentioned_slots(domain)}
         now = {(domain, slot) for domain, slot in now if slot != ontology.booking or domain in move.booked}
         open_ -= now
-        earned.append(PAID * len(now) / max(len(parts), 1))
+        earned.append(SUCCESS_REWARD * len(now) / max(len(parts), 1))
     return np.array(earned)
 
 
@@ -166,7 +166,9 @@ def success(dialogues: Sequence[Dialogue], *, db: str | None) -> dict[str, float
     return {item.dialogue: metric.value(item) for item in whole}
 
 
-def speaking(dialogues: Sequence[Dialogue], targets: Sequence[str]) -> tuple[list[Dialogue], dict[str, int]]:
+def with_replies_of_all(
+    dialogues: Sequence[Dialogue], targets: Sequence[str]
+) -> tuple[list[Dialogue], dict[str, int]]:
     """The dialogues in which every target has a reply at every system turn, and reason -> number of those left out.
 
     Raises a `DataError` if none is left.

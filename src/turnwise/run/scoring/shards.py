@@ -65,7 +65,7 @@ def prepare(spec: Spec, census: Census) -> tuple[dict[str, Metric], list[Finding
     for name in dict.fromkeys(spec.metrics):
         what = {"metric": name}
         try:
-            db, cache = spec.db or beside(spec.data), None if spec.reuse else False
+            db, cache = spec.db or tables_beside(spec.data), None if spec.reuse else False
             if is_rating(name):
                 metric = prepared_rating(name, spec, census)
             else:
@@ -84,7 +84,7 @@ def prepare(spec: Spec, census: Census) -> tuple[dict[str, Metric], list[Finding
     return metrics, absent
 
 
-def beside(data: Sequence[str]) -> str | None:
+def tables_beside(data: Sequence[str]) -> str | None:
     """The first folder of venue tables beside a data file; None if there is none."""
     folders = (Path(path).parent / FOLDER for path in data)
     return next((str(folder) for folder in folders if folder.is_dir()), None)

@@ -38,13 +38,13 @@ from turnwise.types import (
     digest,
 )
 
-CORNERS = 100  # points of a curve in results.json, roughly
+CURVE_POINTS = 100  # points of a curve in results.json, roughly
 
 
 def _thinned(curve: Any) -> dict[str, list[float]]:
-    """A curve for results.json: a named tuple of arrays as lists of about `CORNERS` points."""
+    """A curve for results.json: a named tuple of arrays as lists of about `CURVE_POINTS` points."""
     return {
-        name: values[:: max(1, len(values) // CORNERS)].tolist()
+        name: values[:: max(1, len(values) // CURVE_POINTS)].tolist()
         for name, values in zip(curve._fields, curve, strict=True)
     }
 

@@ -86,10 +86,10 @@ class Cluster:
         if not some:  # no worker needs to start
             return
         stream = chain(some, stream)
-        ray, crew = self._ray, self._workers(model)
+        ray, workers = self._ray, self._workers(model)
         # In a list, so that the worker and not Ray decides when to fetch it.
         held = [ray.put((function, shared))]
-        starting = {_ready(worker): worker for worker in crew}
+        starting = {_ready(worker): worker for worker in workers}
         free: deque[Any] = deque()
         at_work: dict[Any, tuple[Any, _SentTask]] = {}  # reference -> worker and its task
         window: deque[_SentTask] = deque()  # in order; the first is yielded when it has its result
@@ -97,7 +97,7 @@ class Cluster:
             deque()
         )  # those of the window that no worker has: of lost workers, then new ones
         while True:
-            room = min(len(free) - len(unsent), WINDOW * len(crew) - len(window))
+            room = min(len(free) - len(unsent), WINDOW * len(workers) - len(window))
             for task in islice(stream, max(0, room)):
                 window.append(_SentTask(task))
                 unsent.append(window[-1])

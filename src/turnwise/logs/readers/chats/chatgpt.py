@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from turnwise.logs.checks import RuleError, mapping, number, optional, others, record, required, text, wrong
-from turnwise.logs.dialogue import beside, from_record
+from turnwise.logs.dialogue import from_record, other_entries
 from turnwise.logs.readers.messages import inner, present, text_at
 from turnwise.logs.readers.sniff import Sample
 from turnwise.logs.readers.source import Options, records
@@ -50,7 +50,9 @@ def _dialogue(values: dict[str, Any], place: str, options: Options) -> Dialogue 
     nodes = required(values, "mapping", mapping(record))
     branch = _branch(nodes, values.get("current_node"))
     messages = [
-        {**beside(node, NODE), **one} for node in branch if (one := _message(node.get("message"))) is not None
+        {**other_entries(node, NODE), **one}
+        for node in branch
+        if (one := _message(node.get("message"))) is not None
     ]
     silent = [node for node in nodes.values() if _message(node.get("message")) is None]
     written = len(nodes) - len(silent)
@@ -116,7 +118,7 @@ def _message(message: Any) -> dict[str, Any] | None:
     model = text_at(message, "metadata", "model_slug") if role == "assistant" else None
     return present(
         {
-            **beside(message, MESSAGE),
+            **other_entries(message, MESSAGE),
             "role": role,
             "content": content,
             "name": text_at(message, "author", "name"),

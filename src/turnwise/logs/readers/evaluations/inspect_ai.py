@@ -14,7 +14,7 @@ from turnwise.logs.dialogue import from_record
 from turnwise.logs.files import Packed
 from turnwise.logs.readers.messages import as_json, beside_rating, present, rating, text_at, tool_call
 from turnwise.logs.readers.sniff import Sample
-from turnwise.logs.readers.source import Options, decoded, members, refuse, whole
+from turnwise.logs.readers.source import Options, build_each, decoded, raise_data_error, read_json
 from turnwise.types import Dialogue
 
 GRADES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}  # correct, incorrect, partial, no answer
@@ -45,13 +45,13 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
         if zipfile.is_zipfile(path):
             yield from _packed(path, options)
         else:
-            log = record(whole(path))
+            log = record(read_json(path))
             options.dropped[RUN] += 1
             about = optional(log, "eval", record, default={})
             samples = enumerate(optional(log, "samples", each(record), default=()))
-            yield from members(samples, _builder(about, options), "samples")
+            yield from build_each(samples, _builder(about, options), "samples")
     except RuleError as error:
-        refuse(error, path)
+        raise_data_error(error, path)
 
 
 def _packed(path: str, options: Options) -> Iterator[Dialogue]:

@@ -17,7 +17,7 @@ from turnwise.logs.checks import RuleError, each, integer, number, optional, oth
 from turnwise.logs.dialogue import from_record
 from turnwise.logs.readers.messages import rating
 from turnwise.logs.readers.sniff import Sample
-from turnwise.logs.readers.source import Options, begun, decoded, refuse
+from turnwise.logs.readers.source import Options, decoded, first_line_and_lines, raise_data_error
 from turnwise.types import Dialogue
 
 FAILED = -1  # the score of a judgment that could not be read
@@ -75,18 +75,18 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
         try:
             yield from _dialogues(values, questions, marks, ids, options)
         except RuleError as error:
-            refuse(error, file, line)
+            raise_data_error(error, file, line)
     if marks.unused:
         options.dropped["judgments of answers that are not here"] += marks.unused
 
 
 def _records(file: str) -> Iterator[tuple[int, Record]]:
     """The line numbers and objects of a JSON Lines file."""
-    for number_, line in begun(file)[1]:
+    for number_, line in first_line_and_lines(file)[1]:
         try:
             yield number_, record(decoded(line))
         except RuleError as error:
-            refuse(error, file, number_)
+            raise_data_error(error, file, number_)
 
 
 class _Judgments:
@@ -116,7 +116,7 @@ class _Judgments:
                     options.dropped[REPEATED] += 1
                 self.found.setdefault(key, []).append(mark)
             except RuleError as error:
-                refuse(error, file, line)
+                raise_data_error(error, file, line)
 
     def _add_pair(self, values: Record, options: Options) -> None:
         """Add the judgment of a pair as a preference of the first model's answer."""

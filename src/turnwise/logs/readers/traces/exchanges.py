@@ -15,7 +15,7 @@ from datetime import datetime
 from typing import Any
 
 from turnwise.logs.checks import RuleError, others, record, wrong
-from turnwise.logs.dialogue import TEXT_PARTS, beside, from_record
+from turnwise.logs.dialogue import TEXT_PARTS, from_record, other_entries
 from turnwise.logs.readers.messages import as_json, present, text_at, tool_call
 from turnwise.logs.readers.source import Options
 from turnwise.types import ROLES, Dialogue
@@ -289,7 +289,7 @@ def message(values: Message, *, role: str | None) -> Message:
             native[key] = values[key]
     if native["content"] is None and not calls:
         native["content"] = ""
-    return {**present(beside(values, known)), **native}
+    return {**present(other_entries(values, known)), **native}
 
 
 def _parts(native: Message, parts: list[Any], calls: list[Any]) -> None:

@@ -1,4 +1,4 @@
-"""Judge a policy with delexicalised replies in logged dialogues, by the task metrics."""
+"""Evaluation of a policy with delexicalised replies in logged dialogues, by the task metrics."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,14 +9,14 @@ import numpy as np
 from turnwise.metrics.task.inform import Success
 from turnwise.metrics.task.offers import Evaluator
 from turnwise.metrics.task.wording import DelexicalisedBleu
-from turnwise.networks.lava.corpus import spoken
+from turnwise.networks.lava.corpus import reply_positions
 from turnwise.types import Dialogue, Floats, Item
 
 EVALUATOR: Evaluator = "multiwoz2018"  # the evaluator of the paper's tables
 _SAYS = "policy"  # agent name of the policy's replies
 
 
-class Judge:
+class PolicyEvaluator:
     """Corpus metrics of a policy's replies in logged dialogues."""
 
     def __init__(
@@ -24,7 +24,7 @@ class Judge:
     ) -> None:
         self.metric = Success(evaluator=evaluator, db=db)
         self.items = [_whole(dialogue) for dialogue in dialogues]
-        self.positions = [spoken(dialogue) for dialogue in dialogues]
+        self.positions = [reply_positions(dialogue) for dialogue in dialogues]
 
     def success(self, number: int, replies: Sequence[str]) -> float:
         """The success (0 to 1) of dialogue `number` with these replies, one for each system turn to learn from."""
@@ -37,8 +37,8 @@ class Judge:
     def scores(self, replies: Sequence[str], evaluators: Sequence[Evaluator] = ()) -> dict[str, float]:
         """Scores of the replies in all dialogues, concatenated: match, success and BLEU (0 to 100), distinct (0 to 1).
 
-        Inform is the papers' match. With `evaluators`, match and success are by these instead of the judge's own, each
-        but that one with its name as a suffix.
+        Inform is the papers' match. With `evaluators`, match and success are by these instead of the evaluator's own,
+        each but that one with its name as a suffix.
         """
         ends = np.cumsum([0, *map(len, self.positions)])
         said = [list(replies[first:last]) for first, last in pairwise(ends)]
