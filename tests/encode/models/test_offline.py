@@ -42,7 +42,8 @@ assert hello @ hi > hello @ tax
     "smollm2": """
 model = load_lm("smollm2")
 assert str(model.signature).startswith("smollm2@b179c952|form:chat")
-likely, odd = model.score([TextInContext("The capital of France is Paris."), TextInContext("The capital of France is soup.")])
+texts = [TextInContext(f"The capital of France is {word}.") for word in ("Paris", "soup")]
+likely, odd = model.score(texts)
 assert likely[0] > odd[0]
 """,
 }

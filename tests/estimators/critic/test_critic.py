@@ -179,7 +179,7 @@ def test_an_iteration_that_diverges_is_refused(episodes: Episodes, monkeypatch) 
     growth = np.abs(np.linalg.eigvals(np.linalg.solve(fit.gram, step))).max()
     assert growth < 1
     walked(fit, step * 0.99 / growth, right, 8)
-    with pytest.raises(Refused, match="does not converge .* multiplies an error by"):
+    with pytest.raises(Refused, match=r"does not converge .* multiplies an error by"):
         walked(fit, step * 1.01 / growth, right, 8)
 
 
