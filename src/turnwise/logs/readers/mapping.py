@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from turnwise.errors import UsageError, unknown
+from turnwise.logs.files import replacing
 
 KEYS = ("from", "map", "split", "roles", "agent", "each")
 
@@ -35,6 +36,10 @@ def load(path: str) -> dict[str, str]:
 
 
 def save(path: str, options: Mapping[str, str]) -> None:
-    """Write the options as TOML, each as one string, in the order of `KEYS`."""
+    """Write the options as TOML, each as one string, in the order of `KEYS`.
+
+    A file that cannot be written raises `UsageError`.
+    """
     plain = [f"{key} = {json.dumps(options[key], ensure_ascii=False)}" for key in KEYS if key in options]
-    Path(path).write_text("\n".join(plain) + "\n", encoding="utf-8")
+    with replacing(path) as file:
+        file.write(("\n".join(plain) + "\n").encode())

@@ -5,17 +5,17 @@ either the old checkpoint or the new one, never half of one.
 """
 
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors.torch import save
 from torch import Tensor
 
 from turnwise.errors import DataError, UsageError
+from turnwise.logs.files import atomic
 
 FILE = "checkpoint.safetensors"  # its name in a work folder
 Point = dict[str, float]  # one record of the curve
@@ -58,9 +58,8 @@ class Checkpoint:
             "curve": json.dumps(progress.curve),
         }
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        draft = self.path.with_name(f"{self.path.name}.{os.getpid()}")
-        save_file(tensors, draft, metadata=header)
-        draft.replace(self.path)
+        with atomic(self.path) as file:
+            file.write(save(tensors, metadata=header))
 
     def read(self, weights: Weights, optimiser: torch.optim.Optimizer | None = None) -> Progress | None:
         """Restore `weights` and `optimiser` in place, and return the progress; None if there is nothing to resume from.
