@@ -82,6 +82,13 @@ config = click.option(
     help="Defaults for these options, under [common] or [COMMAND].",
 )  # fmt: skip
 
+_items = click.option(
+    "--items", type=click.Choice(["rated", "last", "all"]),
+    help="What is scored. Default: the rated turns where the data has turn ratings, else all.",
+)  # fmt: skip
+_pair = click.option(
+    "--pair", metavar="KEY", help="The key that pairs items of different agents. Default: the same context."
+)
 _role = click.option(
     "--role", default="assistant", show_default=True, type=click.Choice(["assistant", "user"]),
     help="Whose messages are scored.",
@@ -100,26 +107,22 @@ _cluster = click.option(
 _limit = click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the first N dialogues.")
 
 selecting = _options(
-    click.option("--items", type=click.Choice(["rated", "last", "all"]),
-                 help="What is scored. Default: the rated turns where the data has turn ratings, else all."),
+    _items,
     _role,
     _where,
     _by,
-    click.option("--pair", metavar="KEY",
-                 help="The key that pairs items of different agents. Default: the same context."),
+    _pair,
     _cluster,
     _limit,
-)  # fmt: skip
+)
 selecting_pairs = _options(
-    click.option("--items", type=click.Choice(["rated", "last", "all"]),
-                 help="What is scored. Default: the rated turns where the data has turn ratings, else all."),
+    _items,
     _role,
     _where,
-    click.option("--pair", metavar="KEY",
-                 help="The key that pairs items of different agents. Default: the same context."),
+    _pair,
     _cluster,
     _limit,
-)  # fmt: skip
+)
 selecting_units = _options(
     click.option("--items", type=click.Choice(["rated", "last", "all"]),
                  help="Which replies count. Default: the last ones where only last ones are rated, else all."),

@@ -19,8 +19,7 @@ from turnwise.meta.table import ScoreTable
 from turnwise.metrics import RATING
 from turnwise.ratings.aggregate import aggregate
 from turnwise.ratings.matrix import RatedLevel, dialogue_of, rating_matrix
-from turnwise.run.resume.block_store import BlockStore
-from turnwise.run.scoring.collect import collect, listing
+from turnwise.run.scoring.collect import collect_in_store
 from turnwise.run.scoring.raters import check_dimension, rated_levels
 from turnwise.run.scoring.shards import Watch, prepare
 from turnwise.run.scoring.tally import generator
@@ -46,14 +45,7 @@ def run(spec: CalibrateSpec) -> Outcome:
     selection = replace(spec.selection, items=spec.selection.items or _item_choice(census, mine, level, spec))
     metrics, found = prepare(replace(spec, selection=selection), census)
     watch = Watch(spec.max_errors)
-    with (
-        BlockStore(spec.output, reuse=spec.reuse) as store,
-        spec.executor() as workers,
-        listing(metrics, spec.output) as lines,
-    ):
-        tables, items = collect(
-            spec, census, metrics, store, selection, watch=watch, workers=workers, lines=lines
-        )
+    tables, items = collect_in_store(spec, census, metrics, selection, watch)
     found += watch.findings()
     planned: dict[str, Any] = {}
     for table in tables.values():

@@ -12,9 +12,8 @@ from turnwise.meta.compare import compare as compare_tables
 from turnwise.meta.compare import has_unpaired, with_adjusted_p
 from turnwise.meta.table import ScoreTable
 from turnwise.metrics import is_preference
-from turnwise.run.resume.block_store import BlockStore
 from turnwise.run.resume.finished_run import read_run
-from turnwise.run.scoring.collect import collect, listing
+from turnwise.run.scoring.collect import collect_in_store
 from turnwise.run.scoring.pair_keys import PairKey, better_pair_key
 from turnwise.run.scoring.preferences import preference_names, preferences
 from turnwise.run.scoring.rated import rating_names
@@ -49,21 +48,7 @@ def _by_metrics(spec: CompareSpec, census: Census) -> list[Finding]:
     first, second = _two_agents(spec, census)
     metrics, absent = prepare(spec, census)
     watch = Watch(spec.max_errors)
-    with (
-        BlockStore(spec.output, reuse=spec.reuse) as store,
-        spec.executor() as workers,
-        listing(metrics, spec.output) as lines,
-    ):
-        tables, items = collect(
-            spec,
-            census,
-            metrics,
-            store,
-            spec.selection,
-            watch=watch,
-            workers=workers,
-            lines=lines,
-        )
+    tables, items = collect_in_store(spec, census, metrics, spec.selection, watch)
     findings = [*absent, *watch.findings()]
     better_key = cache(lambda group: better_pair_key(items.values(), (first, second), group))
     for table in tables.values():

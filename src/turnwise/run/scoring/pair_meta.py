@@ -14,9 +14,8 @@ from turnwise.meta.pair_accuracy import PairScores, accuracy_differences, pair_a
 from turnwise.meta.preferences import ComparedPair
 from turnwise.meta.table import ScoreTable, unit_scores
 from turnwise.metrics.rows import better_direction
-from turnwise.run.resume.block_store import BlockStore
 from turnwise.run.scoring.blocks import item_scores
-from turnwise.run.scoring.collect import collect, listing
+from turnwise.run.scoring.collect import collect_in_store
 from turnwise.run.scoring.preferences import compared_pairs
 from turnwise.run.scoring.shards import Watch, prepare
 from turnwise.run.spec import MetaSpec, Outcome, finish
@@ -34,13 +33,7 @@ def pair_meta(spec: MetaSpec, census: Census) -> Outcome:
     metrics, absent = prepare(spec, census)
     watch = Watch(spec.max_errors)
     chosen = replace(spec.selection, items="all", as_agents=())
-    with (
-        spec.executor() as workers,
-        BlockStore(spec.output, reuse=spec.reuse) as store,
-        listing(metrics, spec.output) as lines,
-    ):
-        settings: dict[str, Any] = {"watch": watch, "workers": workers, "lines": lines}
-        tables, _ = collect(spec, census, metrics, store, chosen, **settings)
+    tables, _ = collect_in_store(spec, census, metrics, chosen, watch)
     found: list[Finding] = [*absent, *watch.findings()]
     compared: list[dict[str, Any]] = []
     scores = {name: _Scored(table) for name, table in tables.items()}

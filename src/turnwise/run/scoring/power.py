@@ -14,8 +14,7 @@ from turnwise.logs.scan import Census, scan
 from turnwise.meta.table import unit_scores
 from turnwise.metrics import RATING, is_preference, is_rating
 from turnwise.ratings.matrix import RatedLevel, rating_matrix
-from turnwise.run.resume.block_store import BlockStore
-from turnwise.run.scoring.collect import collect
+from turnwise.run.scoring.collect import collect_in_store
 from turnwise.run.scoring.preferences import compared_pairs
 from turnwise.run.scoring.preferences import parse as parse_preference
 from turnwise.run.scoring.raters import check_dimension, rated_levels
@@ -365,8 +364,7 @@ def _scored_units(spec: PowerSpec, census: Census) -> Iterator[tuple[str, list[_
     """The scored items of each metric: whole dialogues for a metric that scores these."""
     metrics, absent = prepare(spec, census)
     watch = Watch(spec.max_errors)
-    with BlockStore(spec.output, reuse=spec.reuse) as store, spec.executor() as workers:
-        tables, items = collect(spec, census, metrics, store, spec.selection, watch=watch, workers=workers)
+    tables, items = collect_in_store(spec, census, metrics, spec.selection, watch, listed=False)
     for finding in [*absent, *watch.findings()]:
         yield str(finding.what["metric"]), finding
     for name, table in tables.items():
