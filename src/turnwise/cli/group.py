@@ -10,7 +10,7 @@ import click
 
 from turnwise import __version__
 from turnwise.cli import COMMANDS, EXITS, INTERRUPTED
-from turnwise.errors import MissingExtra, TurnwiseError, UsageError, unknown
+from turnwise.errors import ON_COMMAND_LINE, MissingExtra, TurnwiseError, UsageError, unknown
 
 NEURAL = ("torch", "transformers", "tokenizers", "safetensors", "gguf")  # what the extra `neural` brings
 
@@ -36,13 +36,16 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """As click's, but a missing package of the extra `neural` raises `MissingExtra`."""
+        """As click's, but a missing package of the extra `neural` raises `MissingExtra`, and errors name options."""
+        token = ON_COMMAND_LINE.set(True)
         try:
             return super().invoke(ctx)
         except ModuleNotFoundError as error:
             if (error.name or "").partition(".")[0] in NEURAL:
                 raise MissingExtra("this command", "neural") from error
             raise
+        finally:
+            ON_COMMAND_LINE.reset(token)
 
 
 @click.command(

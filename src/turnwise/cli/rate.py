@@ -49,8 +49,7 @@ from turnwise.errors import UsageError
 @click.option(
     "--seed", type=click.IntRange(min=0), help="Seed of the order and the assignment. Default: the study's."
 )
-@options.as_agents
-@options.selecting
+@options.selecting_for_raters
 @click.option("-q", "--quiet", is_flag=True, help="Only the links.")
 def command(**given: Any) -> int:
     """Let people rate dialogues, or chat with agents and rate them.

@@ -91,8 +91,7 @@ def ope(
     named = split_names(targets)
     if bool(named) == all_agents:
         raise UsageError(
-            "name agents with --target NAMES or @alternatives, or leave each out in turn with --all "
-            "(in Python, targets=... or all_agents=True)"
+            "name agents with --target NAMES or --target @alternatives, or leave each out in turn with --all"
         )
     with files(data, reader=reader) as given, folder_of(output, figures=figures) as folder:
         from turnwise.run.ope.command import ope as run
@@ -206,9 +205,7 @@ def calibrate(
     check_place(on, address)
     check_labels(labels)
     if plan is not None and output is None:
-        raise UsageError(
-            "--plan writes plan.jsonl and rest.jsonl: name a folder with -o (in Python, output=...)"
-        )
+        raise UsageError("--plan writes plan.jsonl and rest.jsonl: name a folder with -o")
     if plan is not None and (by is not None or len(split_names(metrics)) > 1):
         raise UsageError(
             "--plan draws from all dialogues by the error of one metric: leave out --by, and name one metric"

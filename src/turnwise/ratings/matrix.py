@@ -212,7 +212,7 @@ def _level(rating: Rating) -> RatedLevel:
 def _single_value(what: str, dimension: str, found: set[T]) -> T:
     """The only element of `found`, or a `DataError` that lists the different ones; `what` names them in the plural."""
     if len(found) > 1:
-        remedy = "; --rescale (rescale=True) maps all to 0-1" if what == "scales" else ""
+        remedy = "; --rescale maps all to 0-1" if what == "scales" else ""
         listed = ", ".join(sorted(map(str, found)))
         raise DataError(f"the ratings of `{dimension}` have different {what} ({listed}){remedy}")
     return next(iter(found))

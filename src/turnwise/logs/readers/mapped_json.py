@@ -35,7 +35,8 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
     options = options or Options()
     if not options.columns:
         raise UsageError(
-            f"{path}: --from json needs --map, for example --map 'messages=messages,role=role,content=content,id=id'"
+            f"{path}: the format `json` needs --map, for example "
+            "--map 'messages=messages,role=role,content=content,id=id'"
         )
     if "messages" in options.columns:
         return _nested(path, options)

@@ -84,7 +84,7 @@ def _default_metrics(spec: CompareSpec, census: Census) -> tuple[str, ...]:
     if chosen:
         return chosen
     raise UsageError(
-        "the data has no ratings and no preferences to compare; name the metrics with -m (in Python, metrics=...): "
+        "the data has no ratings and no preferences to compare; name the metrics with -m: "
         "`turnwise ls metrics` lists them"
     )
 

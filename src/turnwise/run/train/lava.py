@@ -54,7 +54,7 @@ def lava(task: TrainingTask) -> TrainedModel:
 
 
 def offline(task: TrainingTask) -> TrainedModel:
-    """Train a policy by PLAS, from the model of --from, on the logged success or (reward=one) on constant rewards.
+    """Train a policy by PLAS, from the model of --model, on the logged success or (reward=one) on constant rewards.
 
     Raises `UsageError` for another reward, and `DataError` if no logged dialogue succeeds.
     """
@@ -101,13 +101,13 @@ def by_gradient(task: TrainingTask) -> TrainedModel:
 
 
 def _start(task: TrainingTask) -> tuple[Model, tuple[list[Dialogue], list[Dialogue]], PolicyEvaluator]:
-    """The initial model (--from), the training and held-out dialogues, and the evaluator of the latter.
+    """The initial model (--model), the training and held-out dialogues, and the evaluator of the latter.
 
     Raises `UsageError` without such a model, and `DataError` if a dialogue has no goal.
     """
     if task.model is None:
         raise UsageError(
-            f"`train {task.metric}` goes on from a model: give --from the folder of `train lava`"
+            f"`train {task.metric}` goes on from a model: give the folder of `train lava` with --model"
         )
     kind = str(folder.read_config(Path(task.model))["kind"])
     if kind not in KINDS:

@@ -267,7 +267,7 @@ def _train(part: _ProjectedExamples, search: Search, batch: int, seed: int) -> d
             weights = weights - rate * moved
         if not np.isfinite(weights).all():
             raise DataError(
-                "the weights are no longer finite: training diverged; a smaller --set rate may help"
+                "the weights are no longer finite: training diverged; a smaller rate (--set rate=NUMBER) may help"
             )
         curve.append(_curve_point(part, weights, total / n))
         curve[-1][waited >= search.patience] = np.nan  # these combinations have stopped
