@@ -211,7 +211,7 @@ def test_bad_data_and_settings_are_told(supervised: Path, db: str, tmp_path: Pat
     goalless = [replace(one, goal=None) for one in small_task(40)]
     with pytest.raises(DataError, match="no goal"):
         lava.offline(task("plas", goalless, supervised, db=db))
-    with pytest.raises(UsageError, match="--from"):
+    with pytest.raises(UsageError, match="with --model"):
         lava.offline(task("plas", small_task(40), db=db))
     with pytest.raises(UsageError, match="objective"):
         lava.lava(task("lava", small_task(40), objective="magic"))

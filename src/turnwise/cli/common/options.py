@@ -148,7 +148,7 @@ selecting_for_raters = _options(
                  help="Pair items only within each value of KEYS, e.g. meta.corpus,meta.year; `file` is the file."),
     _pair,
     click.option("--cluster", metavar="KEY",
-                 help="The key of tasks that all raters share, and that are resampled, together. Default: the dialogue."),
+                 help="The key of tasks that all raters share, and that are resampled, together. Default: dialogue."),
     _limit,
 )  # fmt: skip
 
