@@ -94,6 +94,11 @@ class TrainerExtras(Protocol):
     """What the training data must contain. With `ratings`, `train` fills `TrainingTask.ratings` and passes on rated
     items only."""
 
+    takes_guard: bool = False
+    """Whether the trainer has two settings, so that `turnwise attack --harden` can use it: `guard`, the agent whose
+    alternatives are frauds, and `start`, the folder of the model that gets the guard ("" for none). The metric of the
+    same name must take such a folder as its setting `trained`."""
+
 
 class WorldExtras(Protocol):
     """Optional attributes of a world's module, each with the value that is assumed where it is absent."""

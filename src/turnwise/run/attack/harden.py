@@ -43,11 +43,10 @@ from turnwise.run.scoring.meta import meta
 from turnwise.run.scoring.shards import prepare
 from turnwise.run.scoring.tally import generator
 from turnwise.run.spec import HardenSpec, MetaSpec, Outcome, TrainSpec, finish
-from turnwise.run.train.command import train
+from turnwise.run.train.command import TRAINERS, names, train, trainer
 from turnwise.stats.interval import Interval
 from turnwise.types import Finding, Metric, digest
 
-HARDENABLE = ("usr-ret", "maude", "att")  # metrics that support a guard
 MAX_TEMPLATES = 400  # templates of frauds used for training
 HUMAN_REPLY_EDITS = ("shuffled", "no-punctuation", "repeated")  # strategies that edit the person's own reply
 
@@ -139,10 +138,9 @@ def harden(spec: HardenSpec, *, report: Callable[[str], None] = lambda _: None) 
     last round. Raises `UsageError` for a metric without a guard, without an output folder or without the search stage.
     """
     kind = settings(spec.metrics[0])[0]
-    if kind not in HARDENABLE:
-        raise UsageError(
-            f"`{kind}` cannot be hardened: it does not support a guard; {', '.join(HARDENABLE)} do"
-        )
+    if kind not in names() or not trainer(kind).takes_guard:
+        able = [name for name, one in TRAINERS.items() if one.takes_guard]
+        raise UsageError(f"`{kind}` cannot be hardened: it does not support a guard; {', '.join(able)} do")
     if spec.output is None:
         raise UsageError("--harden writes a model: give its folder with -o")
     if "search" not in spec.stages:

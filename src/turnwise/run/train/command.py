@@ -32,29 +32,42 @@ from turnwise.types import Item
 
 
 class Trainer(NamedTuple):
-    """One entry of the table of trainers: `module:function`, what the data must contain, a text, the package."""
+    """One entry of the table of trainers: `module:function`, what the data must contain, a text, the package, and
+    whether it can train a guard.
+    """
 
     target: str  # module:function, called with a `TrainingTask`, returns a `TrainedModel`
     learns: Learns  # what the data must contain
     what: str  # one line for `turnwise ls trainers`
     owner: str = "turnwise"  # the package
+    takes_guard: bool = False  # whether `attack --harden` can use it
 
 
-def _learned(module: str, learns: Learns, what: str) -> Trainer:
+def _learned(module: str, learns: Learns, what: str, *, takes_guard: bool = False) -> Trainer:
     """The entry of a trainer in a module of `metrics.learned`."""
-    return Trainer(f"turnwise.metrics.learned.{module}:train", learns, what)
+    return Trainer(f"turnwise.metrics.learned.{module}:train", learns, what, takes_guard=takes_guard)
 
 
 TRAINERS: dict[str, Trainer] = {
     "turnwise": _learned(
         "turnwise.calibration", "ratings", "our own metric, fitted to your domain from 30 ratings or more"
     ),
-    "usr-ret": _learned("usr.retrieval", "dialogues", "USR's retrieval score: a head on frozen turn vectors"),
+    "usr-ret": _learned(
+        "usr.retrieval",
+        "dialogues",
+        "USR's retrieval score: a head on frozen turn vectors",
+        takes_guard=True,
+    ),
     "usr-full": _learned("usr.full", "ratings", "USR's regression over its sub-metrics"),
     "maude": _learned(
-        "contrastive.maude", "dialogues", "MAUDE: noise-contrastive, semantic and syntactic negatives"
+        "contrastive.maude",
+        "dialogues",
+        "MAUDE: noise-contrastive, semantic and syntactic negatives",
+        takes_guard=True,
     ),
-    "att": _learned("contrastive.att", "dialogues", "a Turing test trained against an adversary"),
+    "att": _learned(
+        "contrastive.att", "dialogues", "a Turing test trained against an adversary", takes_guard=True
+    ),
     "adem": _learned("adem.training", "ratings", "ADEM: a rating predicted from context and reference"),
     "adem-c": _learned("adem.training", "ratings", "ADEM from the context alone"),
     "adem-r": _learned("adem.training", "ratings", "ADEM from the reference alone"),
@@ -153,7 +166,8 @@ def trainer(name: str) -> Trainer:
     if problem is not None:
         raise offer.error(problem)
     what = (inspect.getdoc(function) or "").partition("\n")[0] or f"of the package {offer.owner}"
-    return Trainer(offer.target, trainer_extras(function).learns, what, offer.owner)
+    extras = trainer_extras(function)
+    return Trainer(offer.target, extras.learns, what, offer.owner, extras.takes_guard)
 
 
 def _call(name: str, chosen: Trainer, task: TrainingTask) -> TrainedModel:
