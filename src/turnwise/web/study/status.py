@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from math import nan
 from statistics import median
 
-from turnwise.ratings import Agreement, RaterReport, Screened, agreement, screen
-from turnwise.types import Rating
+from turnwise.ratings import Agreement, RaterReport, agreement
 from turnwise.web.study.ledger import Ledger, Rater
-from turnwise.web.study.ratings import CHECK, collected_ratings
+from turnwise.web.study.ratings import CHECK, collected_ratings, screen_raters
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,16 +60,6 @@ def study_status(ledger: Ledger) -> StudyStatus:
         raters=rows,
         agents=dict(sorted(Counter(" / ".join(slot.task.agents) for slot in counted).items())),
     )
-
-
-def screen_raters(ledger: Ledger, ratings: Sequence[Rating]) -> Screened | None:
-    """Screen the raters on the first question that has ratings; None before the first rating."""
-    if not ratings:
-        return None
-    quality = ledger.study.quality
-    rated = {rating.dimension for rating in ratings}
-    first = next((q.name for q in ledger.study.questions if q.name in rated), ratings[0].dimension)
-    return screen(ratings, first, stable_raters=True, kappa=quality.kappa, min_shared=quality.min_shared)
 
 
 def _rater_row(rater: Rater, report: RaterReport | None) -> RaterRow:
