@@ -153,7 +153,7 @@ def power(
         files(data, reader=reader) if pilot else nullcontext(Files((), {})) as given,
         folder_of(output, figures=figures) as folder,
     ):
-        from turnwise.run.scoring.power import run
+        from turnwise.run.power.command import run
 
         spec = PowerSpec(
             data=given.paths,
