@@ -40,7 +40,7 @@ Rows: TypeAlias = "Floats | csr_array[np.float64]"  # (n, k) evidence, one row a
 
 Role = Literal["user", "assistant", "system", "tool"]
 ROLES: tuple[Role, ...] = get_args(Role)
-Winner = Literal["this", "other", "tie", "both_bad"]  # of a preference, seen from the dialogue that holds it
+Winner = Literal["this", "other", "tie", "both_bad"]  # seen from the dialogue that holds the preference
 Position = Literal["first", "second"]  # where the dialogue that holds a preference was shown
 Direction = Literal["higher", "lower"]  # which end of a rating scale is the good one
 Level = Literal["turn", "dialogue", "system"]
@@ -203,7 +203,7 @@ class Signature:
 
     name: str
     fields: tuple[tuple[str, str], ...] = ()
-    parts: tuple[Signature, ...] = ()  # of the encoders and models inside
+    parts: tuple[Signature, ...] = ()  # signatures of the encoders and models inside
     version: int = 1  # increased when the same settings give another number
 
     def __str__(self) -> str:

@@ -57,8 +57,8 @@ class Curves:
 
     reward: list[float] = field(default_factory=list)  # on the tracking contexts
     train_reward: list[float | None] = field(default_factory=list)  # None for the untuned model
-    lm_loss: list[float] = field(default_factory=list)  # of people's replies, in nats per token
-    entropy: list[float] = field(default_factory=list)  # of the policy's tokens, in nats
+    lm_loss: list[float] = field(default_factory=list)  # loss on people's replies, in nats per token
+    entropy: list[float] = field(default_factory=list)  # entropy of the policy's tokens, in nats
     kl: list[float | None] = field(default_factory=list)  # to the untuned model, in nats per token
     response_frequency: list[float] = field(default_factory=list)
 

@@ -24,7 +24,7 @@ class Measures:
 
     response_frequency: float
     lexical_variety: float
-    bleu: float  # of the reply against its context
+    bleu: float  # BLEU of the reply against its context
     jaccard: float
 
 

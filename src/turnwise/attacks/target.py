@@ -67,7 +67,7 @@ class Target:
     budget: int
     timeout: float = 120.0  # seconds for one batch, and for a reply alone
     lower_is_better: bool = False
-    remembered: Mapping[str, ScoreOrError] = field(default_factory=dict)  # of an earlier run
+    remembered: Mapping[str, ScoreOrError] = field(default_factory=dict)  # results of an earlier run
     remember: Callable[[dict[str, ScoreOrError]], None] = lambda _: None
     calls: int = 0
     errors: Counter[str] = field(default_factory=Counter)  # reason -> number of items

@@ -42,7 +42,7 @@ class TestedStrategy:
         tuple[float, float], ...
     ] = ()  # scores of the strategy's and of the person's reply
     score: float
-    interval: Interval | None  # of the score
+    interval: Interval | None  # interval of `score`
     gain: float  # over people on the same contexts
     gain_interval: Interval | None  # at the corrected level
     beats_human: float  # share of contexts where it scores above the person's reply

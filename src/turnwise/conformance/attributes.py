@@ -21,7 +21,13 @@ ABILITIES = frozenset({"metrics", "played", "reward", "discount", "text_form", "
 """Attributes by which protocols recognise what an estimator can do."""
 
 CHECKED_IF_COMPUTED = frozenset(
-    {"card", "level", "needs", "higher_is_better", "unscored"}  # of metrics, some of estimators too
+    {
+        "card",
+        "level",
+        "needs",
+        "higher_is_better",
+        "unscored",
+    }  # attributes of metrics, some of estimators too
     | {"span", "bounds", "verdicts", "sampled"}
     | {"nested", "holds_data", "model"}
     | ABILITIES

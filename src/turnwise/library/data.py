@@ -19,7 +19,7 @@ from turnwise.logs.items.items import ItemChoice, Selection
 from turnwise.types import Dialogue, Role
 
 UNNAMED = "unknown"  # the agent of a record that names none
-NAME = "dialogues.jsonl"  # of the file that dialogues in memory are written to
+NAME = "dialogues.jsonl"  # name of the file that dialogues in memory are written to
 PIPE = "-"
 OF_CONVERT = ("--roles", "--map", "--each", "--split")  # options that other commands do not have
 REQUIRED = "messages"  # the one key that a record of the native format must have

@@ -25,7 +25,7 @@ Share = Annotated[float, Range(above=0, below=1)]
 UpToOne = Annotated[float, Range(least=0, most=1)]
 Correlation = Annotated[float, Range(least=-1, most=1)]
 Price = Annotated[float, Range(least=0)]
-MOST = 1e100  # of a standard deviation: its square is a number
+MOST = 1e100  # largest standard deviation; its square is still a float
 
 
 @checked

@@ -29,7 +29,7 @@ from turnwise.run.spec import Outcome
 class Result:
     """The results of a command. Iterates as one dict a result, with the keys of results.json."""
 
-    columns: ClassVar[tuple[str, ...]] = ("metric", "estimate", "interval")  # of the table, in this order
+    columns: ClassVar[tuple[str, ...]] = ("metric", "estimate", "interval")  # columns of the table
 
     findings: tuple[Finding, ...]  # what was asked for
     document: Mapping[str, Any]  # the content of results.json

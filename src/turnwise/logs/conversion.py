@@ -38,7 +38,7 @@ class Converted(NamedTuple):
     n_dialogues: int
     dropped: Mapping[str, int]  # what could not be kept -> how often
     account: Account
-    name: str  # of the reader
+    name: str  # name of the reader
     notes: tuple[str, ...] = ()  # what the reader took for granted
     redacted: Mapping[str, int] | None = None  # replacements by kind; None where nothing was to be redacted
 

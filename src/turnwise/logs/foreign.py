@@ -13,7 +13,7 @@ from turnwise.logs.readers.openai import ROLES
 from turnwise.logs.readers.sniff import Sample, sample, utf16
 from turnwise.logs.readers.source import records
 
-SUFFIXES = (".jsonl", ".json", ".parquet", ".csv", ".tsv", ".txt")  # of files that may hold dialogues
+SUFFIXES = (".jsonl", ".json", ".parquet", ".csv", ".tsv", ".txt")  # endings of files that may hold dialogues
 EXPECTED = "expected JSON Lines, one dialogue a line"
 ROLE_OPTION = "--roles 'NAME=assistant,*=user'"
 NESTED_MAP = "--map 'messages=...,role=...,content=...'"

@@ -236,7 +236,7 @@ class CentredRating(_Scale):
     """
 
     raters: tuple[str, ...] = ()
-    effects: tuple[float, ...] = ()  # of each rater; their mean is 0
+    effects: tuple[float, ...] = ()  # effect of each rater on their ratings; the mean of all is 0
     _column: dict[str, int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

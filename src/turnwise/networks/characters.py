@@ -35,7 +35,7 @@ class Settings(on_dialogues.Settings):
 
     vocabulary: int = 8  # no merges
     embedding: int = 64
-    utterance: int = 300  # of each direction
+    utterance: int = 300  # hidden units of each direction of the GRU
     context: int = 300  # the vector
     max_tokens: int = 140  # characters: the old limit of a post
 

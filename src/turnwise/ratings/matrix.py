@@ -49,7 +49,7 @@ class RatingMatrix:
     identity: Identity
     guessed: bool  # whether `identity` was guessed from the raters' names
     repeats: int = 0  # ratings superseded by a later one of the same rater on the same item
-    repeats_equal: int = 0  # of those, how many had the same value as the one that was kept
+    repeats_equal: int = 0  # repeats with the same value as the rating that was kept
     means: int = 0  # published means that are ignored because there are single ratings
 
     @property

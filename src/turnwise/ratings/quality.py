@@ -75,7 +75,7 @@ class Screened:
 
     kept: tuple[Rating, ...]
     excluded: tuple[Rating, ...]
-    reasons: tuple[str, ...]  # of each excluded rating
+    reasons: tuple[str, ...]  # reason for each excluded rating
     raters: tuple[RaterReport, ...]  # empty where names do not identify people
     identity: Identity
 

@@ -48,7 +48,7 @@ class Spec:
     output: Path | None = None
     jobs: int | None = None  # None: one on this machine, and one for each CPU of a cluster
     on: Place = "local"
-    address: str | None = None  # of a Ray cluster
+    address: str | None = None  # address of a Ray cluster
     max_errors: int = 20
     reuse: bool = True
     quiet: bool = True
@@ -157,22 +157,22 @@ class PowerSpec(Spec):
 
     command: ClassVar[str] = "power"
 
-    difference: float | None = None  # that is to be shown
+    difference: float | None = None  # difference that is to be shown
     have: int | None = None  # dialogues of each agent; then the smallest difference is found
     power: float = 0.8
     alpha: float = 0.05
-    agents: tuple[str, ...] = ()  # of the pilot; (): all
+    agents: tuple[str, ...] = ()  # agents of the pilot; (): all
     paired: bool | None = None  # None: both designs
     turns: tuple[int, ...] = ()  # items in a dialogue; (): 1 and the pilot's mean
     raters: tuple[int, ...] = ()  # ratings of each item
     level: Literal["turn", "dialogue"] | None = None
     beside: str | None = None  # metric whose scores are used beside the ratings
     scored: int | None = None  # dialogues of each agent that are scored; None: far more than are rated
-    sd: float | None = None  # of the true values of items
+    sd: float | None = None  # standard deviation of the true values of items
     icc: float = 0.0  # share of the variance that is between dialogues
     rater_sd: float | None = None
-    correlation: float | None = None  # of two agents' true values in one context
-    agreement: float | None = None  # of scores and ratings, over dialogues
+    correlation: float | None = None  # correlation of two agents' true values in one context
+    agreement: float | None = None  # correlation of scores and ratings, over dialogues
     win_rate: float | None = None
     ties: float = 0.0
     cost_dialogue: float | None = None

@@ -12,7 +12,7 @@ import numpy as np
 
 from turnwise.types import Floats, Ints
 
-BINS = 8  # of scores, by quantile
+BINS = 8  # bins of scores, by quantile
 PRIOR = 4.0  # labels that the overall error counts for in a bin or an agent
 UNIFORM = 0.2  # share of the draw that is uniform
 

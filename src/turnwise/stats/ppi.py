@@ -33,10 +33,10 @@ from turnwise.types import Floats, Ints
 
 Fit = Literal["none", "linear", "isotonic"]
 
-FOLDS = 5  # of cross-fitting
+FOLDS = 5  # folds of cross-fitting
 FEWEST = 10  # labelled clusters for a slope; with 3 to 9, differences of agents covered .92 (benchmarks/calibrate.py)
-ROUNDING = 1e-6  # of an effective number of clusters
-MOST_LEVERAGE = 0.9  # of one cluster on a slope
+ROUNDING = 1e-6  # largest rounding error of an effective number of clusters
+MOST_LEVERAGE = 0.9  # largest leverage of one cluster on a slope
 TILT = (
     0.5  # log odds of being labelled for each standard deviation of the rating, in the sensitivity analysis
 )
@@ -50,7 +50,7 @@ class Sample:
     ratings: Floats  # (n,) NaN for an item without a label
     weights: Floats  # (n,) inverse probabilities of being labelled; used where there is a label
     clusters: Ints  # (n,) codes; two agents may share clusters
-    n_clusters: int  # of all agents
+    n_clusters: int  # clusters of all agents
 
     @property
     def labelled(self) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:

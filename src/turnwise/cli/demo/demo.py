@@ -16,7 +16,8 @@ import click
 if TYPE_CHECKING:
     from turnwise.report.runs import Run
 
-PEOPLE, NEW = "lively-good", "plain-forgets"  # of the family: who plays the people, and whom nobody has rated
+# Agents of the family: the one that plays the people, and the one that nobody has rated.
+PEOPLE, NEW = "lively-good", "plain-forgets"
 PLAIN = ("rouge-l", "chrf", "distinct-2", "length")
 WHOLE = "distinct-2"  # has no number for a single reply, so it cannot be attacked
 LEARNED = ("usr-ret", "turnwise")
@@ -126,7 +127,7 @@ class Demo:
     """The steps of the demo, run in one folder."""
 
     folder: Path
-    size: str  # of the simulated worlds, as options
+    size: str  # size of the simulated worlds, as options
     quiet: bool
 
     def play(self) -> int:

@@ -52,7 +52,7 @@ class Folder:
     tensors: Mapping[str, Array]
     config: Mapping[str, Any]
     card: Mapping[str, Any]
-    digest: str  # of kind, config and weights; part of a metric's signature
+    digest: str  # hash of kind, config and weights; part of a metric's signature
 
 
 def save(

@@ -71,14 +71,14 @@ class _Part(NamedTuple):
     """One turn or alternative in the script."""
 
     time: int
-    position: int  # of its first token
+    position: int  # position of its first token
     tokens: list[int]
     logged: bool
 
 
 def lay_out(said: Sequence[ExchangeTokens], marks: Marks, *, limit: int) -> Script:
     """The script of one dialogue in at most `limit` positions; a `DataError` if even one token a turn does not fit."""
-    turns = [  # of the logged dialogue: (time, tokens)
+    turns = [  # turns of the logged dialogue: (time, tokens)
         (2 * point + agent, tokens)
         for point, exchange in enumerate(said)
         for agent, tokens in enumerate((exchange.user, exchange.reply))

@@ -106,7 +106,7 @@ class Reward:
     weights: Floats  # (d,)
     mean: float  # rating
     scale: tuple[float, float] | None
-    r2: float  # of ratings predicted with the dialogue left out
+    r2: float  # R2 of ratings predicted with the dialogue left out
 
     @classmethod
     def learn(cls, episodes: Episodes, model: str, *, components: int, ridge: float) -> "Reward":

@@ -53,7 +53,7 @@ class Critic:
     gamma: float | None = None  # None: .9, with ratings 1
     actions: str = WORDS  # or acts, semantic, the name or folder of an encoder, the folder of a LAVA model
     form: TextForm = (
-        "auto"  # of task logs' texts. `logged`: as they are, for LAVA, which knows its own placeholders
+        "auto"  # form of task logs' texts. `logged`: as they are, for LAVA, which knows its own placeholders
     )
     negatives: float = 0.1
     ridge: float = 0.1

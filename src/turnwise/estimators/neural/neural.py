@@ -70,7 +70,7 @@ class Neural(ABC):
     preset: str = "quick"  # quick, script or paper
     tuned: bool = False  # whether the encoder is trained too: for a GPU
     pooling: ReplyPooling = "mean"
-    weights: Weights = "trained"  # of the encoder: "random" is an ablation
+    weights: Weights = "trained"  # weights of the encoder: "random" is an ablation
     reward: Reward = "auto"
     hidden: int | None = None  # width of the heads; None: the encoder's; 0: no hidden layer
     checkpoints: str | None = None  # a folder of checkpoints, from which an interrupted training resumes

@@ -26,7 +26,7 @@ class Reader:
 
     module: str  # with a function `read`; empty for a plugin
     summary: str
-    example: str  # of the expected input
+    example: str  # an example of the expected input
     tabular: bool = False  # whether it takes a column map (--map) and --split
     several: bool = False  # whether one source may be several files
     roles: bool = False  # whether a source never says who is the agent, so that --roles is needed

@@ -54,9 +54,10 @@ RECORD = frozenset({"id", "dialog", "context"})
 ACT = frozenset({"text"})
 MARKED = frozenset({"text", "problem_data", "final_rating"})
 FIELDS = frozenset({"text", "labels", "eval_labels", "episode_done"})
-PREFIX = re.compile(r"(USER|SYSTEM|APICALL|APIRESP|APIS|GOAL): ?(.*)", re.DOTALL)  # of a task-oriented text
+# A text of a task-oriented log with its prefix.
+PREFIX = re.compile(r"(USER|SYSTEM|APICALL|APIRESP|APIS|GOAL): ?(.*)", re.DOTALL)
 ALL_GOOD = "none_all_good"  # the mark that a turn has no problem
-SIDE = re.compile(r"(.+)_([12])")  # of a self-chat
+SIDE = re.compile(r"(.+)_([12])")  # name of a speaker in a self-chat: the model and its side
 
 Act = dict[str, Any]
 

@@ -22,7 +22,8 @@ KINDS = ("PERSON", "EMAIL", "PHONE", "CARD", "IBAN", "IP", "URL", "KEY")
 NOT_COMPLETE = "redaction by rules is not complete: read a sample before you share the file"
 
 PLACEHOLDER = re.compile(rf"\[({'|'.join(KINDS)})_(\d+)\]")
-SPEAKER_KEYS = ("name", "speaker", "author", "sender", "from", "username", "user")  # of a message
+# Keys of a message that may name its speaker.
+SPEAKER_KEYS = ("name", "speaker", "author", "sender", "from", "username", "user")
 # Keys that say what kind their value is: in tool calls, results, goals, states and `meta`.
 NAME_KEY = re.compile(
     r"(?:(?:first|last|middle|given|family|full|user|customer|client|passenger|guest|patient|contact|sender|recipient|"

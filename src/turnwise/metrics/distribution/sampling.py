@@ -36,8 +36,8 @@ SUBSAMPLE_SHARES = (0.5, 0.625, 0.75, 0.875, 1.0)
 class EqualSizeDistances(NamedTuple):
     """Distances of held-out real vectors and of equally many generated ones from the remaining real vectors."""
 
-    floor: float  # of real vectors
-    thinned: float  # of generated vectors
+    floor: float  # distance between two samples of real vectors
+    thinned: float  # distance of as many generated vectors
 
 
 def equal_size_distances(

@@ -41,7 +41,7 @@ class Question(NamedTuple):
     """A question to the judge, with the form of the verdict that it asks for."""
 
     messages: tuple[Mapping[str, str], ...]
-    code: str  # which the verdict must repeat
+    code: str  # code that the verdict must repeat
     allowed: tuple[str, ...]  # values of a verdict
     required: str  # the instruction on how the answer must end
 

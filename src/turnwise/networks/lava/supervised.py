@@ -177,7 +177,7 @@ class _Teacher(torch.nn.Module):
         super().__init__()
         self.network, self.train_data, self.settings, self.task = network, train_data, settings, task
         self.words = float((train_data.reply != PAD).sum(dim=1).float().mean())
-        self.dimensions = network.action.latent.out_features // 2  # of the latent space
+        self.dimensions = network.action.latent.out_features // 2  # dimensions of the latent space
         self.seen: dict[str, float] = {}
         # A buffer, so that the checkpoint holds the position in the cycle.
         self.updates: Tensor

@@ -37,7 +37,7 @@ class Checkpoint:
     """The checkpoint file of one training."""
 
     path: Path
-    identity: str  # of data, settings and seed: a checkpoint of another training is not used
+    identity: str  # hash of data, settings and seed: a checkpoint of another training is not used
     strict: bool = (
         False  # raise an error if the file is damaged or of another training, instead of starting anew
     )

@@ -37,7 +37,7 @@ class Settings:
     embedding: int = 256
     utterance: int = 512
     context: int = 1000  # the paper: 2000
-    max_tokens: int = 40  # of a turn
+    max_tokens: int = 40  # most tokens of a turn
     max_turns: int = 12  # a longer dialogue is split into pieces
     batch: int = 64  # dialogues in an update
     at_once: int = 64  # dialogues computed together

@@ -136,7 +136,7 @@ class AttackRun:
 
     found: Attack
     edits: list[Perturbation]
-    repetitions: list[dict[str, Any]]  # of policy tuning, best first
+    repetitions: list[dict[str, Any]]  # repetitions of policy tuning, best first
     people: str  # agent whose replies the strategies are compared with
     sign: int  # -1 if lower scores are better, else 1
     contexts: tuple[Context, ...]

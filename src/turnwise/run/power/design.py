@@ -18,9 +18,11 @@ class Design:
     name: str  # paired, unpaired or preferences
     spread: Spread
     paired: bool
-    agreement: float | None = None  # of a metric's scores with the ratings, over the clusters of the pilot
+    agreement: float | None = (
+        None  # correlation of a metric's scores and the ratings, over clusters of the pilot
+    )
     pilot: tuple[int, int] = (1, 1)  # items in a cluster and ratings of an item behind this agreement
-    freedom: int | None = None  # of the pilot behind the spread; None for a given spread
+    freedom: int | None = None  # degrees of freedom of the pilot's spread; None for a given spread
     n_items: int = 0
     n_clusters: int = 0
 

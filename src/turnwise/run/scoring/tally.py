@@ -108,7 +108,7 @@ class Tally:
         self._rows: list[Rows] = []
         self._row_codes: list[int] = []
         self._sample = Reservoir(seed=seed)
-        self._moments: Addable | None = None  # of all rows, once there are more than the sample holds
+        self._moments: Addable | None = None  # moments of all rows, once there are more than the sample holds
 
     def add(self, items: Sequence[Item], block: Block, positions: Sequence[int]) -> None:
         """Add the rows and failures of `block` for the items at `positions` of its shard."""

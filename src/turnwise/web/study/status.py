@@ -21,7 +21,7 @@ class RaterRow:
     failed: int  # attention checks failed
     seconds: float  # median time per task; NaN before the first answer
     consistency: float  # share of equal answers to repeated tasks; NaN without repeats
-    report: RaterReport | None  # of the screening; None before the first rating
+    report: RaterReport | None  # report of the screening; None before the first rating
 
     @property
     def flagged(self) -> bool:
@@ -35,7 +35,7 @@ class StudyStatus:
 
     answered: int  # answers that count
     wanted: int  # answers that the study needs in sum
-    agreement: tuple[Agreement, ...]  # of the raters who are not set apart, one per question
+    agreement: tuple[Agreement, ...]  # agreement of the raters who are not set apart, one per question
     raters: tuple[RaterRow, ...]
     agents: dict[str, int]  # answers by agent, or by pair of agents
 

@@ -29,8 +29,8 @@ class Task:
     items: tuple[Item, ...] = ()  # what the ratings belong to
     group: str = ""  # a rater gets one task of each group
     source: Dialogue | None = None  # mode `chat`: the dialogue that has the goal
-    expected: dict[str, float] = field(default_factory=dict)  # of an attention check: dimension -> answer
-    password: str = ""  # of an attention check in which people write
+    expected: dict[str, float] = field(default_factory=dict)  # dimension -> right answer of a check
+    password: str = ""  # word that a written attention check asks for
 
     @property
     def visible_turns(self) -> tuple[Turn, ...]:

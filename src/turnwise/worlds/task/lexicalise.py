@@ -47,9 +47,9 @@ class SlotValues:
     """
 
     domain: str
-    values: Mapping[str, str]  # of the current venue; empty without one
+    values: Mapping[str, str]  # values of the current venue; empty without one
     known: Mapping[str, str]  # the tracked state in this domain
-    code: int  # of the dialogue, from which numbers are generated
+    code: int  # code of the dialogue, from which numbers are generated
     count: int = 0  # venues that match the state
 
     def value(self, slot: str) -> str | None:

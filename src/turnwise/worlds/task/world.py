@@ -92,7 +92,7 @@ class Task(World):
     dimensions: ClassVar[tuple[str, ...]] = DIMENSIONS
 
     tracker: Tracker
-    goals: tuple[Goal, ...] = ()  # of a corpus; if empty, goals are drawn from the tables
+    goals: tuple[Goal, ...] = ()  # goals of a corpus; if empty, goals are drawn from the tables
     delexicalised: bool = False  # whether logs have placeholders instead of values
     simulator: Simulator | None = None  # a ConvLab user simulator that replaces the user of this world
 

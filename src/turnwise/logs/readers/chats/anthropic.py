@@ -37,7 +37,7 @@ MESSAGE = frozenset({"role", "content", "type"})  # `type` is "message" in every
 TOOL_USE = frozenset({"type", "id", "name", "input"})
 TOOL_RESULT = frozenset({"type", "tool_use_id", "content", "is_error"})
 THOUGHT = frozenset({"type", "thinking"})
-SOURCE = frozenset({"type", "media_type", "data", "url"})  # of an image
+SOURCE = frozenset({"type", "media_type", "data", "url"})  # keys of an image's source
 _role = one_of(("user", "assistant", "system"))
 Message = dict[str, Any]
 

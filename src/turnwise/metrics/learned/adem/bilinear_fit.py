@@ -80,7 +80,7 @@ class Learned:
     head: Bilinear
     chosen: dict[str, float]  # the settings with the best validation score
     validation: float  # correlation on the validation replies
-    curve: list[dict[str, float]]  # of the chosen settings; epoch 0 is the untrained head
+    curve: list[dict[str, float]]  # curve of the chosen settings; epoch 0 is the untrained head
 
 
 def split(contexts: Ints, share: float, rng: np.random.Generator) -> tuple[Ints, Ints]:
