@@ -122,7 +122,7 @@ def test_without_preferences_and_without_ratings_the_errors_name_what_to_do() ->
         turnwise.meta_evaluate(plain, metrics="length", level="pair")
     with pytest.raises(DataError, match="--level pair` asks for its preferences"):
         turnwise.meta_evaluate(votes(), metrics="length")
-    with pytest.raises(UsageError, match="name the metrics with -m"):
+    with pytest.raises(UsageError, match="name the metrics with metrics="):
         turnwise.meta_evaluate(rated(), level="pair")
     with pytest.raises(UsageError, match="no preference has the dimension `overal`"):
         turnwise.meta_evaluate(votes(), metrics="length", level="pair", dimension="overal")

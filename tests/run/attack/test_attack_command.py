@@ -13,7 +13,7 @@ import pytest
 from tests.attacks.planted import talks
 from tests.tiny_models import write_llama
 from turnwise import library
-from turnwise.attacks.target import Hangs
+from turnwise.attacks.target import THREAD, Hangs
 from turnwise.cli.group import run
 
 
@@ -255,6 +255,9 @@ def test_a_calling_program_gets_an_error_for_a_metric_that_hangs(
     import deaf
 
     deaf.go.set()
+    for thread in threading.enumerate():
+        if thread.name == THREAD:  # a command that finds it running would end this process
+            thread.join()
 
 
 def test_one_verdict_is_not_given_for_many_groups_and_files_may_share_ids(
