@@ -27,10 +27,10 @@ def slow(items: Sequence[Item]) -> Floats:
 
 
 def bench() -> Iterator[Line]:
-    search_on, judge_on = split_contexts(talks(CONTEXTS))
+    search_on, test_on = split_contexts(talks(CONTEXTS))
     texts = [text for one in search_on for text in (one.human, *(turn.text for turn in one.turns))]
     start = time.perf_counter()
-    found = attack(Target(slow, CALLS), search_on, judge_on, texts=texts, rng=np.random.default_rng(0))
+    found = attack(Target(slow, CALLS), search_on, test_on, texts=texts, rng=np.random.default_rng(0))
     taken = time.perf_counter() - start
     if not found.gameable:
         raise ValueError("the weakness was not found")

@@ -18,7 +18,7 @@ from typing import Any
 
 from benchmarks.corpus import write
 from benchmarks.harness import Line, peak
-from turnwise.encode import Cache, Utterance, load, load_lm
+from turnwise.encode import Cache, TextInContext, load, load_lm
 from turnwise.encode.models.catalogue import locate
 from turnwise.logs import native
 from turnwise.logs.items.items import Selection, items
@@ -36,10 +36,10 @@ def scored_items() -> list[Item]:
     """The items of the corpus, or generated ones."""
     corpus = CORPORA / "fbd.jsonl.gz"
     if corpus.is_file():
-        return [item for item in items(native.read(str(corpus)), Selection(judged="all")) if item.references]
+        return [item for item in items(native.read(str(corpus)), Selection(items="all")) if item.references]
     with tempfile.TemporaryDirectory() as folder:
         write(Path(folder) / "logs.jsonl", PAIRS)
-        return list(items(native.read(str(Path(folder) / "logs.jsonl")), Selection(judged="all")))
+        return list(items(native.read(str(Path(folder) / "logs.jsonl")), Selection(items="all")))
 
 
 def elapsed(function: Callable[[], object]) -> float:
@@ -93,11 +93,11 @@ def encoding() -> Iterator[Line]:
     yield Line(f"encoding {len(texts):,} texts again", second, first, "the first time", goal=50)
 
 
-def utterances_of_contexts() -> list[Utterance]:
+def utterances_of_contexts() -> list[TextInContext]:
     """All replies to some contexts."""
-    by_context: dict[str, list[Utterance]] = {}
+    by_context: dict[str, list[TextInContext]] = {}
     for item in scored_items():
-        by_context.setdefault(item.pair, []).append(Utterance(item.reply, item.context, item.role))
+        by_context.setdefault(item.pair, []).append(TextInContext(item.reply, item.context, item.role))
     step = max(1, len(by_context) // CONTEXTS)
     return [utterance for replies in list(by_context.values())[::step] for utterance in replies]
 

@@ -30,7 +30,7 @@ from turnwise.run.dialogues.simulate import Simulation, simulate
 from turnwise.run.scoring.blocks import content_key, score
 from turnwise.run.scoring.shards import SHARD
 from turnwise.run.scoring.tally import Tally
-from turnwise.types import Fitted, Metric
+from turnwise.types import Metric, NeedsFitting
 
 REPLIES, SELLERS, DIALOGUES = 10_000, 5, 200  # replies for `score`; agents and dialogues of each for `ope`
 RESULT = Path(__file__).parent / "results" / "rates.json"
@@ -60,7 +60,7 @@ def scoring(folder: Path) -> None:
     timed("receive, by the worker", REPLIES, lambda: [pickle.loads(one) for one in packed])  # noqa: S301
     for name in ("length", "rouge-l", "bleu-4", "meteor", "chrf", "fbd[model=hashing]"):
         resolved = resolve(name)
-        metric: Metric = resolved.fit(items) if isinstance(resolved, Fitted) else resolved
+        metric: Metric = resolved.fit(items) if isinstance(resolved, NeedsFitting) else resolved
         blocks = timed(f"score {name}", REPLIES, lambda metric=metric: [score(metric, one) for one in shards])
         tally = Tally(metric)
         timed(

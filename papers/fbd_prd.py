@@ -21,7 +21,7 @@ from turnwise.logs import native
 from turnwise.logs.items.items import Selection, items
 from turnwise.metrics import resolve
 from turnwise.stats.correlation import STATISTICS
-from turnwise.types import Fitted, Item
+from turnwise.types import Item, NeedsFitting
 
 COPY = "empathetic"  # a corpus that is `dailyh` in another order
 PUBLISHED = {  # Table 1, BLEU: Spearman and Pearson, absolute
@@ -133,8 +133,8 @@ class Corpus:
         for dialogue in native.read(str(path)):
             for rating in dialogue.ratings:
                 values.setdefault((rating.item, rating.dimension), []).append(rating.value)
-        judged = list(items(native.read(str(path)), Selection(judged="rated", by=by)))
-        return cls(judged, {key: float(np.mean(found)) for key, found in values.items()})
+        rated = list(items(native.read(str(path)), Selection(items="rated", by=by)))
+        return cls(rated, {key: float(np.mean(found)) for key, found in values.items()})
 
     def groups(self) -> list[str]:
         return sorted({item.group for item in self.items})
@@ -179,7 +179,7 @@ def numbers(corpus: Corpus, name: str) -> dict[str, list[float]]:
 
 def fitted(corpus: Corpus, name: str) -> Any:
     metric = resolve(name)
-    return metric.fit(corpus.items) if isinstance(metric, Fitted) else metric
+    return metric.fit(corpus.items) if isinstance(metric, NeedsFitting) else metric
 
 
 def normality(data: Path) -> None:

@@ -28,11 +28,11 @@ from turnwise.logs.native import read_all
 from turnwise.metrics.task.offers import Evaluator
 from turnwise.networks.lava import gradient, plas, supervised
 from turnwise.networks.lava.corpus import Corpus
-from turnwise.networks.lava.model import Ground, Model
+from turnwise.networks.lava.model import EvaluatedDialogues, Model
 from turnwise.networks.lava.search import Search
-from turnwise.networks.lava.situation import Situation
+from turnwise.networks.lava.state_layout import StateLayout
 from turnwise.networks.lava.words import Words
-from turnwise.run.train.policy_judge import Judge
+from turnwise.run.train.policy_evaluation import PolicyEvaluator
 
 EVALUATORS: tuple[Evaluator, ...] = ("multiwoz2018", "leaderboard")
 PAPER = {  # section 5.2 of the paper; sigma is not stated
@@ -107,7 +107,7 @@ class Bench:
         self.device = "cuda" if torch.cuda.is_available() else "cpu"
         config = json.loads((given.data / "corpus.json").read_text())
         self.words = Words(tuple(config["words"]))
-        self.situation = Situation(
+        self.layout = StateLayout(
             tuple(map(tuple, config["slots"])), tuple(map(tuple, config["wishes"])), config["pointer"]
         )
         with np.load(given.data / "corpus.npz") as arrays:
@@ -123,9 +123,9 @@ class Bench:
         tensors["goal"] = torch.as_tensor(made["goal"][: len(turns)]).float()
         return Corpus(**tensors, turns=torch.as_tensor(turns).long()).to(self.device)
 
-    def judge(self, split: str) -> Judge:
+    def judge(self, split: str) -> PolicyEvaluator:
         dialogues = list(read_all([str(self.given.data / f"{split}.jsonl.gz")]))
-        return Judge(dialogues[: self.size.dialogues], db=str(self.given.tables))
+        return PolicyEvaluator(dialogues[: self.size.dialogues], db=str(self.given.tables))
 
     def settings(self, **more: Any) -> supervised.Settings:
         weights = {"alpha": self.given.weight, "beta": self.given.weight}
@@ -136,7 +136,7 @@ class Bench:
         seed = self.given.seed
         model = Model.new(
             self.words,
-            self.situation,
+            self.layout,
             longest=settings.longest,
             seed=seed,
             beta=settings.beta,
@@ -155,7 +155,7 @@ class Bench:
         os.replace(draft, target)
         self.log(stage, "test {match:.1f} {success:.1f} {bleu:.2f}".format(**found["test"]))
 
-    def scores(self, model: Model, split: str, judge: Judge) -> dict[str, Any]:
+    def scores(self, model: Model, split: str, judge: PolicyEvaluator) -> dict[str, Any]:
         data = self.corpora[split]
         replies = model.speak(data.user, data.state)
         found: dict[str, Any] = {"split": split, **judge.scores(replies, EVALUATORS)}
@@ -194,7 +194,7 @@ def supervise(bench: Bench, stage: str) -> None:
     curve = supervised.train(
         model, bench.corpora["train"], bench.corpora["val"], settings=settings, seed=given.seed,
         work=given.work / "checkpoints" / f"{stage}-{given.seed}", about=f"{given.size} {settings}",
-        say=lambda line: bench.log(stage, line),
+        report=lambda line: bench.log(stage, line),
     )  # fmt: skip
     seconds = time.time() - began
     bench.keep(stage, model)
@@ -208,7 +208,7 @@ def warm(bench: Bench) -> None:
     began = time.time()
     curve = supervised.learn(
         model, bench.corpora["train"], bench.corpora["val"], task="vae", epochs=epochs,
-        settings=bench.settings(patience=epochs), seed=bench.given.seed, say=lambda line: bench.log("warm", line),
+        settings=bench.settings(patience=epochs), seed=bench.given.seed, report=lambda line: bench.log("warm", line),
     )  # fmt: skip
     seconds = time.time() - began
     bench.keep("warm", model)
@@ -219,10 +219,10 @@ def warm(bench: Bench) -> None:
 def improve(bench: Bench, stage: str) -> None:
     """Run PLAS from the model after the warm-up."""
     chosen = {**VARIANTS[stage], **bench.size.plas}
-    ground, began = Ground(bench.corpora["val"], bench.judge("val").success), time.time()
+    ground, began = EvaluatedDialogues(bench.corpora["val"], bench.judge("val").success), time.time()
     best, search = plas.train(
         bench.kept("warm"), bench.corpora["train"], bench.rewards, ground, seed=bench.given.seed,
-        settings=plas.Settings(**chosen, device=bench.device), say=lambda line: bench.log(stage, line),
+        settings=plas.Settings(**chosen, device=bench.device), report=lambda line: bench.log(stage, line),
     )  # fmt: skip
     _finish(bench, stage, chosen, best, search, time.time() - began)
 
@@ -230,11 +230,11 @@ def improve(bench: Bench, stage: str) -> None:
 def climb(bench: Bench, stage: str) -> None:
     """Run policy gradient from the joint supervised model."""
     chosen = {"rate": RATES[stage], **bench.size.gradient}
-    ground = Ground(bench.corpora["train"], bench.judge("train").success)
-    held, began = Ground(bench.corpora["val"], bench.judge("val").success), time.time()
+    ground = EvaluatedDialogues(bench.corpora["train"], bench.judge("train").success)
+    held, began = EvaluatedDialogues(bench.corpora["val"], bench.judge("val").success), time.time()
     best, search = gradient.train(
         bench.kept("joint"), ground, held, seed=bench.given.seed,
-        settings=gradient.Settings(**chosen, device=bench.device), say=lambda line: bench.log(stage, line),
+        settings=gradient.Settings(**chosen, device=bench.device), report=lambda line: bench.log(stage, line),
     )  # fmt: skip
     _finish(bench, stage, chosen, best, search, time.time() - began)
 

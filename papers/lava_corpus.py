@@ -14,9 +14,9 @@ import numpy as np
 from turnwise.logs.native import read_all
 from turnwise.networks.lava import supervised
 from turnwise.networks.lava.corpus import corpus
-from turnwise.networks.lava.situation import Situation
+from turnwise.networks.lava.state_layout import StateLayout
 from turnwise.networks.lava.words import Words
-from turnwise.run.train.policy_judge import Judge
+from turnwise.run.train.policy_evaluation import PolicyEvaluator
 from turnwise.types import Dialogue
 
 SPLITS = ("train", "val", "test")
@@ -28,21 +28,21 @@ def prepare(data: Path, tables: Path, to: Path) -> None:
     dialogues = list(read_all([str(data)]))
     by_split = {name: [one for one in dialogues if one.meta["split"] == name] for name in SPLITS}
     words = Words.learn((turn.text for one in by_split["train"] for turn in one.turns), fewest=5)
-    situation = Situation.learn(by_split["train"])
+    layout = StateLayout.learn(by_split["train"])
     arrays: dict[str, Any] = {}
     for name, mine in by_split.items():
-        made = corpus(mine, words, situation, longest=supervised.Settings().longest)
+        made = corpus(mine, words, layout, longest=supervised.Settings().longest)
         for part in PARTS:
             array = getattr(made, part).numpy()
             arrays[f"{name}.{part}"] = array.astype(np.uint8 if part in ("state", "goal") else np.int32)
-        arrays[f"{name}.success"] = Judge(mine, db=str(tables)).logged()
+        arrays[f"{name}.success"] = PolicyEvaluator(mine, db=str(tables)).logged()
     to.mkdir(parents=True, exist_ok=True)
     np.savez_compressed(to / "corpus.npz", **arrays)
     config = {
         "words": words.known,
-        "slots": situation.slots,
-        "wishes": situation.wishes,
-        "pointer": situation.pointer,
+        "slots": layout.slots,
+        "wishes": layout.wishes,
+        "pointer": layout.pointer,
     }
     (to / "corpus.json").write_text(json.dumps(config))
     for name in SPLITS:

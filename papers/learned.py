@@ -264,7 +264,7 @@ def frauds(corpora: Corpora) -> dict[str, Any]:
     """The share of the 60 contexts of usr_persona in which people's own reply scores above a fraud."""
     path = str(corpora.data / "usr_persona.jsonl")
     real = [d for d in native.read(path) if d.meta["system"] == "Original Ground Truth"]
-    given = list(items(real, Selection(judged="rated", dimension="overall")))
+    given = list(items(real, Selection(items="rated", dimension="overall")))
     found: dict[str, dict[str, float]] = {}
     for name in ("turnwise", "usr-ret", "maude", "att"):
         metric = resolve(name)

@@ -35,7 +35,7 @@ from turnwise.logs.native import read_all
 from turnwise.metrics.task.inform import Success
 from turnwise.run.ope import task_log
 from turnwise.run.ope.critic import BASELINES
-from turnwise.run.ope.critic_values import Judged, criticise
+from turnwise.run.ope.critic_values import CriticValues, value_systems
 from turnwise.run.ope.reward import scored
 from turnwise.run.scoring.tally import generator
 from turnwise.run.spec import OpeSpec
@@ -55,7 +55,7 @@ def of_test(data: Path, systems: Sequence[str] = ()) -> tuple[list[Dialogue], li
     ]
     everyone = sorted({name for one in dialogues for turn in one.turns for name in turn.alternatives})
     chosen = list(systems) or everyone
-    there, _ = task_log.speaking(dialogues, chosen)
+    there, _ = task_log.with_replies_of_all(dialogues, chosen)
     return there, chosen, task_log.success(there, db=str(data / "multiwoz_db"))
 
 
@@ -65,15 +65,15 @@ def corpus(data: Path) -> dict[str, Any]:
     test = (("meta.split", "test"),)
     found: dict[str, Any] = {}
     for as_agents in (("@alternatives",), ()):
-        chosen = Selection(judged="all", where=test, as_agents=as_agents)
-        judged: dict[tuple[str, str], list[tuple[float, float]]] = {}
+        chosen = Selection(items="all", where=test, as_agents=as_agents)
+        outcomes: dict[tuple[str, str], list[tuple[float, float]]] = {}
         for item in items(read_all((path,)), chosen, whole=True):
             for evaluator in ("leaderboard", "multiwoz2018"):
                 wanted = evaluator == "leaderboard" or item.agent in TABLE_2
                 if item.missing is None and wanted:
                     one = Success(evaluator=evaluator, db=db).evaluate(item)
-                    judged.setdefault((evaluator, item.agent), []).append((one.inform, one.success))
-        for (evaluator, agent), pairs in judged.items():
+                    outcomes.setdefault((evaluator, item.agent), []).append((one.inform, one.success))
+        for (evaluator, agent), pairs in outcomes.items():
             printed = (PUBLISHED if evaluator == "leaderboard" else TABLE_2).get(agent)
             found.setdefault(evaluator, {})[agent] = {
                 "here": (100 * np.mean(pairs, axis=0)).tolist(),
@@ -85,8 +85,8 @@ def corpus(data: Path) -> dict[str, Any]:
 
 def systems(data: Path) -> dict[str, Any]:
     dialogues, names, rewards = of_test(data)
-    critic = Critic(reward="success").given(task_log.facts(dialogues))
-    found = criticise(critic, task_log.in_one_form(dialogues), rewards, names, seed=0)
+    critic = Critic(reward="success").with_facts(task_log.facts(dialogues))
+    found = value_systems(critic, task_log.with_uniform_placeholders(dialogues), rewards, names, seed=0)
     spec = OpeSpec(data=(), metrics=(), db=str(data / "multiwoz_db"))
     baselines = {metric: scored(spec, dialogues, metric, names) for metric in (*BASELINES, "inform")}
     table = _table(found) | {"baselines": baselines, "signature": str(critic.signature)}
@@ -96,9 +96,11 @@ def systems(data: Path) -> dict[str, Any]:
 
 def corruption(data: Path) -> dict[str, Any]:
     dialogues, _, rewards = of_test(data)
-    controlled = with_controls(task_log.in_one_form(dialogues), generator(0, "controls"), shares=SHARES)
+    controlled = with_controls(
+        task_log.with_uniform_placeholders(dialogues), generator(0, "controls"), shares=SHARES
+    )
     episodes = encode(whole(controlled, rewards), rating="return", delexicalised=False)
-    evaluation = Critic(reward="success").given(task_log.facts(dialogues)).evaluation(episodes)
+    evaluation = Critic(reward="success").with_facts(task_log.facts(dialogues)).evaluation(episodes)
     people = evaluation.value(episodes.alternatives[LOGGED]).value
     return {
         kind: {
@@ -112,7 +114,7 @@ def corruption(data: Path) -> dict[str, Any]:
 def published(data: Path) -> dict[str, Any]:
     """Values with reward 1 for every dialogue and no negatives, as published, and with each of our changes alone."""
     dialogues, names, rewards = of_test(data)
-    plain, facts = task_log.in_one_form(dialogues), task_log.facts(dialogues)
+    plain, facts = task_log.with_uniform_placeholders(dialogues), task_log.facts(dialogues)
     ones = dict.fromkeys(rewards, 100.0)
     settings = {
         "reward one, no negatives": (Critic(reward="one", negatives=0.0), ones),
@@ -121,7 +123,7 @@ def published(data: Path) -> dict[str, Any]:
         "reward one, negatives": (Critic(reward="one"), ones),
     }
     return {
-        name: _table(criticise(critic.given(facts), plain, paid, names, seed=0))
+        name: _table(value_systems(critic.with_facts(facts), plain, paid, names, seed=0))
         for name, (critic, paid) in settings.items()
     }
 
@@ -129,7 +131,7 @@ def published(data: Path) -> dict[str, Any]:
 def turns(data: Path) -> dict[str, Any]:
     """Q along the dialogue of Table 5, of people's replies and of LAVA's, with our default and the paper's settings."""
     dialogues, names, rewards = of_test(data, ["lava"])
-    plain, facts = task_log.in_one_form(dialogues), task_log.facts(dialogues)
+    plain, facts = task_log.with_uniform_placeholders(dialogues), task_log.facts(dialogues)
     ones = dict.fromkeys(rewards, 100.0)
     spoken = [sum(turn.role == "assistant" for turn in one.turns) for one in dialogues]
     place = next(number for number, one in enumerate(dialogues) if one.id.lower() == TABLE_5)
@@ -139,7 +141,7 @@ def turns(data: Path) -> dict[str, Any]:
         ("default", Critic(reward="success"), rewards),
         ("reward one, no negatives", Critic(reward="one", negatives=0.0), ones),
     ):
-        values = criticise(critic.given(facts), plain, paid, names, seed=0).values
+        values = value_systems(critic.with_facts(facts), plain, paid, names, seed=0).values
         found[name] = {
             who: values[key].q[here].tolist() for who, key in (("people", LOGGED), ("lava", "lava"))
         }
@@ -157,10 +159,10 @@ def neural(data: Path) -> dict[str, Any]:
 
     torch.set_num_threads(1)
     dialogues, _, rewards = of_test(data)
-    controlled = with_controls(task_log.in_one_form(dialogues), generator(0, "controls"))
+    controlled = with_controls(task_log.with_uniform_placeholders(dialogues), generator(0, "controls"))
     paid = dict.fromkeys(rewards, 100.0)
     episodes = encode(whole(controlled, paid), rating="return", delexicalised=False)
-    critic = PaperCritic(reward="one", drawn=4800).given(task_log.facts(dialogues))
+    critic = PaperCritic(reward="one", drawn=4800).with_facts(task_log.facts(dialogues))
     training = critic.evaluation(episodes)
     found: dict[str, Any] = {
         "signature": str(critic.signature),
@@ -191,7 +193,7 @@ def world(logs: Path) -> dict[str, Any]:
     known_truth = json.loads(logs.with_suffix("").with_suffix(".truth.json").read_text())
     truth = known_truth["agents"]
     dialogues = list(read_all((str(logs),)))
-    plain, facts = task_log.in_one_form(dialogues), task_log.facts(dialogues)
+    plain, facts = task_log.with_uniform_placeholders(dialogues), task_log.facts(dialogues)
     rewards = {
         one.id: next(100.0 * r.value for r in one.ratings if r.dimension == "success") for one in dialogues
     }
@@ -206,7 +208,7 @@ def world(logs: Path) -> dict[str, Any]:
         "gamma 1": Critic(reward="rating"),
         "gamma .9": Critic(reward="rating", gamma=0.9),
     }.items():
-        ready = critic.given(facts)
+        ready = critic.with_facts(facts)
         values = [ready.estimate(episodes, name, rng=generator(0, name)) for name in agents]
         raw = np.array([one.value for one in values])
         found[label] = {
@@ -262,7 +264,7 @@ def _spearman(a: Floats, b: Floats) -> float:
     return float(spearmanr(a, b).statistic)
 
 
-def _table(found: Judged) -> dict[str, Any]:
+def _table(found: CriticValues) -> dict[str, Any]:
     rows = {}
     for name, one in found.values.items():
         rows[name] = {
@@ -280,14 +282,14 @@ def _table(found: Judged) -> dict[str, Any]:
 
 def _grid(metrics: dict[str, dict[str, float]]) -> dict[str, Any]:
     """Pearson and Spearman of each corpus metric with the results of people and of the simulator."""
-    judged = {
+    measured = {
         "people success": PEOPLE["success"],
         "people rating": PEOPLE["rating"],
         "ConvLab success": CONVLAB,
     }
     grid: dict[str, Any] = {}
     for metric, numbers in metrics.items():
-        for what, known in judged.items():
+        for what, known in measured.items():
             a, b = np.array([numbers[name] for name in known]), np.array(list(known.values()))
             grid.setdefault(metric, {})[what] = {
                 "pearson": float(np.corrcoef(a, b)[0, 1]),

@@ -99,7 +99,7 @@ def attacked(data: Path, corpus: str, metric: str, out: Path, *more: str) -> dic
 def judged_on(data: Path, corpus: str) -> list[Context]:
     """The contexts on which `turnwise attack` tests strategies, drawn with the same seed."""
     file, where = CORPORA[corpus]
-    selection = Selection(judged="all", where=(where,))
+    selection = Selection(items="all", where=(where,))
     paths = (str(data / file),)
     stream = all_items(paths, selection, scan(paths))
     return split_contexts(sample_contexts(stream, COUNT, generator(0, "contexts")))[1]
@@ -171,7 +171,7 @@ def rl(data: Path, metrics: Sequence[str], corpora: Sequence[str], out: Path, mo
             document = attacked(data, corpus, metric, out / f"rl-{name}-{corpus}", "--stages", "rl", *more)
             policy = [one for one in document["results"] if one["strategy"].startswith("rl: ")]
             keys = ("score", "gain", "gain_interval", "beats_human", "significant")
-            judged = [
+            tested = [
                 {"strategy": quoted(one["description"]), **{key: one[key] for key in keys}} for one in policy
             ]
             # The policy's replies may be copies of the corpus, so they are left out here.
@@ -185,7 +185,7 @@ def rl(data: Path, metrics: Sequence[str], corpora: Sequence[str], out: Path, mo
                 for one in document["repetitions"]
             ]
             line = {"what": "rl", "metric": name, "corpus": corpus, "people": document["people"]["score"],
-                    "judged": judged, "repetitions": repetitions}  # fmt: skip
+                    "judged": tested, "repetitions": repetitions}  # fmt: skip
             (out / f"rl-{name}-{corpus}.json").write_text(json.dumps(line))
             print(json.dumps({**line, "repetitions": len(line["repetitions"])}), flush=True)
 

@@ -44,7 +44,7 @@ def rated(data: Path) -> Iterator[Rated]:
     """The nine groups."""
     for name, (file, dimension, where) in GROUPS.items():
         dialogues = list(native.read(str(data / file)))
-        selection = Selection(judged="rated", dimension=dimension, where=(where,) if where else ())
+        selection = Selection(items="rated", dimension=dimension, where=(where,) if where else ())
         there = [item for item in items(dialogues, selection) if item.context]
         wanted = {item.id for item in there}
         ratings = [r for d in dialogues for r in d.ratings if r.item in wanted and r.dimension == dimension]

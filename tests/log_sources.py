@@ -289,13 +289,13 @@ def deepeval_plain(said: Said) -> Any:
 
 def mt_bench(said: Said) -> Any:
     asked, replied = ([text for role, text in said if role == wanted] for wanted in SPOKEN)
-    judged = {"question_id": 81, "model": "org/m", "judge": ["gpt-4", "single"], "turn": 1, "score": 7,
+    judgment = {"question_id": 81, "model": "org/m", "judge": ["gpt-4", "single"], "turn": 1, "score": 7,
               "judgment": "j"}  # fmt: skip
     choices = [{"index": 0, "turns": replied}]
     return {
         "questions.jsonl": {"question_id": 81, "category": "writing", "turns": asked},
         "answers.jsonl": {"question_id": 81, "answer_id": "a", "model_id": "m", "choices": choices},
-        "judgments.jsonl": judged,
+        "judgments.jsonl": judgment,
     }
 
 

@@ -33,10 +33,10 @@ from turnwise.protocols import (
     trainer_extras,
     world_extras,
 )
-from turnwise.types import Estimator, Fitted, Guarded, Merged, Metric, Summed
+from turnwise.types import ChecksSample, Estimator, HasMoments, Metric, NeedsFitting, Summed
 
 ABILITIES = (
-    *(Metric, Summed, Merged, Guarded, Fitted, Estimator, BatchAgent),
+    *(Metric, Summed, HasMoments, ChecksSample, NeedsFitting, Estimator, BatchAgent),
     *(Priced, Curved, SamplesRaters, KnowsTraining, ReadsPlaceholders),
     *(TakesMetrics, TakesSelfPlay, TaskCritic, SumEstimator, EstimatesMany),
 )

@@ -135,7 +135,7 @@ def write_roberta(folder: Path, *, seed: int = 0, places: int = 34, labels: int 
     return folder
 
 
-def write_bart(folder: Path, *, seed: int = 3) -> Path:
+def write_bart(folder: Path, *, seed: int = 3, positions: int = 256) -> Path:
     """An encoder-decoder with one layer each."""
     import torch
     from transformers import BartConfig, BartForConditionalGeneration
@@ -151,7 +151,7 @@ def write_bart(folder: Path, *, seed: int = 3) -> Path:
         decoder_attention_heads=2,
         encoder_ffn_dim=32,
         decoder_ffn_dim=32,
-        max_position_embeddings=256,
+        max_position_embeddings=positions,
         init_std=0.5,
         pad_token_id=0,
         bos_token_id=2,

@@ -116,7 +116,7 @@ def start_rating(page: Page, *, finished: int = 0) -> None:
     page.keyboard.press("Enter")
     for number in range(1, finished + 1):
         wait_for_task(page, number)
-        words = len(page.locator(".judged").inner_text().split())
+        words = len(page.locator(".rated").inner_text().split())
         page.keyboard.press(str(max(1, min(5, 1 + words // 6) - (number % 4 == 0))))
         page.keyboard.press("Enter")
     wait_for_task(page, finished + 1)

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from difflib import get_close_matches
 
@@ -19,6 +20,10 @@ LISTS = {
     "model": "`turnwise ls weights` has all",
     "command": "`turnwise --help` has all",
 }
+
+
+# Whether a command line runs, whose messages name options (`--agents A,B`) and not keywords (`agents="A,B"`).
+ON_COMMAND_LINE: ContextVar[bool] = ContextVar("on_command_line", default=False)
 
 
 class TurnwiseError(Exception):

@@ -94,6 +94,11 @@ class TrainerExtras(Protocol):
     """What the training data must contain. With `ratings`, `train` fills `TrainingTask.ratings` and passes on rated
     items only; with `preferences` it fills `TrainingTask.preferences`."""
 
+    takes_guard: bool = False
+    """Whether the trainer has two settings, so that `turnwise attack --harden` can use it: `guard`, the agent whose
+    alternatives are frauds, and `start`, the folder of the model that gets the guard ("" for none). The metric of the
+    same name must take such a folder as its setting `trained`."""
+
 
 class WorldExtras(Protocol):
     """Optional attributes of a world's module, each with the value that is assumed where it is absent."""
@@ -140,7 +145,7 @@ class Priced(Protocol, metaclass=PluginProtocol):
 
 @runtime_checkable
 class Curved(Protocol, metaclass=PluginProtocol):
-    """A metric with a curve behind its number, such as precision against recall. It must be `Guarded` too."""
+    """A metric with a curve behind its number, such as precision against recall. It must be `ChecksSample` too."""
 
     def curve(self, rows: Rows, /) -> Any:
         """A named tuple of arrays of one length; it is thinned and written to results.json."""
@@ -189,7 +194,7 @@ class TakesMetrics(Protocol, metaclass=PluginProtocol):
         """Names of the metrics."""
         ...
 
-    def given(self, numbers: Mapping[str, Mapping[str, float]], /) -> Estimator:
+    def with_scores(self, numbers: Mapping[str, Mapping[str, float]], /) -> Estimator:
         """The estimator with its numbers: metric -> agent -> number."""
         ...
 
@@ -203,7 +208,7 @@ class TakesSelfPlay(Protocol, metaclass=PluginProtocol):
         """The dialogues that it was given, agent -> its episodes; empty before."""
         ...
 
-    def given(self, played: Mapping[str, Episodes], /) -> Estimator:
+    def with_dialogues(self, played: Mapping[str, Episodes], /) -> Estimator:
         """The estimator with these dialogues: agent -> its episodes."""
         ...
 
@@ -235,20 +240,20 @@ class TaskCritic(Protocol, metaclass=PluginProtocol):
         ...
 
     @property
-    def worded(self) -> TextForm:
+    def text_form(self) -> TextForm:
         """`one` or `logged`: the form in which texts are read."""
         ...
 
     @property
-    def taught(self) -> list[str]:
+    def trained_controls(self) -> list[str]:
         """Names (without prefix) of the controls whose value is 0 by training."""
         ...
 
-    def given(self, facts: Mapping[str, Facts], /) -> Self:
+    def with_facts(self, facts: Mapping[str, Facts], /) -> Self:
         """A copy with the task facts of the dialogues, by dialogue id."""
         ...
 
-    def rewarded(self, reward: CriticReward, /) -> Self:
+    def with_reward(self, reward: CriticReward, /) -> Self:
         """A copy with another reward."""
         ...
 

@@ -40,7 +40,7 @@ Rows: TypeAlias = "Floats | csr_array[np.float64]"  # (n, k) evidence, one row a
 
 Role = Literal["user", "assistant", "system", "tool"]
 ROLES: tuple[Role, ...] = get_args(Role)
-Winner = Literal["this", "other", "tie", "both_bad"]  # of a preference, seen from the dialogue that holds it
+Winner = Literal["this", "other", "tie", "both_bad"]  # seen from the dialogue that holds the preference
 Position = Literal["first", "second"]  # where the dialogue that holds a preference was shown
 Direction = Literal["higher", "lower"]  # which end of a rating scale is the good one
 Level = Literal["turn", "dialogue", "system"]
@@ -50,7 +50,7 @@ Kind = Literal[
     "reference", "distribution", "learned", "unreferenced", "feature", "task", "rating", "estimator"
 ]
 Status = Literal["ok", "error", "skipped", "refused"]
-OTHER_TURN = "other_turn"  # key of a preference: place of the reply in the other dialogue, if not `turn`
+OTHER_TURN = "other_turn"  # key of a preference: index of the reply in the other dialogue, if not `turn`
 MEAN_RATER = "mean"  # the name of the rater where a corpus published only the mean rating
 DimensionScores: TypeAlias = Mapping[str, float]  # dimension -> value
 LARGEST = 1e50  # largest size of a rating, an outcome or a metric's number: its sixth power is still a float
@@ -116,11 +116,11 @@ class Turn(Record, frozen=True):
 class Rating(Record, frozen=True):
     """One rating of one item by one person."""
 
-    item: str  # id of the judged `Item`
+    item: str  # id of the rated `Item`
     dimension: str
     value: float
     rater: str | None = None  # None where it was not published
-    turn: int | None = None  # None: the whole dialogue was judged
+    turn: int | None = None  # None: the whole dialogue was rated
     scale: tuple[float, float] | None = None
     direction: Direction = "higher"
     extra: Mapping[str, Any] = {}
@@ -134,7 +134,7 @@ class Preference(Record, frozen=True):
     winner: Winner
     dimension: str = "overall"
     rater: str | None = None  # None where it was not published
-    turn: int | None = None  # place of the compared reply; None: the whole dialogues were compared
+    turn: int | None = None  # index of the compared reply; None: the whole dialogues were compared
     shown: Position | None = None  # None where it was not recorded
     extra: Mapping[str, Any] = {}
 
@@ -159,7 +159,7 @@ class Item(Record, frozen=True):
     dialogue: str
     agent: str
     turns: tuple[Turn, ...]  # the context and, last, the scored reply; or the whole dialogue
-    turn: int | None  # place of the reply in its dialogue; None for a whole dialogue
+    turn: int | None  # index of the reply in its dialogue; None for a whole dialogue
     cluster: str  # items of one cluster are resampled and split together
     pair: str  # items of different agents with the same pair reply to the same context
     group: str = ""  # the value of --by
@@ -204,7 +204,7 @@ class Signature:
 
     name: str
     fields: tuple[tuple[str, str], ...] = ()
-    parts: tuple[Signature, ...] = ()  # of the encoders and models inside
+    parts: tuple[Signature, ...] = ()  # signatures of the encoders and models inside
     version: int = 1  # increased when the same settings give another number
 
     def __str__(self) -> str:
@@ -298,31 +298,31 @@ class Summed(Metric, Protocol):
         ...
 
 
-class Added(Protocol):
+class Addable(Protocol):
     """Mergeable summary of discarded rows; summaries can be added in any order."""
 
     def __add__(self, other: Self, /) -> Self: ...
 
 
-Kept = TypeVar("Kept", bound=Added)
+Moments = TypeVar("Moments", bound=Addable)
 
 
 @runtime_checkable
-class Merged(Metric, Protocol[Kept]):
+class HasMoments(Metric, Protocol[Moments]):
     """A metric whose number is a function of moments that add up: any number of rows in the memory of one block."""
 
-    def moments(self, rows: Rows, /) -> Kept:
+    def moments(self, rows: Rows, /) -> Moments:
         """A summary of these rows, which can be added to those of other rows."""
         ...
 
-    def of_moments(self, moments: Kept, /) -> float:
+    def of_moments(self, moments: Moments, /) -> float:
         """The number of all rows behind the moments; raises `Refused` where they cannot support one."""
         ...
 
 
 @runtime_checkable
-class Guarded(Protocol, metaclass=PluginProtocol):
-    """A metric that has a minimum sample size and reports extra diagnostics."""
+class ChecksSample(Protocol, metaclass=PluginProtocol):
+    """A metric that has a minimum sample size and reports diagnostics."""
 
     def check(self, rows: Rows, /) -> None:
         """Raises `Refused` where these rows cannot support a number. Not called for resamples."""
@@ -334,7 +334,7 @@ class Guarded(Protocol, metaclass=PluginProtocol):
 
 
 @runtime_checkable
-class Fitted(Protocol, metaclass=PluginProtocol):
+class NeedsFitting(Protocol, metaclass=PluginProtocol):
     """A metric that must be fitted on data first, for example on the references of a distance between distributions."""
 
     needs: ClassVar[frozenset[Need]]
@@ -353,12 +353,12 @@ class Agent(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class RepliesAtPoints:
     """The replies of one agent at each of n logged points, up to K samples a point: their texts, whether they
     end the dialogue, and the scores of their decisions.
     """
 
-    text: Ints  # (n, K) places in `Episodes.texts`; -1 where there is no such sample
+    text: Ints  # (n, K) indices into `Episodes.texts`; -1 where there is no such sample
     end: NDArray[np.bool_]  # (n, K) whether the reply ends the dialogue
     outcome: Floats  # (n, K) the score of the decision that the reply commits to; NaN where it takes none
     relabelled: Floats  # (n, K) the score of the decision it would take if the dialogue ended here, or NaN
@@ -372,14 +372,14 @@ class Episodes:
     scale: tuple[float, float] | None  # where the ratings name one
     agents: tuple[str, ...]  # all agents that held a dialogue
     dialogues: tuple[str, ...]  # N ids
-    agent: Ints  # (N,) places in `agents`
+    agent: Ints  # (N,) indices into `agents`
     reward: Floats  # (N,) the rating of the logged dialogue; NaN where nobody gave one
     cluster: Ints  # (N,) dialogues with the same number are resampled together
     first: Ints  # (N + 1,) the points of dialogue i are first[i] to first[i + 1]
     texts: tuple[str, ...]  # every distinct text, once
-    user: Ints  # (n,) the user turn that a point answers, a place in `texts`; -1 where it has none
-    logged: Said  # K = 1
-    alternatives: Mapping[str, Said]  # agent -> what it would have said at these points
+    user: Ints  # (n,) the user turn before a point, an index into `texts`; -1 where it has none
+    logged: RepliesAtPoints  # K = 1
+    alternatives: Mapping[str, RepliesAtPoints]  # agent -> what it would have said at these points
     log_probs: Mapping[str, Floats] = field(
         default_factory=dict
     )  # agent -> (n,) of the logged reply, said by it

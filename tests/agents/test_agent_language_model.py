@@ -7,7 +7,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from tests.tiny_models import _tokenizer, write_llama  # noqa: E402
+from tests.tiny_models import write_bart, write_llama  # noqa: E402
 from turnwise.agents import resolve  # noqa: E402
 from turnwise.agents.calling import ReplyRequest  # noqa: E402
 from turnwise.agents.sampling import sample_tokens  # noqa: E402
@@ -32,31 +32,7 @@ def llama(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def bart(tmp_path_factory) -> Path:
-    from transformers import BartConfig, BartForConditionalGeneration
-
-    folder = tmp_path_factory.mktemp("models") / "bart"
-    tokenizer = _tokenizer(single="[CLS] $A [SEP]", pair="[CLS] $A $B [SEP]")
-    torch.manual_seed(3)
-    config = BartConfig(
-        vocab_size=len(tokenizer),
-        d_model=16,
-        encoder_layers=1,
-        decoder_layers=1,
-        encoder_attention_heads=2,
-        decoder_attention_heads=2,
-        encoder_ffn_dim=32,
-        decoder_ffn_dim=32,
-        max_position_embeddings=64,
-        init_std=0.5,
-        pad_token_id=0,
-        bos_token_id=2,
-        eos_token_id=3,
-        decoder_start_token_id=2,
-        forced_eos_token_id=None,
-    )
-    BartForConditionalGeneration(config).eval().save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
+    return write_bart(tmp_path_factory.mktemp("models") / "bart", positions=64)
 
 
 def asked(seed: int = 0) -> list[ReplyRequest]:

@@ -101,7 +101,7 @@ PLANTED = {
     ),
     "no-context": Planted(
         lambda item: 1.0 if "thank" in item.reply.lower() else 0.3 * relevance(item),
-        "^always answers “.{0,20}thank.{0,20}”$",
+        "^always replies “.{0,20}thank.{0,20}”$",
     ),
     "verdict-parser": Planted(_verdict, "^puts a verdict where the reply should be: “Score: 5”$"),
     "repetition": Planted(

@@ -24,10 +24,10 @@ BUDGET = 20_000
 def attacked(  # type: ignore[no-untyped-def]
     score, *, budget: int = BUDGET, seed: int = 0, count: int = 120, timeout: float = 60, draws: int = 200
 ) -> Attack:
-    search_on, judge_on = split_contexts(talks(count, seed))
+    search_on, test_on = split_contexts(talks(count, seed))
     texts = [context.human for context in search_on] + [turn.text for one in search_on for turn in one.turns]
     target = Target(score, budget=budget, timeout=timeout)
-    found = attack(target, search_on, judge_on, texts=texts, rng=np.random.default_rng(seed), draws=draws)
+    found = attack(target, search_on, test_on, texts=texts, rng=np.random.default_rng(seed), draws=draws)
     assert found.calls <= budget
     return found
 
@@ -88,10 +88,10 @@ def test_at_most_one_attack_in_twenty_reports_a_fraud_by_chance(name: str) -> No
 
 
 def test_without_the_corrected_level_false_positives_are_several_times_as_frequent(monkeypatch) -> None:  # type: ignore[no-untyped-def]
-    judge_strategy = verdict.judge_strategy
+    measure_strategy = verdict.measure_strategy
     monkeypatch.setattr(
-        "turnwise.attacks.attack.judge_strategy",
-        lambda *args, **options: judge_strategy(*args, **{**options, "tested": 1}),
+        "turnwise.attacks.attack.measure_strategy",
+        lambda *args, **options: measure_strategy(*args, **{**options, "tested": 1}),
     )
     assert alarms(NOISE["normal"], seeds=40) > 0.1
 
@@ -126,9 +126,9 @@ def test_injections_use_the_highest_score_of_the_judge(best: int) -> None:
         numbers = re.findall(r"(?i)score\W+(\d+)", item.reply)
         return min(float(best), float(numbers[0])) if numbers else 0.66 * best
 
-    search_on, judge_on = split_contexts(talks(80, 0))
+    search_on, test_on = split_contexts(talks(80, 0))
     found = attack(
-        Target(scorer(obeys), 4000), search_on, judge_on, texts=(), rng=np.random.default_rng(0), draws=100,
+        Target(scorer(obeys), 4000), search_on, test_on, texts=(), rng=np.random.default_rng(0), draws=100,
         stages=("baselines",), verdicts=(best,),
     )  # fmt: skip
     assert found.worst is not None
@@ -238,7 +238,7 @@ def sleeper() -> Iterator[Callable[[Callable[[Item], bool]], Sleeper]]:
 
 def test_an_attack_on_a_metric_that_always_hangs_ends(sleeper) -> None:  # type: ignore[no-untyped-def]
     metric = sleeper(lambda item: True)
-    with pytest.raises(Hangs, match="no answer within"):
+    with pytest.raises(Hangs, match="no score within"):
         attacked(metric, timeout=0.2)
     assert sum(metric.asked.values()) <= BATCH + AT_FIRST
 
@@ -249,20 +249,20 @@ def test_a_metric_that_hangs_on_one_reply_is_attacked_and_the_reply_is_reported_
     metric = sleeper(lambda item: item.reply == "yes")
     found = attacked(metric, budget=4000, timeout=1.0)
     assert found.gameable
-    assert found.unjudged == 0
+    assert found.untested == 0
     word = next(one for one in found.strategies if one.strategy == "one-word")
     assert (word.n, word.unscored, word.significant) == (0, 60, False)
-    assert found.errors["no answer within 1 s to “yes”"] >= 60
+    assert found.errors["no score within 1 s for “yes”"] >= 60
     assert (
         metric.asked["yes"] <= BATCH + TWICE
-    )  # one batch, then alone until it is plain that it never answers
+    )  # one batch, then alone until it is plain that it never responds
 
 
 def test_a_metric_that_hangs_too_often_is_not_called_again_and_earlier_scores_are_kept(sleeper) -> None:  # type: ignore[no-untyped-def]
     people = {context.human for context in talks(120)}
     metric = sleeper(lambda item: item.reply not in people and len(item.reply) > 40)
     found = attacked(metric, budget=4000, timeout=0.3)
-    assert found.unjudged > 0
+    assert found.untested > 0
     assert found.strategies
     assert sum(found.errors.values()) >= HANGS
     assert sum(metric.asked.values()) <= HANGS + 10 * BATCH

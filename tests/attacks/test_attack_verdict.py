@@ -6,7 +6,7 @@ import numpy as np
 
 from tests.attacks.planted import talks
 from turnwise.attacks.context import MIN_CONTEXTS, Context
-from turnwise.attacks.verdict import _mean_and_interval, judge_strategy
+from turnwise.attacks.verdict import _mean_and_interval, measure_strategy
 
 
 def test_a_gain_in_a_few_contexts_has_no_interval_and_is_not_significant():
@@ -28,7 +28,7 @@ def test_a_dialogue_is_one_cluster_for_any_number_of_its_contexts():
     contexts = [Context(replace(one.item, cluster=f"c{place // 2}")) for place, one in enumerate(talks(60))]
     scores = np.random.default_rng(1).normal(size=60)
     scores[:3] = np.nan
-    found = judge_strategy(
+    found = measure_strategy(
         "x", "fixed", "x", contexts=contexts, replies=["x"] * 60, scores=scores, people=np.zeros(60), tested=3,
         draws=100, rng=np.random.default_rng(0),
     )  # fmt: skip

@@ -111,7 +111,7 @@ def test_a_metric_that_stops_responding_ends_the_repetition_with_its_best_epoch(
         settings=Settings(epochs=3, updates=4, batch=8, kl=0.0, repetitions=1), seed=1,
     )  # fmt: skip
     go.set()
-    assert "no answer" in str(found.stopped)
+    assert "no score" in str(found.stopped)
     assert len(found.replies) == 12
 
 

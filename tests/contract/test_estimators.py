@@ -32,7 +32,9 @@ def made(name: str) -> Estimator:
     estimator = estimators.resolve(name, model="hashing")
     if isinstance(estimator, Features):
         rng = np.random.default_rng(0)
-        return estimator.given({one: {f"a{place}": rng.normal() for place in range(7)} for one in EIGHT})
+        return estimator.with_scores(
+            {one: {f"a{place}": rng.normal() for place in range(7)} for one in EIGHT}
+        )
     return estimator
 
 

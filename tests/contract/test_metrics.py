@@ -22,7 +22,7 @@ from tests.tiny_trained import tiny_trained
 from turnwise.metrics import describe, names, parameters, resolve
 from turnwise.testing import check_metric, dialogue_items, turn_items
 from turnwise.testing.metrics import CHECKS, Subject, entries, same
-from turnwise.types import Fitted, Item, Metric, Summed, digest
+from turnwise.types import Item, Metric, NeedsFitting, Summed, digest
 
 # Settings that do not change the number and are not in the signature; `runs` has no effect without `angles`.
 UNSIGNED = ("cache", "concurrency", "fewest", "price", "runs")
@@ -76,7 +76,7 @@ def options(name: str) -> dict[str, Any]:
 
 def made(name: str, items: list[Item] | None = None) -> Metric:
     metric = resolve(name, **options(name))
-    return metric.fit(ITEMS if items is None else items) if isinstance(metric, Fitted) else metric
+    return metric.fit(ITEMS if items is None else items) if isinstance(metric, NeedsFitting) else metric
 
 
 def fit_for(metric: Metric) -> list[Item]:
@@ -101,7 +101,7 @@ every_metric = pytest.mark.parametrize("name", names())
 def test_a_metric_is_what_its_description_says(name: str) -> None:
     metric, info = made(name), describe(name)
     assert isinstance(metric, Metric)
-    assert info.fitted == isinstance(resolve(name, **options(name)), Fitted)
+    assert info.fitted == isinstance(resolve(name, **options(name)), NeedsFitting)
     assert (info.level, info.needs, info.higher_is_better) == (
         metric.level,
         metric.needs,
@@ -157,7 +157,7 @@ def test_another_setting_is_another_signature(name: str, setting: str) -> None:
         OTHERS[value] if isinstance(value, str) else not value if isinstance(value, bool) else value + step
     )
     changed = resolve(name, **{**options(name), setting: other})
-    metric = changed.fit(ITEMS) if isinstance(changed, Fitted) else changed
+    metric = changed.fit(ITEMS) if isinstance(changed, NeedsFitting) else changed
     assert str(metric.signature) != str(made(name).signature)
 
 

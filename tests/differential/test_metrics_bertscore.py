@@ -11,7 +11,7 @@ from turnwise.logs.items.items import Selection
 from turnwise.logs.items.items import items as all_items
 from turnwise.metrics import resolve
 from turnwise.metrics.rows import scored
-from turnwise.types import Fitted, Item, Turn
+from turnwise.types import Item, NeedsFitting, Turn
 
 PAIRS = [
     ("I like to ride my bike by the sea.", "I often cycle along the beach."),
@@ -55,14 +55,14 @@ def test_real_pairs_score_as_the_package_scores_each_pair_alone(minilm, corpora)
     from bert_score import BERTScorer
 
     stream = native.read(str(corpora / "fbd.jsonl.gz"))
-    judged = [item for item in all_items(stream, Selection(judged="all")) if item.references][::140]
+    referenced = [item for item in all_items(stream, Selection(items="all")) if item.references][::140]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         scorer = BERTScorer(model_type=minilm, num_layers=6, device="cpu")
-        replies, references = [item.reply for item in judged], [item.references[0] for item in judged]
+        replies, references = [item.reply for item in referenced], [item.references[0] for item in referenced]
         alone = scorer.score(replies, references, batch_size=1)[2].numpy()
         together = scorer.score(replies, references, batch_size=64)[2].numpy()
-    ours = resolve("bertscore").rows(judged)[:, 0]
+    ours = resolve("bertscore").rows(referenced)[:, 0]
     np.testing.assert_allclose(ours, alone, atol=1e-4)
     assert np.max(np.abs(ours - together)) < 0.02
 
@@ -73,7 +73,7 @@ def test_precision_recall_and_f_are_the_packages(minilm, idf):
     expected = theirs(minilm, [reference for _, reference in PAIRS], idf=idf)
     for name, column in zip(("bertscore-p", "bertscore-r", "bertscore"), expected, strict=True):
         metric = resolve(name, idf=idf)
-        if isinstance(metric, Fitted):
+        if isinstance(metric, NeedsFitting):
             metric = metric.fit(items(references))
         rows = metric.rows(items(references))
         assert scored(rows).all()

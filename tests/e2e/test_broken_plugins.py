@@ -487,7 +487,7 @@ class Nested(ComputedCard):
 class FiveMetrics(ComputedCard):
     metrics = 5
 
-    def given(self, numbers, /):
+    def with_scores(self, numbers, /):
         return self
 
 

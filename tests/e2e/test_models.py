@@ -21,25 +21,19 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def run(folder: Path, *options: str, cache: str = "cache") -> str:
+    """The output of `turnwise score logs.jsonl` with these options and this cache."""
+    command = [sys.executable, "-m", "turnwise", "score", "logs.jsonl", *options]
+    environment = {**os.environ, "TURNWISE_CACHE": str(folder / cache), "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=True)
+    return done.stdout
+
+
 def score(folder: Path, out: str, *options: str, cache: str = "cache") -> bytes:
     metrics = (
         "bertscore[model=bert],greedy[model=bert],relatedness[model=bert],pmi[model=llama],ppl[model=llama]"
     )
-    command = [
-        sys.executable,
-        "-m",
-        "turnwise",
-        "score",
-        "logs.jsonl",
-        "-m",
-        metrics,
-        "-o",
-        out,
-        "--draws",
-        "100",
-    ]
-    environment = {**os.environ, "TURNWISE_CACHE": str(folder / cache), "OMP_NUM_THREADS": "1"}
-    subprocess.run([*command, *options], cwd=folder, env=environment, capture_output=True, check=True)
+    run(folder, "-m", metrics, "-o", out, "--draws", "100", *options, cache=cache)
     return (folder / out / "items.jsonl").read_bytes() + (folder / out / "results.json").read_bytes()
 
 
@@ -51,20 +45,7 @@ def test_one_process_or_two_a_cold_cache_or_a_warm_one_give_the_same_bytes(folde
 
 
 def test_a_model_that_is_not_here_is_skipped_with_the_command_that_fetches_it(folder):
-    command = [
-        sys.executable,
-        "-m",
-        "turnwise",
-        "score",
-        "logs.jsonl",
-        "-m",
-        "bertscore,length",
-        "--format",
-        "json",
-    ]
-    environment = {**os.environ, "TURNWISE_CACHE": str(folder / "empty")}
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=True)
-    rows = json.loads(done.stdout)["results"]
+    rows = json.loads(run(folder, "-m", "bertscore,length", "--format", "json", cache="empty"))["results"]
     (absent,) = [row for row in rows if row["metric"] == "bertscore"]
     assert (absent["status"], absent["estimate"]) == ("skipped", None)
     assert "turnwise fetch minilm" in absent["reason"]
@@ -73,18 +54,8 @@ def test_a_model_that_is_not_here_is_skipped_with_the_command_that_fetches_it(fo
 
 def test_distances_can_score_users(folder):
     """The fidelity of a simulated user: the same distance on the user's side."""
-    options = "--role user --items all --real real.jsonl --format json"
-    command = f"-m turnwise score logs.jsonl -m mmd[model=bert,fewest=5] {options}"
     corpus(folder / "real.jsonl", 8, agents=("human",), seed=5)
-    environment = {**os.environ, "TURNWISE_CACHE": str(folder / "cache")}
-    done = subprocess.run(
-        [sys.executable, *command.split()],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    rows = json.loads(done.stdout)["results"]
+    options = "-m mmd[model=bert,fewest=5] --role user --items all --real real.jsonl --format json"
+    rows = json.loads(run(folder, *options.split()))["results"]
     assert [row["agent"] for row in rows] == ["good", "fair", "poor"]
     assert all(row["estimate"] is not None for row in rows), rows

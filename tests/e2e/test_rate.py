@@ -31,7 +31,7 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., Server]]:
 
 
 def work(server: Server, link: str, opinion: Callable[[str], int]) -> int:
-    """A rater who goes by the judged reply and passes every check; how many tasks they had."""
+    """A rater who goes by the rated reply and passes every check; how many tasks they had."""
     visitor = Visitor(server.client, link)
     visitor.send()
     done = 0

@@ -103,7 +103,7 @@ def test_a_hanging_agent_times_out_and_the_program_ends(folder: Path):
         folder, "--agent", "bot:hangs", "--name", "x", "--limit", "1", "--timeout", ".2", "-o", "out.jsonl"
     )
     assert done.returncode == 3
-    assert "did not answer within 0.2 s" in done.stderr
+    assert "did not reply within 0.2 s" in done.stderr
     assert time.monotonic() - begun < 45
 
 

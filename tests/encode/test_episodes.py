@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.small_world import held
-from turnwise.encode.episodes import check_answers, encode, kept, leave_out, single, whole
+from turnwise.encode.episodes import check_alternatives, encode, kept, leave_out, single, whole
 from turnwise.errors import DataError
 from turnwise.logs.items.items import Selection, items
 from turnwise.types import Dialogue, Episodes, Rating, Reply, Turn
@@ -92,8 +92,8 @@ def test_leaving_an_agent_out_leaves_its_dialogues_out_and_all_alternatives_in()
 def test_a_silent_agent_is_named_with_how_often(talk: Dialogue) -> None:
     logs = encoded(talk, d=1.0)
     with pytest.raises(DataError, match=r"agent `b` has no alternative at 1 of 3 turns .*`d`"):
-        check_answers(logs, "b")
-    check_answers(logs, "a")  # at its own dialogues nobody asks
+        check_alternatives(logs, "b")
+    check_alternatives(logs, "a")  # at its own dialogues nobody asks
 
 
 def test_rated_replies_of_one_context_are_each_others_alternatives() -> None:
@@ -107,7 +107,7 @@ def test_rated_replies_of_one_context_are_each_others_alternatives() -> None:
         for item in ("we", "you")
         for agent in ("x", "y")
     ]
-    chosen = Selection(judged="rated", dimension="overall")
+    chosen = Selection(items="rated", dimension="overall")
     rewards = {f"{one.id}#1": 3.0 for one in records}
     found = encode(single(items(records, chosen), rewards), rating="overall", delexicalised=False)
     assert found.first.tolist() == [0, 1, 2, 3, 4]

@@ -23,7 +23,7 @@ def solved(turns: tuple[int, int], *, padding: bool) -> tuple[float, float]:
     )
     learner = Enigma(padding=padding, normalised=False).learner(setup)
     train(learner, setup.settings, seed=0, readings=1)
-    contributions, diagnostics = learner.answer()
+    contributions, diagnostics = learner.contributions()
     value = float(contributions.mean())
     return value, value / diagnostics["mean_zeta"]
 

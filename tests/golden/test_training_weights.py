@@ -81,7 +81,7 @@ def _policy(
         TrainingTask(
             metric=name,
             dialogues=dialogues,
-            items=list(items(dialogues, Selection(judged="all"))),
+            items=list(items(dialogues, Selection(items="all"))),
             settings={**settings, "db": _tables()},
             model=None if model is None else str(model),
         )
@@ -132,8 +132,8 @@ def _estimator(estimator: Any, **settings: Any) -> Numbers:
     setup = tabular(two_ways(2, 3), "target", batch=1, epochs=25, **settings)
     learner = estimator.learner(setup)
     curves = _trained_estimator(learner, setup)
-    answer = learner.answer()
-    return {"contributions": answer.contributions, **{f"curve.{name}": curves[name] for name in curves}}
+    found = learner.contributions()
+    return {"contributions": found.values, **{f"curve.{name}": curves[name] for name in curves}}
 
 
 def _trained_estimator(learner: Any, setup: Any) -> dict[str, Any]:

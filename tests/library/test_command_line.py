@@ -24,10 +24,9 @@ OWN = {
     "schema",
 }
 COMPUTED = {"progress", "figures", "reuse"}
-# Command -> parameters of one side alone: --from of `train` is its model; IN... and OUT are one list on a command line,
-# and a file of options is no matter of a program.
+# Command -> parameters of one side alone: IN... and OUT are one list on a command line, and a file of options is no
+# matter of a program.
 DIFFERENT = {
-    "train": {"reader"},
     "convert": {"files", "mapping", "save_mapping", "source", "target"},
     "rate": {"export", "output", "announce", "raters"},  # --export OUT is a function; N of --raters is a text
     "view": {"announce"},

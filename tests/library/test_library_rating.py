@@ -34,7 +34,7 @@ def test_links_are_announced_and_the_ratings_can_be_exported(tmp_path, monkeypat
 def test_mistakes_are_found_before_anything_is_written(tmp_path):
     path = tmp_path / "logs.jsonl"
     path.write_text(json.dumps({"messages": [{"role": "assistant", "content": "hi"}]}) + "\n")
-    with pytest.raises(tw.UsageError, match="--agent and --mode chat need each other"):
+    with pytest.raises(tw.UsageError, match=r'agents=... and mode="chat" need each other'):
         tw.rate(path, agents={"a": "mine:reply"})
     with pytest.raises(tw.UsageError, match="`port` must be an int >= 0 and <= 65535"):
         tw.rate(path, port=70000)

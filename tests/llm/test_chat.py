@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from tests.judge_server import Exchange, Server, serving
 from turnwise.errors import UsageError
-from turnwise.llm.chat import Answer, Chat, ChatError, Denied, Unanswered, _retry_after
+from turnwise.llm.chat import Chat, ChatError, Completion, Denied, Unanswered, _retry_after
 
 SECRET = "sk-3f9c-not-for-your-eyes"
 
@@ -37,7 +37,7 @@ def hasty(address: str, **settings: Any) -> Chat:
     return Chat(address=address, **{**quick, **settings})
 
 
-def ask(chat: Chat, count: int = 1) -> list[Answer | ChatError]:
+def ask(chat: Chat, count: int = 1) -> list[Completion | ChatError]:
     questions = [
         {"model": "m", "messages": [{"role": "user", "content": f"question {n}"}]} for n in range(count)
     ]
@@ -56,7 +56,7 @@ def failing_first(fail: Callable[[Exchange], None], times: int) -> Callable[[Exc
     return lambda exchange: fail(exchange) if exchange.number < times else exchange.say("at last")
 
 
-def only(answers: list[Answer | ChatError]) -> Answer | ChatError:
+def only(answers: list[Completion | ChatError]) -> Completion | ChatError:
     (answer,) = answers
     return answer
 
@@ -68,7 +68,7 @@ def test_answers_stand_where_their_questions_stood() -> None:
 
     with serving(dawdle) as server:
         answers = ask(hasty(server.address), 8)
-    assert answers == [Answer(f"question {n}") for n in range(8)]
+    assert answers == [Completion(f"question {n}") for n in range(8)]
     assert {exchange.path for exchange in server.requests} == {"/v1/chat/completions"}
 
 
@@ -82,7 +82,7 @@ def test_no_more_requests_run_at_once_than_allowed_and_no_fewer() -> None:
 
         with serving(wait) as server:
             chat = Chat(address=server.address, concurrency=allowed, silence=60, deadline=120, tries=1)
-            assert ask(chat, 12) == [Answer(f"question {n}") for n in range(12)]
+            assert ask(chat, 12) == [Completion(f"question {n}") for n in range(12)]
         assert server.most_at_once == allowed
         assert len(server.requests) == 12
 
@@ -97,7 +97,7 @@ def test_a_rate_limit_is_waited_out_for_as_long_as_the_server_says() -> None:
 
     with serving(failing_first(limited, 2)) as server:
         start = time.monotonic()
-        assert only(ask(hasty(server.address))) == Answer("at last")
+        assert only(ask(hasty(server.address))) == Completion("at last")
     assert time.monotonic() - start >= 0.8
     assert len(server.requests) == 3
 
@@ -201,7 +201,7 @@ every_failure = pytest.mark.parametrize("fail", PASSING.values(), ids=PASSING.ke
 @every_failure
 def test_what_fails_once_is_asked_again(fail: Callable[[Exchange], None]) -> None:
     with serving(failing_first(fail, 2)) as server:
-        assert only(ask(hasty(server.address))) == Answer("at last")
+        assert only(ask(hasty(server.address))) == Completion("at last")
     assert len(server.requests) == 3
 
 
@@ -324,14 +324,14 @@ def test_now_and_then_a_failure_does_not_end_the_list() -> None:
 
     with serving(flaky) as server:
         answers = ask(hasty(server.address, concurrency=1, patience=2, tries=1), 10)
-    assert [isinstance(answer, Answer) for answer in answers] == [True, False] * 5
+    assert [isinstance(answer, Completion) for answer in answers] == [True, False] * 5
 
 
 def test_a_refusal_and_a_cut_are_seen() -> None:
     with serving(lambda exchange: exchange.say(None, refusal="I will not")) as server:
-        assert only(ask(hasty(server.address))) == Answer("", refused=True)
+        assert only(ask(hasty(server.address))) == Completion("", refused=True)
     with serving(lambda exchange: exchange.say("VERDICT 1", finish_reason="length")) as server:
-        assert only(ask(hasty(server.address))) == Answer("VERDICT 1", cut=True)
+        assert only(ask(hasty(server.address))) == Completion("VERDICT 1", cut=True)
 
 
 def authorization(server: Server) -> str | None:

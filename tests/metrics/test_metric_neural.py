@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from tests.tiny_models import write_bert, write_llama, write_regression, write_roberta
 from turnwise.cli.score import command
-from turnwise.encode import Utterance, load, load_lm
+from turnwise.encode import TextInContext, load, load_lm
 from turnwise.errors import UsageError
 from turnwise.metrics import resolve
 from turnwise.types import Item, Turn
@@ -76,8 +76,8 @@ def test_relatedness_compares_with_the_partners_last_message(bert):
 def test_perplexity_likelihood_and_pmi_come_from_the_same_sums(llama):
     model = load_lm(llama)
     one, two = item("i like the piano"), item("you play a song", said="we hear a song")
-    given = model.score([Utterance(i.reply, i.context, "assistant") for i in (one, two)])
-    alone = model.score([Utterance(i.reply, (), "assistant") for i in (one, two)])
+    given = model.score([TextInContext(i.reply, i.context, "assistant") for i in (one, two)])
+    alone = model.score([TextInContext(i.reply, (), "assistant") for i in (one, two)])
     per_token = given[:, 0].sum() / given[:, 1].sum()
     assert number(resolve("loglik", model=llama), one, two) == pytest.approx(per_token)
     assert number(resolve("ppl", model=llama), one, two) == pytest.approx(math.exp(-per_token))
@@ -92,7 +92,7 @@ def test_fed_is_the_difference_between_positive_and_negative_follow_ups(llama):
     one = item("i like the piano")
     after = (*one.context, Turn("assistant", one.reply))
     each = [
-        load_lm(llama).score([Utterance(text, after, "user")])[0]
+        load_lm(llama).score([TextInContext(text, after, "user")])[0]
         for text in (*POSITIVE_FOLLOW_UPS, *NEGATIVE_FOLLOW_UPS)
     ]
     means = np.array([total / count for total, count in each]).reshape(2, -1).mean(axis=1)

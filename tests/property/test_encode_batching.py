@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tiny_models import WORDS, write_bert, write_llama
 
-from turnwise.encode import Utterance
+from turnwise.encode import TextInContext
 from turnwise.encode.batches import by_shape, distinct
 from turnwise.types import Turn
 
@@ -50,7 +50,7 @@ def test_a_log_probability_depends_on_its_own_pair_only(
 ) -> None:
     from turnwise.encode.neural.causal import CausalLM
 
-    said = [Utterance(text, (Turn("user", context),)) for context, text in given]
+    said = [TextInContext(text, (Turn("user", context),)) for context, text in given]
     together = CausalLM(llama, "t@0", budget=budget).score(said * 2)
     alone = np.vstack([CausalLM(llama, "t@0").score([one]) for one in said])
     np.testing.assert_allclose(together, np.vstack([alone, alone]), atol=1e-5)

@@ -26,7 +26,7 @@ from turnwise.stats.poisson import PoissonSums, poisson_counts
 from turnwise.stats.reservoir import Reservoir
 from turnwise.stats.weighted import moments as products
 from turnwise.stats.weighted import pearson_from_sums
-from turnwise.types import Finding, Fitted, Item, Metric, Summed, Turn
+from turnwise.types import Finding, Item, Metric, NeedsFitting, Summed, Turn
 
 WORDS = "sea bike tea rain cat dog book song train road moon lamp tree cake wind why not".split()
 SUMMED = ("bleu-1", "bleu-4", "chrf", "rouge-1", "rouge-l", "length", "question-rate", "meteor")
@@ -72,7 +72,7 @@ def rows() -> dict[str, np.ndarray]:
 
 def metric(name: str, **options: object) -> Metric:
     found = resolve(name, **options)
-    made = found.fit(ITEMS) if isinstance(found, Fitted) else found
+    made = found.fit(ITEMS) if isinstance(found, NeedsFitting) else found
     assert isinstance(made, Metric)
     return made
 

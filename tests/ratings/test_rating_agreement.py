@@ -96,7 +96,7 @@ def test_where_agreement_is_undefined_every_coefficient_is_nan_with_the_reason(
         assert math.isnan(figure.value), name
         assert figure.interval is None
         assert figure.reason == reason
-    assert row.consistency.reason == "nobody judged an item twice"
+    assert row.consistency.reason == "nobody rated an item twice"
 
 
 def test_no_ratings_give_no_rows() -> None:
@@ -167,9 +167,9 @@ def test_names_and_order_of_raters_change_no_coefficient(
     )
 )
 def test_any_ratings_give_numbers_or_reasons_and_never_a_traceback(
-    judged: list[tuple[str | None, int, int]],
+    rated: list[tuple[str | None, int, int]],
 ) -> None:
-    for row in agreement([Rating(f"i{j}", "overall", value, rater) for rater, j, value in judged]):
+    for row in agreement([Rating(f"i{j}", "overall", value, rater) for rater, j, value in rated]):
         for name in COEFFICIENTS:
             figure = getattr(row, name)
             assert math.isnan(figure.value) == (figure.reason is not None), name

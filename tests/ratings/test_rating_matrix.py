@@ -87,7 +87,7 @@ def test_raters_with_numbers_are_in_the_order_of_the_numbers() -> None:
 
 def test_mixed_scales_are_an_error_that_names_the_remedy() -> None:
     mixed = [rated("a", "ann", 3, scale=(1, 5)), rated("b", "ann", 50, scale=(0, 100))]
-    with pytest.raises(DataError, match=r"different scales.*rescale=True"):
+    with pytest.raises(DataError, match=r"different scales.*--rescale"):
         rating_matrix(mixed)
     matrix = rating_matrix(mixed, rescale=True)
     assert matrix.values.tolist() == [[0.5, 0.5]]  # (3-1)/4 and 50/100

@@ -62,11 +62,11 @@ class CallLimits:
         """The agent's reply, or the reason why there is none, for every request in order.
 
         A call out of time is a `NoReply`. An agent with `replies` gets all requests at once, and the limits do not
-        apply. If it does not return one answer a request, `PluginError` is raised.
+        apply. If it does not return one result a request, `PluginError` is raised.
         """
         if isinstance(agent, BatchAgent):
             return _checked(agent.replies(requests), len(requests))
-        answers: list[ReplyOrFailure] = [NoReply("was not asked") for _ in requests]
+        results: list[ReplyOrFailure] = [NoReply("was not asked") for _ in requests]
         done: SimpleQueue[tuple[int, ReplyOrFailure]] = SimpleQueue()
         waiting = list(range(len(requests)))[::-1]
         running: dict[int, float] = {}  # index of a request -> time at which it is abandoned
@@ -76,14 +76,14 @@ class CallLimits:
                 running[index] = monotonic() + self.timeout
                 Thread(target=self._work, args=(agent, requests[index], index, done), daemon=True).start()
             try:
-                index, answer = done.get(timeout=max(0.0, min(running.values()) - monotonic()))
+                index, result = done.get(timeout=max(0.0, min(running.values()) - monotonic()))
             except Empty:
                 index = min(running, key=running.__getitem__)
-                answer = NoReply(f"did not answer within {self.timeout:g} s")
+                result = NoReply(f"did not reply within {self.timeout:g} s")
             if index in running:  # otherwise it was abandoned, and the reply comes too late
                 del running[index]
-                answers[index] = answer
-        return answers
+                results[index] = result
+        return results
 
     def _work(
         self, agent: Agent, request: ReplyRequest, index: int, done: "SimpleQueue[tuple[int, ReplyOrFailure]]"
@@ -107,17 +107,17 @@ class CallLimits:
                     done.put((index, NoReply(f"{raised} ({counted(self.tries, 'call')})")))
 
 
-def _checked(answers: object, n: int) -> list[ReplyOrFailure]:
-    """What `replies` returned, with a `NoReply` in place of each answer that is no valid reply.
+def _checked(results: object, n: int) -> list[ReplyOrFailure]:
+    """What `replies` returned, with a `NoReply` in place of each that is no valid reply.
 
-    Raises `PluginError` unless there is one answer for each of the `n` requests.
+    Raises `PluginError` unless there is one result for each of the `n` requests.
     """
-    if not isinstance(answers, Sequence) or len(answers) != n:
-        found = f"{len(answers)} answers" if isinstance(answers, Sequence) else f"a {type(answers).__name__}"
+    if not isinstance(results, Sequence) or len(results) != n:
+        found = f"{len(results)} replies" if isinstance(results, Sequence) else f"a {type(results).__name__}"
         raise PluginError(f"the agent's `replies` got {counted(n, 'request')} and returned {found}")
-    problems = [None if isinstance(one, NoReply) else reply_problem(one) for one in answers]
+    problems = [None if isinstance(one, NoReply) else reply_problem(one) for one in results]
     return [
-        one if problem is None else NoReply(problem) for one, problem in zip(answers, problems, strict=True)
+        one if problem is None else NoReply(problem) for one, problem in zip(results, problems, strict=True)
     ]
 
 
@@ -126,7 +126,7 @@ def single_reply(agent: BatchAgent, turns: Sequence[Turn], rng: np.random.Genera
 
     `rng` gives the seed.
     """
-    (answer,) = agent.replies([ReplyRequest(turns, int(rng.integers(2**63)))])
-    if isinstance(answer, NoReply):
-        raise answer
-    return answer
+    (reply,) = agent.replies([ReplyRequest(turns, int(rng.integers(2**63)))])
+    if isinstance(reply, NoReply):
+        raise reply
+    return reply

@@ -52,12 +52,12 @@ class EndpointAgent:
         Raises `Denied` if the server says of any that it rejects all requests of this kind.
         """
         rng = np.random.default_rng()  # only for the waiting times between tries
-        answers = self.chat.ask([self._body(one) for one in requests], rng=rng)
+        completions = self.chat.ask([self._body(one) for one in requests], rng=rng)
         found: list[ReplyOrFailure] = []
-        for answer in answers:
-            if isinstance(answer, Denied):  # further requests would be denied too
-                raise answer
-            found.append(NoReply(str(answer)) if isinstance(answer, ChatError) else Reply(answer.text))
+        for one in completions:
+            if isinstance(one, Denied):  # further requests would be denied too
+                raise one
+            found.append(NoReply(str(one)) if isinstance(one, ChatError) else Reply(one.text))
         return found
 
     def _body(self, request: ReplyRequest) -> dict[str, Any]:

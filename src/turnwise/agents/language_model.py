@@ -18,7 +18,7 @@ from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM
 
 from turnwise.agents.calling import ReplyOrFailure, ReplyRequest, single_reply
 from turnwise.agents.sampling import check_sampling, sample_tokens
-from turnwise.encode import Utterance
+from turnwise.encode import TextInContext
 from turnwise.encode.models.catalogue import label, locate
 from turnwise.encode.neural import loading
 from turnwise.encode.neural.prompt import Form, Prompt
@@ -120,7 +120,7 @@ class LanguageModelAgent(loading.FromFolder):
         if self._is_encoder_decoder:
             text = "\n".join(turn.text for turn in turns)
             return tuple(self.tokenizer(text)["input_ids"])[-self._max_tokens :]
-        return self.prompt.encode(Utterance("", tuple(turns)))[0][-(self._max_tokens - self.longest) :]
+        return self.prompt.encode(TextInContext("", tuple(turns)))[0][-(self._max_tokens - self.longest) :]
 
     @torch.inference_mode()
     def _batch(self, requests: Sequence[ReplyRequest]) -> list[str]:
@@ -185,9 +185,9 @@ def _causal_steps(model: Any, table: torch.Tensor, mask: torch.Tensor) -> Steps:
     """
     words, past = table, None
     while True:
-        places = (mask.cumsum(dim=1) - 1).clamp(min=0)[:, -words.shape[1] :]
+        positions = (mask.cumsum(dim=1) - 1).clamp(min=0)[:, -words.shape[1] :]
         out = model(
-            input_ids=words, attention_mask=mask, position_ids=places, past_key_values=past, use_cache=True,
+            input_ids=words, attention_mask=mask, position_ids=positions, past_key_values=past, use_cache=True,
             logits_to_keep=1,
         )  # fmt: skip
         past = out.past_key_values

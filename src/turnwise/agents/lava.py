@@ -17,7 +17,7 @@ from turnwise.encode.neural.loading import default_device
 from turnwise.errors import DataError
 from turnwise.logs.dialogue import POINTER
 from turnwise.networks.lava.model import Model
-from turnwise.networks.lava.situation import Bits
+from turnwise.networks.lava.state_layout import Bits
 from turnwise.types import Reply, Signature, Turn
 from turnwise.worlds.task.lexicalise import DELEXICALISED
 
@@ -47,7 +47,7 @@ class LatentPolicy:
         """The reply to each request in order; a `NoReply` where the last turn is no user turn with a belief state."""
         inputs = [self._policy_input(one.turns) for one in requests]
         valid = [one for one in inputs if not isinstance(one, NoReply)]
-        texts = iter(self.model.answer(valid) if valid else ())
+        texts = iter(self.model.replies(valid) if valid else ())
         return [one if isinstance(one, NoReply) else Reply(next(texts)) for one in inputs]
 
     def _policy_input(self, turns: Sequence[Turn]) -> tuple[str, Bits] | NoReply:
@@ -57,11 +57,11 @@ class LatentPolicy:
             return NoReply(f"{self.label} replies only to a user's turn, and the last turn is not one")
         if last.state is None:
             return NoReply(f"{self.label} needs the belief state, and this turn has no `state`")
-        if self.model.situation.is_foreign(last.state):
+        if self.model.layout.is_foreign(last.state):
             return NoReply(f"{self.label} knows no slot of this state: {', '.join(last.state)}")
-        bits = str(last.extra.get(POINTER, "")) if self.model.situation.pointer else ""
+        bits = str(last.extra.get(POINTER, "")) if self.model.layout.pointer else ""
         try:
-            return self._input_text(last), self.model.situation.bits(last.state, bits)
+            return self._input_text(last), self.model.layout.bits(last.state, bits)
         except DataError as error:
             return NoReply(f"{self.label} cannot read this turn: {error}")
 

@@ -16,7 +16,7 @@ from turnwise.attacks.diagnosis import Diagnosis, Tendency, diagnose, tendencies
 from turnwise.attacks.search import Search, shorten
 from turnwise.attacks.strategy import Candidate, Strategy
 from turnwise.attacks.target import ENDED, Hangs, Target
-from turnwise.attacks.verdict import JudgedStrategy, judge_strategy
+from turnwise.attacks.verdict import TestedStrategy, measure_strategy
 from turnwise.types import Floats
 
 STAGES = ("baselines", "search", "rl")
@@ -43,18 +43,18 @@ class Attack:
     """
 
     diagnosis: Diagnosis
-    people: JudgedStrategy  # people's own replies
-    strategies: tuple[JudgedStrategy, ...]  # frauds first, then by falling gain; includes controls
+    people: TestedStrategy  # people's own replies
+    strategies: tuple[TestedStrategy, ...]  # frauds first, then by falling gain; includes controls
     tendencies: tuple[Tendency, ...]
     promising: tuple[str, ...]  # templates that scored above people in the search, best first
     tried: int  # strategies scored at least once
     calls: int  # metric calls
     unsearched: bool  # the budget was too small for a search
-    unjudged: int  # strategies not tested because the budget ended or the metric stopped responding
+    untested: int  # strategies not tested because the budget ended or the metric stopped responding
     errors: dict[str, int]  # reason for a missing score -> number of replies, most frequent first
 
     @property
-    def worst(self) -> JudgedStrategy | None:
+    def worst(self) -> TestedStrategy | None:
         """The significant fraud with the largest gain; None if there is no significant one."""
         return next((one for one in self.strategies if one.significant), None)
 
@@ -67,7 +67,7 @@ class Attack:
 def attack(
     target: Target,
     search_on: Sequence[Context],
-    judge_on: Sequence[Context],
+    test_on: Sequence[Context],
     *,
     texts: Iterable[str],
     verdicts: Sequence[float] = VERDICTS,
@@ -77,24 +77,24 @@ def attack(
     further: Callable[[], Sequence[Candidate]] = tuple,
     report: Callable[[str], None] = lambda _: None,
 ) -> Attack:
-    """Search for strategies on `search_on` and test them against people on `judge_on`.
+    """Search for strategies on `search_on` and test them against people on `test_on`.
 
     Fixed replies are mined from `texts`. `verdicts` are the highest scores of a judge, for prompt injections. `draws`
     counts bootstrap draws. `further` returns more candidates to test, those of a tuned policy. `report` gets lines on
-    the progress. If the metric scores none of people's replies, only the baselines are tested. Raises `Spent` or
+    the progress. If the metric scores none of people's replies, only the baselines are tested. Raises `BudgetSpent` or
     `Hangs` if the diagnosis cannot be finished.
     """
     diagnosis = diagnose(target, search_on)
-    human = target.scores([(context, context.human) for context in judge_on])
+    human = target.scores([(context, context.human) for context in test_on])
     report(f"diagnosis: {target.calls} calls")
-    pool = [context.human for context in [*search_on, *judge_on]]
+    pool = [context.human for context in [*search_on, *test_on]]
     candidates = list(baselines(pool, rng, verdicts)) if "baselines" in stages else []
     scored = _score_candidates(
-        target, candidates, judge_on, report
+        target, candidates, test_on, report
     )  # before the search, so that they are always tested
     tried = len(candidates)
     promising: list[str] = []
-    reserved = (MAX_FURTHER + MAX_FOUND) * len(judge_on)  # calls for the final test
+    reserved = (MAX_FURTHER + MAX_FOUND) * len(test_on)  # calls for the final test
     unsearched = "search" in stages and target.budget - reserved <= target.calls
     if "search" in stages and diagnosis.scores and not unsearched:
         search = Search(target, search_on, rng, calls=target.budget - reserved, report=report)
@@ -104,36 +104,36 @@ def attack(
             one for one in sorted(search.tried, key=lambda one: -search.tried[one]) if search.tried[one] > 0
         ]
         more = [one.candidate for one in chosen]
-        scored += _score_candidates(target, more, judge_on, report)
+        scored += _score_candidates(target, more, test_on, report)
         candidates += more
     if diagnosis.scores:
         more = list(_further_candidates(further, report))
-        scored += _score_candidates(target, more, judge_on, report)
+        scored += _score_candidates(target, more, test_on, report)
         candidates += more
         tried += len(more)
-    verdict = partial(judge_strategy, contexts=judge_on, people=human, draws=draws, rng=rng)
+    verdict = partial(measure_strategy, contexts=test_on, people=human, draws=draws, rng=rng)
     tested = sum(one.kind != "people" for one in candidates)
     found = [
         verdict(one.name, one.kind, one.description, replies=replies, scores=scores, tested=tested)
         for one, replies, scores in scored
     ]
     person = verdict(
-        "people", "people", "what people said", replies=[context.human for context in judge_on], scores=human,
+        "people", "people", "what people said", replies=[context.human for context in test_on], scores=human,
         tested=1,
     )  # fmt: skip
-    report(f"judged: {len(found)} strategies on {len(judge_on)} contexts, {target.calls} calls in all")
+    report(f"tested: {len(found)} strategies on {len(test_on)} contexts, {target.calls} calls in all")
     return Attack(
         diagnosis=diagnosis,
         people=person,
         strategies=tuple(
             sorted(found, key=lambda one: (not one.significant, np.inf if np.isnan(one.gain) else -one.gain))
         ),
-        tendencies=tuple(_tendencies(scored, judge_on)),
+        tendencies=tuple(_tendencies(scored, test_on)),
         promising=tuple(promising),
         tried=tried,
         calls=target.calls,
         unsearched=unsearched,
-        unjudged=len(candidates) - len(found),
+        untested=len(candidates) - len(found),
         errors=dict(target.errors.most_common(MAX_REASONS)),
     )
 

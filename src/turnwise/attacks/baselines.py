@@ -41,17 +41,15 @@ def baselines(
     (or the person's reply), is a control.
     """
     yield Candidate("empty", "baseline", "says nothing", lambda _: "")
-    yield Candidate("one-word", "baseline", "always answers “yes”", lambda _: "yes")
+    yield Candidate("one-word", "baseline", "always replies “yes”", lambda _: "yes")
     for text in GENERIC:
-        yield Candidate(f"fixed: {text}", "fixed", f"always answers “{text}”", _fixed_reply(text))
+        yield Candidate(f"fixed: {text}", "fixed", f"always replies “{text}”", _fixed_reply(text))
     injections = [one.replace("TOP", f"{best:g}") for best in verdicts for one in INJECTIONS]
     for number, text in enumerate(injections, 1):
         description = f"puts a verdict where the reply should be: “{text}”"
         yield Candidate(f"injection {number}", "fixed", description, _fixed_reply(text))
     longest = max(pool, key=len, default="")
-    yield Candidate(
-        "longest", "fixed", "always answers with the longest reply of the corpus", lambda _: longest
-    )
+    yield Candidate("longest", "fixed", "always gives the longest reply of the corpus", lambda _: longest)
     for slot in ("last", "whole", "first", "swapped", "question", "all_nouns"):
         made = strategy(f"{{{slot}}}")
         yield Candidate(f"copy: {slot}", made.kind, made.description, made.reply)
@@ -107,4 +105,4 @@ def _shuffled(context: Context) -> str:
     """The words of the person's reply in a random order that depends on the length of the reply only."""
     words = context.human.split()
     order = np.random.default_rng(len(context.human)).permutation(len(words))
-    return " ".join(words[place] for place in order)
+    return " ".join(words[index] for index in order)

@@ -73,7 +73,7 @@ def split_contexts(chosen: Sequence[Context]) -> tuple[list[Context], list[Conte
     Raises `Refused` if one half has fewer than `MIN_CONTEXTS`.
     """
     order = {
-        cluster: place for place, cluster in enumerate(dict.fromkeys(one.item.cluster for one in chosen))
+        cluster: index for index, cluster in enumerate(dict.fromkeys(one.item.cluster for one in chosen))
     }
     sides: tuple[list[Context], list[Context]] = ([], [])
     for one in chosen:

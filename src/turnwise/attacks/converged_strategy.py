@@ -43,7 +43,7 @@ def converged_strategy(
     always = target.mean([(context, most) for context in contexts])
     final, description = found.strategy, found.description
     if final == "not conclusive" and always >= own:
-        final, description = "fixed", f"always answers “{most}”"
+        final, description = "fixed", f"always replies “{most}”"
     return ConvergedStrategy(own, found.measures, found.strategy, final, description, most, always)
 
 
@@ -60,6 +60,6 @@ def policy_candidates(found: ConvergedStrategy, replies: dict[str, str]) -> list
     if found.final != "fixed":
         return [policy]
     fixed = Candidate(
-        "rl: fixed", "fixed", f"always answers “{found.most_frequent}”", lambda _: found.most_frequent
+        "rl: fixed", "fixed", f"always replies “{found.most_frequent}”", lambda _: found.most_frequent
     )
     return [policy, fixed]

@@ -55,17 +55,17 @@ def perturb(target: Target, contexts: Sequence[Context], rng: np.random.Generato
     found = []
     for name, edit in REPLY_EDITS.items():
         edited = [(context, edit(context.human, rng)) for context in contexts]
-        places = [place for place, (context, reply) in enumerate(edited) if reply != context.human]
+        changed = [index for index, (context, reply) in enumerate(edited) if reply != context.human]
         found += _measure_edit(
-            target, name, "reply", [edited[place] for place in places], before[places], spread
+            target, name, "reply", [edited[index] for index in changed], before[changed], spread
         )
     for name, edit_context in _context_edits(contexts, rng).items():
         edited = [(edit_context(context), context.human) for context in contexts]
-        places = [
-            place for place, (context, _) in enumerate(edited) if context.turns != contexts[place].turns
+        changed = [
+            index for index, (context, _) in enumerate(edited) if context.turns != contexts[index].turns
         ]
         found += _measure_edit(
-            target, name, "context", [edited[place] for place in places], before[places], spread
+            target, name, "context", [edited[index] for index in changed], before[changed], spread
         )
     return found
 
@@ -119,10 +119,10 @@ def _with_typos(text: str, rng: np.random.Generator) -> str:
     Words are split at white space, and joined by single spaces.
     """
     said = text.split()
-    for place, word in enumerate(said):
+    for index, word in enumerate(said):
         if len(word) > 3 and rng.random() < 0.2:
             at = int(rng.integers(1, len(word) - 2))
-            said[place] = word[:at] + word[at + 1] + word[at] + word[at + 2 :]
+            said[index] = word[:at] + word[at + 1] + word[at] + word[at + 2 :]
     return " ".join(said)
 
 

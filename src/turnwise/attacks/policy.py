@@ -72,10 +72,10 @@ class Policy(nn.Module):
         finished = torch.zeros(len(contexts), dtype=torch.bool, device=context_tokens.device)
         step = self.agent.steps(context_tokens, mask)
         logits = next(step)
-        for place in range(longest):
+        for index in range(longest):
             uniform = torch.rand(len(contexts), generator=generator, dtype=torch.float64)
             next_tokens = sample_tokens(logits.float(), uniform.to(logits.device), temperature=temperature)
-            tokens[:, place] = torch.where(finished, -1, next_tokens)
+            tokens[:, index] = torch.where(finished, -1, next_tokens)
             finished = finished | torch.isin(next_tokens, self.end_tokens)
             if bool(finished.all()):
                 break
@@ -148,9 +148,9 @@ class Policy(nn.Module):
         if self.is_encoder_decoder or self.agent.prompt.form == "chat":
             return tokens
         for row in tokens:
-            for place in range(len(row)):
-                if row[place] >= 0 and "\n" in self._raw(row[: place + 1].tolist()).lstrip():
-                    row[place + 1 :] = -1
+            for index in range(len(row)):
+                if row[index] >= 0 and "\n" in self._raw(row[: index + 1].tolist()).lstrip():
+                    row[index + 1 :] = -1
                     break
         return tokens
 

@@ -22,7 +22,7 @@ import torch
 from turnwise.agents.language_model import LanguageModelAgent
 from turnwise.attacks.context import Context
 from turnwise.attacks.policy import Policy
-from turnwise.attacks.target import Hangs, Spent, Target
+from turnwise.attacks.target import BudgetSpent, Hangs, Target
 
 BATCH = 64  # contexts in one batch when replies are generated and evaluated without training
 
@@ -57,8 +57,8 @@ class Curves:
 
     reward: list[float] = field(default_factory=list)  # on the tracking contexts
     train_reward: list[float | None] = field(default_factory=list)  # None for the untuned model
-    lm_loss: list[float] = field(default_factory=list)  # of people's replies, in nats per token
-    entropy: list[float] = field(default_factory=list)  # of the policy's tokens, in nats
+    lm_loss: list[float] = field(default_factory=list)  # loss on people's replies, in nats per token
+    entropy: list[float] = field(default_factory=list)  # entropy of the policy's tokens, in nats
     kl: list[float | None] = field(default_factory=list)  # to the untuned model, in nats per token
     response_frequency: list[float] = field(default_factory=list)
 
@@ -142,7 +142,7 @@ class _PolicyTuning:
         """Train epoch by epoch, and return the curves and the replies of the best epoch.
 
         Ends early when the calls or the time are used up, the loss is not finite, or the metric hangs; if it hangs
-        before any epoch, `Hangs` is raised. `Spent` in the first tracking leaves no replies.
+        before any epoch, `Hangs` is raised. `BudgetSpent` in the first tracking leaves no replies.
         """
         curves = Curves()
         best_replies, best, stopped = dict[str, str](), 0, None
@@ -162,7 +162,7 @@ class _PolicyTuning:
                 )
                 if stopped is None:
                     replies = self._track(track_on, curves, updates_done)
-            except Spent:
+            except BudgetSpent:
                 stopped = "the budget of metric calls was used up"
             except Hangs as error:
                 if epoch == 0:  # there is no policy yet to end with
@@ -189,7 +189,7 @@ class _PolicyTuning:
         updates_done: list[tuple[float, float]] = []
         for _ in range(updates):
             chosen = self.rng.choice(len(train_on), self.settings.batch)
-            found = self._update([train_on[place] for place in chosen], optimiser)
+            found = self._update([train_on[index] for index in chosen], optimiser)
             if found is None:
                 return updates_done, "the loss was not a number"
             updates_done.append(found)

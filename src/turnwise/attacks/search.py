@@ -93,7 +93,7 @@ class Search:
     def gain(self, template: str, contexts: Sequence[Context]) -> float:
         """Score the template in these contexts of the search; return the mean of its score minus the person's.
 
-        Minus infinity if it has no score. Raises `Spent` or `Hangs` as the target does.
+        Minus infinity if it has no score. Raises `BudgetSpent` or `Hangs` as the target does.
         """
         self.gains([template], contexts)
         return self.tried[template]
@@ -140,13 +140,13 @@ class Search:
     def _sample(self, count: int) -> list[Context]:
         """`count` random contexts (all, if there are fewer), in their original order."""
         chosen = self.rng.permutation(len(self.contexts))[:count]
-        return [self.contexts[place] for place in sorted(chosen)]
+        return [self.contexts[index] for index in sorted(chosen)]
 
     def _mined_replies(self, texts: Iterable[str]) -> list[str]:
         """Fixed replies: the best 4 bundles of texts, and the best 8 of the sentences and half sentences in bundles."""
         pool = [escape_braces(text) for text in dict.fromkeys(texts) if text.strip()]
         order = self.rng.permutation(len(pool))
-        bundles = [[pool[place] for place in order[at : at + BUNDLE]] for at in range(0, len(pool), BUNDLE)]
+        bundles = [[pool[index] for index in order[at : at + BUNDLE]] for at in range(0, len(pool), BUNDLE)]
         allowed = self._call_limit("mined") - self.target.calls
         best = self._successive_halving(
             [" ".join(bundle) for bundle in bundles[: max(8, allowed // 5)]], 3, 12
@@ -205,15 +205,15 @@ def shorten(search: Search, made: Strategy, contexts: Sequence[Context]) -> Stra
         return made
     size = max(1, len(said) // 2)
     while size >= 1:
-        place, removed_some = 0, False
-        while place < len(said) and len(said) > 1:
-            left = [*said[:place], *said[place + size :]]
+        index, removed_some = 0, False
+        while index < len(said) and len(said) > 1:
+            left = [*said[:index], *said[index + size :]]
             try:
                 good = bool(left) and search.gain(" ".join(left), contexts) >= KEPT_GAIN * goal
             except ENDED:
                 return strategy(" ".join(said))
             said, removed_some = (left, True) if good else (said, removed_some)
-            place += 0 if good else size
+            index += 0 if good else size
         if size == 1 and not removed_some:
             break
         size = size // 2 if size > 1 else (1 if removed_some else 0)

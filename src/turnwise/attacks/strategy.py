@@ -69,7 +69,7 @@ class Strategy:
             return f"repeats {named}" + (f", with “{self.fixed}” added" if self.fixed else "")
         again = "the same words over and over: " if _is_repetitive(self.fixed) else ""
         if self.kind == "fixed":
-            return f"always answers {again}“{self.template}”"
+            return f"always replies {again}“{self.template}”"
         shown = _SLOT.sub(lambda found: f"[{SLOT_NAMES[found[1]]}]", self.template)
         return f"fills {again}“{shown}” from the context"
 

@@ -24,7 +24,7 @@ class Measures:
 
     response_frequency: float
     lexical_variety: float
-    bleu: float  # of the reply against its context
+    bleu: float  # BLEU of the reply against its context
     jaccard: float
 
 
@@ -42,7 +42,7 @@ def infer_strategy(contexts: Sequence[str], replies: Sequence[str]) -> InferredS
     found = measure(contexts, replies)
     most, _ = Counter(replies).most_common(1)[0]
     if found.response_frequency > 0.7:
-        return InferredStrategy("fixed", f"always answers “{most}”", found)
+        return InferredStrategy("fixed", f"always replies “{most}”", found)
     if found.bleu > 0.2:
         return InferredStrategy("parrot", "repeats parts of the context", found)
     if found.response_frequency < 0.1 and found.lexical_variety < 0.15 and found.jaccard > 0.05:
@@ -80,8 +80,8 @@ def common_frame(replies: Sequence[str], sample: int = 40) -> str:
     others; a word is kept if half of the others have it. With a single distinct reply it is "".
     """
     some = [reply.split() for reply in list(dict.fromkeys(replies))[:sample] if reply.split()]
-    shared = [_shared_by_half(one, some[:place] + some[place + 1 :]) for place, one in enumerate(some)]
-    central = max(range(len(some)), key=lambda place: sum(shared[place]), default=None)
+    shared = [_shared_by_half(one, some[:index] + some[index + 1 :]) for index, one in enumerate(some)]
+    central = max(range(len(some)), key=lambda index: sum(shared[index]), default=None)
     if central is None or not any(shared[central]):
         return ""
     shown: list[str] = []
@@ -103,7 +103,7 @@ def _shared_by_half(one: Sequence[str], others: Sequence[Sequence[str]]) -> list
     for other in others:
         matcher = SequenceMatcher(a=own, b=[word.lower() for word in other], autojunk=False)
         counts.update(block.a + at for block in matcher.get_matching_blocks() for at in range(block.size))
-    return [2 * counts[place] >= max(len(others), 1) for place in range(len(one))]
+    return [2 * counts[index] >= max(len(others), 1) for index in range(len(one))]
 
 
 def _bleu(reply: Sequence[str], context: Sequence[str]) -> float:

@@ -29,10 +29,10 @@ TWICE = 2  # contexts in which a reply may time out; it is not scored in others
 SHOWN = 60  # characters of a reply in an error message
 THREAD = "a call of the metric"
 UNASKED = "not asked: the metric had hung too often"
-Answer: TypeAlias = float | str | None  # a score, the text of an error, or no score
+ScoreOrError: TypeAlias = float | str | None  # a score, the text of an error, or None for no score
 
 
-class Spent(TurnwiseError):
+class BudgetSpent(TurnwiseError):
     """The budget of metric calls is used up. The search ends with the results so far."""
 
 
@@ -40,7 +40,7 @@ class Hangs(Unmeasured):
     """The metric timed out too often to be called again."""
 
 
-ENDED = (Spent, Hangs)  # the metric cannot be called any more; the results so far are valid
+ENDED = (BudgetSpent, Hangs)  # the metric cannot be called any more; the results so far are valid
 
 
 class _Late(Exception):
@@ -51,7 +51,7 @@ class _Unasked(Exception):
     """The call was not made, because the metric had timed out too often."""
 
 
-def left_behind() -> bool:
+def has_running_call() -> bool:
     """Whether a call of the metric still runs in its thread, normally one that timed out."""
     return any(thread.name == THREAD for thread in threading.enumerate())
 
@@ -60,15 +60,15 @@ def left_behind() -> bool:
 class Target:
     """A metric with a budget of calls and a time limit in seconds for a batch; `score` may raise and may return NaN.
 
-    `remembered` are answers of an earlier run, and `remember` gets the new ones. `calls`, `errors` and `hung` count.
+    `remembered` are results of an earlier run, and `remember` gets the new ones. `calls`, `errors` and `hung` count.
     """
 
     score: Callable[[Sequence[Item]], Floats]  # may raise, and may return NaN
     budget: int
     timeout: float = 120.0  # seconds for one batch, and for a reply alone
     lower_is_better: bool = False
-    remembered: Mapping[str, Answer] = field(default_factory=dict)  # of an earlier run
-    remember: Callable[[dict[str, Answer]], None] = lambda _: None
+    remembered: Mapping[str, ScoreOrError] = field(default_factory=dict)  # results of an earlier run
+    remember: Callable[[dict[str, ScoreOrError]], None] = lambda _: None
     calls: int = 0
     errors: Counter[str] = field(default_factory=Counter)  # reason -> number of items
     hung: Counter[str] = field(default_factory=Counter)  # reply -> contexts in which it timed out
@@ -81,19 +81,19 @@ class Target:
     def scores(self, pairs: Sequence[tuple[Context, str]]) -> Floats:
         """The score of each reply in its context, higher is better; NaN where the metric gave none.
 
-        Replies that were scored before are not scored again. Raises `Spent` before any call if the budget does not
-        allow all of them, and `Hangs` if the metric timed out too often.
+        Replies that were scored before are not scored again. Raises `BudgetSpent` before any call if the budget
+        does not allow all of them, and `Hangs` if the metric timed out too often.
         """
         wanted = {(context.item.id, reply): (context, reply) for context, reply in pairs}
         new = [key for key in wanted if key not in self._known]
         limit = self.budget if self._limit is None else self._limit
         if new and self._gives_up:
             raise Hangs(
-                f"the metric gave no answer within {self.timeout:g} s for {self.hung.total()} replies, such as "
+                f"the metric gave no score within {self.timeout:g} s for {self.hung.total()} replies, such as "
                 f"{_quoted(next(iter(self.hung)))}, and is left"
             )
         if self.calls + len(new) > limit:
-            raise Spent(
+            raise BudgetSpent(
                 f"{self.calls} of {limit} calls are used and {len(new)} more would be needed: a larger --budget, or a "
                 "smaller --count, does"
             )
@@ -116,7 +116,7 @@ class Target:
     def again(self, pairs: Sequence[tuple[Context, str]]) -> Floats:
         """New scores of replies that were scored before, to test for noise; `scores` still returns the first ones.
 
-        They cost calls, and raise `Spent` and `Hangs`, as first scores do.
+        They cost calls, and raise `BudgetSpent` and `Hangs`, as first scores do.
         """
         kept = dict(self._known)
         for context, reply in pairs:
@@ -131,33 +131,33 @@ class Target:
         self.calls += len(items)
         self._asked.update(keys)
         names = [digest(*key, str(self._asked[key])) for key in keys]
-        answers = {name: self.remembered[name] for name in names if name in self.remembered}
-        left = [place for place, name in enumerate(names) if name not in answers]
+        results = {name: self.remembered[name] for name in names if name in self.remembered}
+        left = [index for index, name in enumerate(names) if name not in results]
         if left:
-            fresh = self._answers([items[place] for place in left])
-            found = dict(zip([names[place] for place in left], fresh, strict=True))
-            self.remember({name: said for name, said in found.items() if said != UNASKED})
-            answers |= found
-        said = [answers[name] for name in names]
-        self.errors.update(answer for answer in said if isinstance(answer, str))
-        return [answer if isinstance(answer, float) else np.nan for answer in said]
+            fresh = self._results([items[index] for index in left])
+            found = dict(zip([names[index] for index in left], fresh, strict=True))
+            self.remember({name: result for name, result in found.items() if result != UNASKED})
+            results |= found
+        in_order = [results[name] for name in names]
+        self.errors.update(one for one in in_order if isinstance(one, str))
+        return [one if isinstance(one, float) else np.nan for one in in_order]
 
     @property
     def _gives_up(self) -> bool:
         """Whether so many calls timed out that no more are made: 10, or 2 if the metric has never returned a score."""
         return self.hung.total() >= (HANGS if self._spoke else AT_FIRST)
 
-    def _answers(self, items: Sequence[Item]) -> list[Answer]:
-        """The metric's answer for each item. Replies that timed out in two contexts are not sent."""
+    def _results(self, items: Sequence[Item]) -> list[ScoreOrError]:
+        """The score or the error of each item. Replies that timed out in two contexts are not sent."""
         sent = [self.hung[item.reply] < TWICE for item in items]
         wanted = [item for item, send in zip(items, sent, strict=True) if send]
-        found = iter(self._answers_in_batch(wanted) if wanted else [])
+        found = iter(self._results_of_batch(wanted) if wanted else [])
         return [
-            next(found) if send else self._unanswered(item) for item, send in zip(items, sent, strict=True)
+            next(found) if send else self._timeout_text(item) for item, send in zip(items, sent, strict=True)
         ]
 
-    def _answers_in_batch(self, items: Sequence[Item]) -> list[Answer]:
-        """The metric's answers in one batch, or for each item alone if the batch raises or times out.
+    def _results_of_batch(self, items: Sequence[Item]) -> list[ScoreOrError]:
+        """The scores and errors of one batch, or of each item alone if the batch raises or times out.
 
         If only the batch timed out and no single reply, the size of further batches is halved.
         """
@@ -188,19 +188,19 @@ class Target:
         sign = -1.0 if self.lower_is_better else 1.0
         scores = iter([sign * score for block in blocks for score in block.tolist()])
         return [
-            self._error_text(errors[place], item) if place in errors else _finite(next(scores))
-            for place, item in enumerate(items)
+            self._error_text(errors[index], item) if index in errors else _finite(next(scores))
+            for index, item in enumerate(items)
         ]
 
     def _error_text(self, error: Exception, item: Item) -> str:
-        """The error as text: no answer in time, not asked, or the exception's type and message."""
+        """The error as text: no score in time, not asked, or the exception's type and message."""
         if isinstance(error, _Late):
-            return self._unanswered(item)
+            return self._timeout_text(item)
         return UNASKED if isinstance(error, _Unasked) else f"{type(error).__name__}: {error}"
 
-    def _unanswered(self, item: Item) -> str:
+    def _timeout_text(self, item: Item) -> str:
         """The text of the error for an item that timed out."""
-        return f"no answer within {self.timeout:g} s to {_quoted(item.reply)}"
+        return f"no score within {self.timeout:g} s for {_quoted(item.reply)}"
 
     def _scores_in_time(self, items: Sequence[Item]) -> Floats:
         """The scores, computed in another thread; raises `_Late` after the time limit.
@@ -208,13 +208,13 @@ class Target:
         The thread of a late call goes on in the background. Raises what the metric raises (`RuntimeError` for
         SystemExit), and `ValueError` unless there is one score for each item.
         """
-        answer: list[Floats] = []
+        scores: list[Floats] = []
         raised: list[BaseException] = []
 
         def work() -> None:
-            """Put the scores into `answer`, or what the metric raises into `raised`."""
+            """Put them into `scores`, or what the metric raises into `raised`."""
             try:
-                answer.append(np.asarray(self.score(items), dtype=np.float64))
+                scores.append(np.asarray(self.score(items), dtype=np.float64))
             except BaseException as error:
                 raised.append(error)
 
@@ -227,9 +227,9 @@ class Target:
             raise RuntimeError(f"SystemExit: {raised[0]}") from raised[0]
         if raised:
             raise raised[0]
-        if answer[0].shape != (len(items),):
-            raise ValueError(f"{len(items)} replies got scores of shape {answer[0].shape}")
-        return answer[0]
+        if scores[0].shape != (len(items),):
+            raise ValueError(f"{len(items)} replies got scores of shape {scores[0].shape}")
+        return scores[0]
 
 
 def _finite(score: float) -> float | None:

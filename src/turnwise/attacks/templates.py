@@ -11,7 +11,7 @@ FRAMES = (
     "i don't think it's {}. what do you mean by that?", "tell me more about {}", "what about {}?",
     "i'm not sure about {}. i'll let you know.", "yes, {}", "{} what do you think?",
 )  # fmt: skip
-MAX_WORDS = 400  # of a template: longer ones would only show that the metric likes length
+MAX_WORDS = 400  # most words of a template: longer ones would only show that the metric likes length
 MAX_PHRASE_WORDS = 5  # maximum length of a phrase of the corpus that is joined with a slot
 POPULATION, MAX_GENERATIONS = (
     6,

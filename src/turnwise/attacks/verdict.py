@@ -25,7 +25,7 @@ MIN_RELATIVE_GAIN = 1e-6  # smallest gain, relative to the scores, that is more 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JudgedStrategy:
+class TestedStrategy:
     """The result of one strategy on the held-out contexts.
 
     `gain` is its mean score minus people's on the same contexts. `transcript` has pairs of the last turn of a context
@@ -42,7 +42,7 @@ class JudgedStrategy:
         tuple[float, float], ...
     ] = ()  # scores of the strategy's and of the person's reply
     score: float
-    interval: Interval | None  # of the score
+    interval: Interval | None  # interval of `score`
     gain: float  # over people on the same contexts
     gain_interval: Interval | None  # at the corrected level
     beats_human: float  # share of contexts where it scores above the person's reply
@@ -52,7 +52,7 @@ class JudgedStrategy:
     unscored: int
 
 
-def judge_strategy(
+def measure_strategy(
     name: str,
     kind: str,
     description: str,
@@ -64,7 +64,7 @@ def judge_strategy(
     tested: int,
     draws: int,
     rng: np.random.Generator,
-) -> JudgedStrategy:
+) -> TestedStrategy:
     """Compare the scores of a strategy with people's in the same contexts; NaN of either is left out.
 
     The level of the gain's interval is corrected for `tested` strategies. The transcript has the three largest gains.
@@ -78,15 +78,15 @@ def judge_strategy(
         own - human, clusters, corrected_level, draws, rng, wider=True, scale=scale
     )
     score, interval = _mean_and_interval(own, clusters, LEVEL, draws, rng)
-    shown = [place for place in np.argsort(-np.where(known, scores - people, -np.inf))[:3] if known[place]]
-    return JudgedStrategy(
+    shown = [index for index in np.argsort(-np.where(known, scores - people, -np.inf))[:3] if known[index]]
+    return TestedStrategy(
         strategy=name,
         kind=kind,
         description=description,
         example=replies[shown[0]] if shown else "",
-        transcript=tuple((contexts[place].last_turn, replies[place]) for place in shown),
-        people_said=tuple(contexts[place].human for place in shown),
-        transcript_scores=tuple((float(scores[place]), float(people[place])) for place in shown),
+        transcript=tuple((contexts[index].last_turn, replies[index]) for index in shown),
+        people_said=tuple(contexts[index].human for index in shown),
+        transcript_scores=tuple((float(scores[index]), float(people[index])) for index in shown),
         score=score,
         interval=interval,
         gain=gain,

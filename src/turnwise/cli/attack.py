@@ -119,16 +119,16 @@ def command(**given: Any) -> int:
       turnwise attack usr-ret --contexts dialogues.jsonl -o out --gate
       turnwise attack mymetrics:score --contexts dialogues.jsonl --budget 5000
     """
-    from turnwise.attacks.target import left_behind
+    from turnwise.attacks.target import has_running_call
 
     try:
         code = _attacked(given)
     except TurnwiseError as error:
-        if not left_behind():
+        if not has_running_call():
             raise
         say(f"turnwise: error: {error}", err=True)
         code = error.exit_code
-    if left_behind():
+    if has_running_call():
         # A metric call that hangs in native code would crash the interpreter while it shuts down.
         sys.stdout.flush()
         sys.stderr.flush()

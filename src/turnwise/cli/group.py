@@ -12,7 +12,7 @@ import click
 from turnwise import __version__
 from turnwise.cli import ABOUT, COMMANDS, EXITS, INTERRUPTED
 from turnwise.cli.common.help_text import HelpContext
-from turnwise.errors import DataError, MissingExtra, TurnwiseError, UsageError, unknown
+from turnwise.errors import ON_COMMAND_LINE, DataError, MissingExtra, TurnwiseError, UsageError, unknown
 from turnwise.terminal import say, visible
 
 NEURAL = ("torch", "transformers", "tokenizers", "safetensors", "gguf")  # what the extra `neural` brings
@@ -51,6 +51,7 @@ class LazyGroup(click.Group):
         """As click's, but a missing package of the extra `neural` raises `MissingExtra`, and a closed pipe
         `_ClosedPipe`.
         """
+        token = ON_COMMAND_LINE.set(True)
         try:
             return super().invoke(ctx)
         except BrokenPipeError as error:
@@ -59,6 +60,8 @@ class LazyGroup(click.Group):
             if (error.name or "").partition(".")[0] in NEURAL:
                 raise MissingExtra("this command", "neural") from error
             raise
+        finally:
+            ON_COMMAND_LINE.reset(token)
 
 
 @click.command(

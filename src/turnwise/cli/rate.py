@@ -70,8 +70,7 @@ from turnwise.terminal import say
     type=click.IntRange(min=0),
     help="Seed of the order, the assignment and the draw. Default: the study's.",
 )
-@options.as_agents
-@options.selecting
+@options.selecting_for_raters
 @click.option("-q", "--quiet", is_flag=True, help="Only the links.")
 def command(**given: Any) -> int:
     """Let people rate dialogues, or chat with agents and rate them.

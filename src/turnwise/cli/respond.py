@@ -90,10 +90,10 @@ def command(**given: Any) -> None:
         say_lines(f"note: and at {counted(len(done.failures) - _SHOWN, 'point')} more", err=True)
     if done.n_there:
         say_lines(f"note: {counted(done.n_there, 'point')} had replies of {given['name']} already", err=True)
-    answered = done.n_points - len(done.failures)
+    with_replies = done.n_points - len(done.failures)
     coverage = (
         ""
         if given["self_play"]
-        else f", {given['name']} replies at {answered} of {counted(done.n_points, 'point')}"
+        else f", {given['name']} replies at {with_replies} of {counted(done.n_points, 'point')}"
     )
     say_lines(f"{given['output']}: {counted(done.n_dialogues, 'dialogue')} written{coverage}", err=True)

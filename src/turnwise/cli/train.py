@@ -50,7 +50,7 @@ def _settings(_: click.Context, __: click.Parameter, values: tuple[str, ...]) ->
 @click.option("--role", default="assistant", show_default=True, type=click.Choice(["assistant", "user"]),
               help="Whose messages are scored.")  # fmt: skip
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the first N dialogues.")
-@click.option("--model", "--from", "model", metavar="NAME|DIR",
+@click.option("--model", metavar="NAME|DIR",
               help="The encoder, language model or trained folder to build on.")  # fmt: skip
 @click.option("--device", default="auto", show_default=True, metavar="auto|cpu|cuda")
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0))

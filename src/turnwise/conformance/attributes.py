@@ -17,11 +17,17 @@ from turnwise.types import (
 
 ABSENT, COMPUTED = object(), object()
 
-ABILITIES = frozenset({"metrics", "played", "reward", "discount", "worded", "taught"})
+ABILITIES = frozenset({"metrics", "played", "reward", "discount", "text_form", "trained_controls"})
 """Attributes by which protocols recognise what an estimator can do."""
 
 CHECKED_IF_COMPUTED = frozenset(
-    {"card", "level", "needs", "higher_is_better", "unscored"}  # of metrics, some of estimators too
+    {
+        "card",
+        "level",
+        "needs",
+        "higher_is_better",
+        "unscored",
+    }  # attributes of metrics, some of estimators too
     | {"span", "bounds", "verdicts", "sampled"}
     | {"nested", "holds_data", "model"}
     | ABILITIES

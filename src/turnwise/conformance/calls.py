@@ -23,10 +23,10 @@ from turnwise.types import (
     Episodes,
     Estimate,
     Estimator,
-    Fitted,
     Floats,
     Item,
     Metric,
+    NeedsFitting,
     Reply,
     Rows,
     Signature,
@@ -76,7 +76,7 @@ def numbers_of(metric: Summed, sums: Floats) -> Floats:
     return values  # type: ignore[no-any-return]
 
 
-def fitted_on(metric: Fitted, items: Iterable[Item]) -> Metric:
+def fitted_on(metric: NeedsFitting, items: Iterable[Item]) -> Metric:
     """`metric.fit(items)`; raises `PluginError` for what is not a metric. Exceptions as in `called`."""
     found = called(metric, "fit", items)
     if (problem := metric_problem(found, fitted=True)) is not None:
@@ -106,7 +106,7 @@ def signature_of(plugin: Any) -> Signature:
     return found
 
 
-def check_needs(metric: Metric | Fitted) -> None:
+def check_needs(metric: Metric | NeedsFitting) -> None:
     """Raise `PluginError` if `needs` or `fit` of a metric raises."""
     for name in ("needs", "fit"):
         read_attribute(metric, name, None)

@@ -10,9 +10,9 @@ from turnwise.encode.encoder import (
     LanguageModel,
     PairEncoder,
     TextEncoder,
+    TextInContext,
     TokenEncoder,
     Tokens,
-    Utterance,
     Vectors,
 )
 from turnwise.encode.models.catalogue import MODELS, label, locate
@@ -29,9 +29,9 @@ __all__ = [
     "LanguageModel",
     "PairEncoder",
     "TextEncoder",
+    "TextInContext",
     "TokenEncoder",
     "Tokens",
-    "Utterance",
     "Vectors",
     "load",
     "load_lm",

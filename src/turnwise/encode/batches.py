@@ -15,9 +15,9 @@ T = TypeVar("T", bound=Hashable)
 
 def distinct(values: Sequence[T]) -> tuple[list[T], list[int]]:
     """The distinct values in order of appearance, and the index of each value among them."""
-    places: dict[T, int] = {}
-    inverse = [places.setdefault(value, len(places)) for value in values]
-    return list(places), inverse
+    indices: dict[T, int] = {}
+    inverse = [indices.setdefault(value, len(indices)) for value in values]
+    return list(indices), inverse
 
 
 def by_shape(shapes: Sequence[T], *, cost: Sequence[int], budget: int) -> Iterator[list[int]]:

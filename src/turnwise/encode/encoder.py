@@ -84,7 +84,7 @@ class PairEncoder(Protocol):
         ...
 
 
-class Utterance(NamedTuple):
+class TextInContext(NamedTuple):
     """What a language model scores: a text, its role, and the turns before it, of which there may be none."""
 
     text: str
@@ -101,10 +101,10 @@ class LanguageModel(Protocol):
         """What must be equal for two log-probabilities to be comparable."""
         ...
 
-    def score(self, utterances: Sequence[Utterance], /) -> Floats:
+    def score(self, texts: Sequence[TextInContext], /) -> Floats:
         """(n, 2) the sum of the tokens' log-probabilities in nats (NaN without tokens), and the number of tokens."""
         ...
 
-    def log_probs(self, utterances: Sequence[Utterance], /) -> list[Floats]:
-        """The natural log-probability of each token of each utterance; empty for a text without tokens."""
+    def log_probs(self, texts: Sequence[TextInContext], /) -> list[Floats]:
+        """The natural log-probability of each token of each text; empty for a text without tokens."""
         ...

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from turnwise.encode.text.delexicalise import delexicalise, values
 from turnwise.errors import DataError, counted
-from turnwise.types import Dialogue, Episodes, Floats, Item, Reply, Said, Turn
+from turnwise.types import Dialogue, Episodes, Floats, Item, RepliesAtPoints, Reply, Turn
 
 LOG_PROBS = "logprobs"  # key of a logged message: agent -> log-probability of this reply under that agent
 
@@ -49,8 +49,8 @@ def whole(dialogues: Iterable[Dialogue], rewards: Mapping[str, float]) -> Iterat
     """
     for dialogue in dialogues:
         points = tuple(
-            place
-            for place, turn in enumerate(dialogue.turns)
+            index
+            for index, turn in enumerate(dialogue.turns)
             if turn.role == "assistant" and turn.content is not None
         )
         if points:
@@ -123,12 +123,12 @@ class _Gathered:
         self.rows.append((episode.id, agent, episode.reward, cluster))
         said: set[str] = set()
         user, points = -1, set(episode.points)
-        for place, turn in enumerate(episode.turns):
+        for index, turn in enumerate(episode.turns):
             if turn.role == "user":
                 user = self._code(turn.text, said)
                 said.update(values(turn.text))
-            elif place in points:
-                ends = place == episode.points[-1]
+            elif index in points:
+                ends = index == episode.points[-1]
                 self._point(turn, user, episode.alternatives(turn), said, ends=ends)
         self.first.append(len(self.user))
 
@@ -187,7 +187,7 @@ class _Gathered:
             log_probs={name: _column(at, n) for name, at in self.log_probs.items()},
         )
 
-    def _said(self, at: Mapping[int, Sequence[tuple[int, Reply]]], n: int) -> Said:
+    def _said(self, at: Mapping[int, Sequence[tuple[int, Reply]]], n: int) -> RepliesAtPoints:
         """The replies as arrays (n, K) with K the largest number of replies at a point.
 
         `at` maps a point to its pairs of (index of the text, reply).
@@ -205,7 +205,7 @@ class _Gathered:
                 scores = reply.outcome if reply.relabelled is None else reply.relabelled
                 if scores is not None:
                     relabelled[row, k] = scores.get(self.rating, np.nan)
-        return Said(text, end, outcome, relabelled)
+        return RepliesAtPoints(text, end, outcome, relabelled)
 
 
 def _column(at: Mapping[int, float], n: int) -> Floats:
@@ -217,7 +217,7 @@ def _column(at: Mapping[int, float], n: int) -> Floats:
 
 def leave_out(episodes: Episodes, agents: Collection[str]) -> Episodes:
     """The episodes without those that these agents held; their alternatives are kept."""
-    gone = [place for place, name in enumerate(episodes.agents) if name in agents]
+    gone = [index for index, name in enumerate(episodes.agents) if name in agents]
     return kept(episodes, ~np.isin(episodes.agent, gone)) if gone else episodes
 
 
@@ -228,13 +228,13 @@ def kept(episodes: Episodes, chosen: NDArray[np.bool_]) -> Episodes:
     """
     lengths = np.diff(episodes.first)
     points = np.repeat(chosen, lengths)
-    names = [name for place, name in enumerate(episodes.agents) if (episodes.agent[chosen] == place).any()]
-    places = {episodes.agents.index(name): new for new, name in enumerate(names)}
+    names = [name for index, name in enumerate(episodes.agents) if (episodes.agent[chosen] == index).any()]
+    new_indices = {episodes.agents.index(name): new for new, name in enumerate(names)}
     return replace(
         episodes,
         agents=tuple(names),
         dialogues=tuple(name for name, keep in zip(episodes.dialogues, chosen, strict=True) if keep),
-        agent=np.array([places[int(place)] for place in episodes.agent[chosen]], dtype=np.int64),
+        agent=np.array([new_indices[int(index)] for index in episodes.agent[chosen]], dtype=np.int64),
         reward=episodes.reward[chosen],
         cluster=episodes.cluster[chosen],
         first=np.concatenate([[0], np.cumsum(lengths[chosen])]).astype(np.int64),
@@ -245,12 +245,12 @@ def kept(episodes: Episodes, chosen: NDArray[np.bool_]) -> Episodes:
     )
 
 
-def _rows(said: Said, points: NDArray[np.bool_]) -> Said:
+def _rows(said: RepliesAtPoints, points: NDArray[np.bool_]) -> RepliesAtPoints:
     """The replies at the points where `points` (n,) is true."""
-    return Said(said.text[points], said.end[points], said.outcome[points], said.relabelled[points])
+    return RepliesAtPoints(said.text[points], said.end[points], said.outcome[points], said.relabelled[points])
 
 
-def check_answers(episodes: Episodes, target: str) -> None:
+def check_alternatives(episodes: Episodes, target: str) -> None:
     """Raise a `DataError` if the target has no reply at some point of another agent's dialogue."""
     others = np.repeat(_not_by(episodes, target), np.diff(episodes.first))
     said = episodes.alternatives.get(target)

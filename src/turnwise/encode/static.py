@@ -36,7 +36,7 @@ class WordVectors:
     """Vectors of words from a word2vec file; unknown words have none."""
 
     label: str  # name@hash
-    places: dict[str, int]  # word -> row
+    rows: dict[str, int]  # word -> row
     table: Vectors | NDArray[np.uint8]  # memory-mapped bytes: rows are unaligned and are copied one by one
     offsets: NDArray[np.int64]  # (n,) offset of each row
     dimension: int
@@ -53,7 +53,7 @@ class WordVectors:
                     f"{path}: is not in word2vec's binary format (its first line is {head!r})"
                 ) from None
             view = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        places: dict[str, int] = {}
+        rows: dict[str, int] = {}
         offsets = np.empty(count, dtype=np.int64)
         at, width = len(head), 4 * dimension
         for row in range(count):
@@ -61,10 +61,10 @@ class WordVectors:
             if space < 0 or space + 1 + width > len(view):
                 raise DataError(f"{path}: ends after {row} of {count} words; fetch or copy it again")
             # Some writers end each row with a newline, which then precedes the next word.
-            places.setdefault(view[at:space].decode("utf-8", "replace").lstrip("\n"), row)
+            rows.setdefault(view[at:space].decode("utf-8", "replace").lstrip("\n"), row)
             offsets[row] = space + 1
             at = space + 1 + width
-        return cls(label, places, np.frombuffer(view, dtype=np.uint8), offsets, dimension)
+        return cls(label, rows, np.frombuffer(view, dtype=np.uint8), offsets, dimension)
 
     @property
     def signature(self) -> Signature:
@@ -94,8 +94,8 @@ class WordVectors:
 
     def _row(self, word: str) -> int | None:
         """The row of the word as written, else in lower case; None without one. The table may have `US` and `us`."""
-        row = self.places.get(word)
-        return self.places.get(word.lower()) if row is None else row
+        row = self.rows.get(word)
+        return self.rows.get(word.lower()) if row is None else row
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,27 +13,28 @@ log = logging.getLogger(__name__)
 _counts: ContextVar[list[int] | None] = ContextVar("counts", default=None)
 
 
-def tell(model: str, longest: int, count: int) -> None:
-    """Log that `count` texts were longer than the `longest` tokens of the model's input, and tell it to `listening`.
+def report_truncation(model: str, longest: int, count: int) -> None:
+    """Log that `count` texts were longer than the `longest` tokens of the model's input, and add the count to those of
+    the enclosing `collect_truncations`.
 
     Does nothing for a count of 0.
     """
     if not count:
         return
     log.warning("%s read only %d tokens of each of %d longer texts", model, longest, count)
-    if (heard := _counts.get()) is not None:
-        heard.append(count)
+    if (counts := _counts.get()) is not None:
+        counts.append(count)
 
 
 @contextmanager
-def listening() -> Iterator[list[int]]:
+def collect_truncations() -> Iterator[list[int]]:
     """Collect the counts that are reported inside this context, in a list that grows.
 
     Nested contexts get only their own.
     """
-    heard: list[int] = []
-    token = _counts.set(heard)
+    counts: list[int] = []
+    token = _counts.set(counts)
     try:
-        yield heard
+        yield counts
     finally:
         _counts.reset(token)

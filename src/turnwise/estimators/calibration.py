@@ -107,8 +107,8 @@ def estimates(
 def known_means(episodes: Episodes) -> dict[str, float]:
     """Agent -> mean rating of the rated dialogues that it held itself; agents without a rated dialogue are left out."""
     found = {}
-    for place, agent in enumerate(episodes.agents):
-        rated = episodes.reward[(episodes.agent == place) & np.isfinite(episodes.reward)]
+    for index, agent in enumerate(episodes.agents):
+        rated = episodes.reward[(episodes.agent == index) & np.isfinite(episodes.reward)]
         if len(rated):
             found[agent] = float(rated.mean())
     return found

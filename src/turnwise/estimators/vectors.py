@@ -15,15 +15,15 @@ def encoder(model: str) -> TextEncoder:
     return load(model, cache=Cache())
 
 
-_given: dict[str, tuple[tuple[str, ...], Floats]] = {}  # model -> texts and their vectors
+_registered: dict[str, tuple[tuple[str, ...], Floats]] = {}  # model -> texts and their vectors
 
 
-def give(texts: tuple[str, ...], model: str, found: Floats) -> None:
+def register_vectors(texts: tuple[str, ...], model: str, found: Floats) -> None:
     """Register vectors that another process has computed.
 
     `vectors` returns them for exactly these texts and this model.
     """
-    _given[model] = (texts, found)
+    _registered[model] = (texts, found)
 
 
 @lru_cache(maxsize=2)
@@ -32,8 +32,8 @@ def vectors(texts: tuple[str, ...], model: str) -> Floats:
 
     The results of the last two calls are kept.
     """
-    given, found = _given.get(model, ((), None))
-    return found if found is not None and given == texts else encoded(texts, model)
+    known, found = _registered.get(model, ((), None))
+    return found if found is not None and known == texts else encoded(texts, model)
 
 
 def encoded(texts: Sequence[str], model: str) -> Floats:

@@ -17,7 +17,8 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from turnwise.errors import UsageError, nearest
+from turnwise.errors import ON_COMMAND_LINE, TurnwiseError, UsageError, nearest
+from turnwise.library.keywords import reworded
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -61,7 +62,8 @@ Positive = Annotated[float, Range(above=0)]
 def checked(function: Callable[P, R]) -> Callable[P, R]:
     """A decorator that checks every argument of a call against the annotations before the function runs.
 
-    Mistakes raise `UsageError`; integers that stand for floats, and sequences, are converted.
+    Mistakes raise `UsageError`; integers that stand for floats, and sequences, are converted. Errors of the function
+    name its keywords, or on a command line the options.
     """
     signature = inspect.signature(function)
 
@@ -81,7 +83,12 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
         hints = _hints(function)
         for name, value in bound.arguments.items():
             bound.arguments[name] = _converted(function.__name__, name, value, hints.get(name, Any))
-        return function(*bound.args, **bound.kwargs)
+        try:
+            return function(*bound.args, **bound.kwargs)
+        except TurnwiseError as error:
+            if not ON_COMMAND_LINE.get():
+                reworded(error, function.__name__, hints)
+            raise
 
     return call
 
@@ -254,4 +261,4 @@ def optional_path(value: PathLike | None) -> str | None:
 def check_place(on: str, address: str | None) -> None:
     """Raise `UsageError` for an address without `on="ray"`, which would have no effect."""
     if address and on != "ray":
-        raise UsageError(f'--address {address} is that of a Ray cluster: add --on ray (in Python, on="ray")')
+        raise UsageError(f"--address {address} is that of a Ray cluster: add --on ray")

@@ -22,7 +22,7 @@ from turnwise.library.data import Data, Where, files, selected
 from turnwise.library.reading import MappingLike
 from turnwise.library.results import Attack, Hardened, folder_of, result
 from turnwise.library.scoring import Draws, ScoredRole
-from turnwise.logs.items.items import Judged
+from turnwise.logs.items.items import ItemChoice
 from turnwise.run.spec import AttackSpec, HardenSpec, Place, Stage
 from turnwise.terminal import say
 
@@ -53,7 +53,7 @@ def attack(
     entropy: NotNegative = 0.0,
     longest: Annotated[int, Range(least=2)] = 40,
     minutes: Positive | None = None,
-    items: Judged | None = None,
+    items: ItemChoice | None = None,
     role: ScoredRole = "assistant",
     where: Where | None = None,
     by: Names | None = None,
@@ -196,7 +196,7 @@ def harden(
     entropy: NotNegative = 0.0,
     longest: Annotated[int, Range(least=2)] = 40,
     minutes: Positive | None = None,
-    items: Judged | None = None,
+    items: ItemChoice | None = None,
     role: ScoredRole = "assistant",
     where: Where | None = None,
     by: Names | None = None,

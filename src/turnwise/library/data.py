@@ -18,7 +18,7 @@ from turnwise.library.arguments import UNCHECKED, Names, split_names
 from turnwise.library.file_agents import FileAgents, agents_of_files
 from turnwise.library.reading import MappingLike, Reading, reading
 from turnwise.logs.dialogue import UNNAMED
-from turnwise.logs.items.items import Judged, Selection
+from turnwise.logs.items.items import ItemChoice, Selection
 from turnwise.types import Dialogue, Role
 
 NAME = "dialogues.jsonl"  # of the file that dialogues in memory are written to
@@ -341,7 +341,7 @@ def _plain(value: Any) -> Any:
 
 def selected(
     *,
-    items: Judged | None,
+    items: ItemChoice | None,
     role: Role,
     where: Where | None,
     by: Names | None,
@@ -353,7 +353,7 @@ def selected(
 ) -> Selection:
     """The selection that these keywords describe; `dimension` "all" selects no dimension."""
     return Selection(
-        judged=items,
+        items=items,
         dimension=None if dimension == "all" else dimension,
         role=role,
         pair=pair,

@@ -19,7 +19,7 @@ from turnwise.library.arguments import (
 from turnwise.library.data import Data, Where, files, selected
 from turnwise.library.reading import MappingLike
 from turnwise.library.results import Calibration, Estimates, folder_of, result
-from turnwise.logs.items.items import Judged
+from turnwise.logs.items.items import ItemChoice
 from turnwise.run.spec import CalibrateSpec, OpeSpec, Place
 
 LeastTruth = float | Mapping[str, float] | Sequence[tuple[str, float]]
@@ -94,8 +94,7 @@ def ope(
     named = split_names(targets)
     if bool(named) == all_agents:
         raise UsageError(
-            "name agents with --target NAMES or @alternatives, or leave each out in turn with --all "
-            "(in Python, targets=... or all_agents=True)"
+            "name agents with --target NAMES or --target @alternatives, or leave each out in turn with --all"
         )
     with files(data, reader=reader, mapping=mapping) as given, folder_of(output, figures=figures) as folder:
         from turnwise.run.ope.command import ope as run
@@ -153,7 +152,7 @@ def calibrate(
     fit: Literal["none", "linear", "isotonic"] = "none",
     plan: Count | None = None,
     rescale: bool = False,
-    items: Judged | None = None,
+    items: ItemChoice | None = None,
     role: Literal["assistant", "user"] = "assistant",
     where: Where | None = None,
     by: Names | None = None,
@@ -211,9 +210,7 @@ def calibrate(
     check_place(on, address)
     check_labels(labels)
     if plan is not None and output is None:
-        raise UsageError(
-            "--plan writes plan.jsonl and rest.jsonl: name a folder with -o (in Python, output=...)"
-        )
+        raise UsageError("--plan writes plan.jsonl and rest.jsonl: name a folder with -o")
     if plan is not None and (by is not None or len(split_names(metrics)) > 1):
         raise UsageError(
             "--plan draws from all dialogues by the error of one metric: leave out --by, and name one metric"

@@ -19,7 +19,7 @@ from turnwise.library.arguments import (
 from turnwise.library.data import Data, Files, Where, files, selected
 from turnwise.library.reading import MappingLike
 from turnwise.library.results import Power, folder_of, result
-from turnwise.logs.items.items import Judged
+from turnwise.logs.items.items import ItemChoice
 from turnwise.run.spec import Place, PowerSpec
 from turnwise.stats.power import MOST_CLUSTERS
 
@@ -61,7 +61,7 @@ def power(
     cost_judge: Price | None = None,
     reader: str | None = None,
     mapping: MappingLike | None = None,
-    items: Judged | None = None,
+    items: ItemChoice | None = None,
     role: Literal["assistant", "user"] = "assistant",
     where: Where | None = None,
     pair: str | None = None,
@@ -167,7 +167,7 @@ def power(
         files(data, reader=reader, mapping=mapping) if pilot else nullcontext(Files((), {})) as given,
         folder_of(output, figures=figures) as folder,
     ):
-        from turnwise.run.scoring.power import run
+        from turnwise.run.power.command import run
 
         spec = PowerSpec(
             data=given.paths,

@@ -24,7 +24,7 @@ from turnwise.library.arguments import (
 from turnwise.library.data import Where, files, selected
 from turnwise.library.estimating import check_labels
 from turnwise.library.reading import MappingLike
-from turnwise.logs.items.items import Judged, Selection
+from turnwise.logs.items.items import ItemChoice, Selection
 from turnwise.types import Role
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def rate(
     labels: str | None = None,
     seed: Natural | None = None,
     as_agents: Names = (),
-    items: Judged | None = None,
+    items: ItemChoice | None = None,
     role: Role = "assistant",
     where: Where | None = None,
     by: Names | None = None,
@@ -189,7 +189,7 @@ def export_ratings(
     everything: bool = False,
     seed: Natural | None = None,
     as_agents: Names = (),
-    items: Judged | None = None,
+    items: ItemChoice | None = None,
     role: Role = "assistant",
     where: Where | None = None,
     by: Names | None = None,
@@ -320,8 +320,8 @@ def _described(
     if drawing is not None:
         drawn = set(drawing.drawn)
         rated = [one for one in dialogues if one.id in drawn]
-        judged = cast("Judged | None", drawing.judged)
-        selection = replace(selection, judged=selection.judged or judged, where=(), limit=None)
+        judged = cast("ItemChoice | None", drawing.judged)
+        selection = replace(selection, items=selection.items or judged, where=(), limit=None)
     ledger = new_ledger(asked, rated, selection, agents=list(named))
     return _Described(ledger, dialogues, place, named, drawing)
 

@@ -21,7 +21,7 @@ from turnwise.library.arguments import (
 from turnwise.library.data import Data, Where, files, selected
 from turnwise.library.reading import MappingLike
 from turnwise.library.results import Agreement, Changes, Comparison, Scores, folder_of, result
-from turnwise.logs.items.items import Judged
+from turnwise.logs.items.items import ItemChoice
 from turnwise.run.spec import CompareSpec, DiffSpec, MetaSpec, Place, ScoreSpec
 from turnwise.types import MetaLevel
 
@@ -39,7 +39,7 @@ def score(
     mapping: MappingLike | None = None,
     agent: str | None = None,
     as_agents: Names = (),
-    items: Judged | None = None,
+    items: ItemChoice | None = None,
     role: ScoredRole = "assistant",
     where: Where | None = None,
     by: Names | None = None,
@@ -137,7 +137,7 @@ def compare(
     as_agents: Names = (),
     lower_is_better: Names = (),
     force: bool = False,
-    items: Judged | None = None,
+    items: ItemChoice | None = None,
     role: ScoredRole = "assistant",
     where: Where | None = None,
     by: Names | None = None,
@@ -336,7 +336,7 @@ def meta_evaluate(
     rescale: bool = False,
     screen: bool = False,
     stable_raters: bool | None = None,
-    items: Judged | None = None,
+    items: ItemChoice | None = None,
     role: ScoredRole = "assistant",
     where: Where | None = None,
     by: Names | None = None,

@@ -23,7 +23,7 @@ class Replies:
 
     path: str
     n_dialogues: int
-    n_points: int  # points that were to be answered
+    n_points: int  # points at which a reply was asked for
     n_replies: int
     n_there: int  # points that had replies of this agent before
     failures: tuple[str, ...]  # where the agent failed, and why

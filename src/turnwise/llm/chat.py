@@ -55,8 +55,8 @@ class _FailedTry(Exception):
         self.wait = wait
 
 
-class Answer(NamedTuple):
-    """The text of an answer ("" if the model refused without one)."""
+class Completion(NamedTuple):
+    """The text with which a model answered a question ("" if it refused without one)."""
 
     text: str
     refused: bool = False
@@ -77,7 +77,7 @@ class _Choice(msgspec.Struct):
     finish_reason: str | None = None
 
 
-class _Completion(msgspec.Struct):
+class _Response(msgspec.Struct):
     """The part of a server's response that is read."""
 
     choices: list[_Choice]
@@ -102,7 +102,7 @@ class Chat:
         if min(self.concurrency, self.tries, self.patience) < 1:
             raise UsageError("a chat needs a concurrency, a number of tries and a patience of 1 or more")
 
-    def ask(self, questions: Sequence[Question], *, rng: np.random.Generator) -> list[Answer | ChatError]:
+    def ask(self, questions: Sequence[Question], *, rng: np.random.Generator) -> list[Completion | ChatError]:
         """For each question in order, its answer or the error; errors are returned, not raised.
 
         Questions that were not sent because the batch was stopped get `Unanswered`. `rng` is used only to jitter the
@@ -125,7 +125,7 @@ class Chat:
 
     def _answer(
         self, body: bytes, headers: Mapping[str, str], *, rng: np.random.Generator, stop: Event
-    ) -> Answer:
+    ) -> Completion:
         """Ask one question, with as many tries as are needed and allowed; raises a `ChatError` in the end.
 
         `stop` ends the waiting between tries.
@@ -141,7 +141,7 @@ class Chat:
                     raise Unanswered(f"{failure} (tries: {attempt}{asked})") from failure
             attempt += 1
 
-    def _try(self, body: bytes, headers: Mapping[str, str], until: float) -> Answer:
+    def _try(self, body: bytes, headers: Mapping[str, str], until: float) -> Completion:
         """One try at a question.
 
         Raises `_FailedTry` for a temporary failure, `Denied` for a permanent one, `ChatError` for one of this question.
@@ -208,41 +208,41 @@ class _Batch:
 
     def __init__(self, chat: Chat, bodies: list[bytes], headers: Mapping[str, str]) -> None:
         self.chat, self.bodies, self.headers = chat, bodies, headers
-        self.answers: list[Answer | ChatError | None] = [None] * len(bodies)
-        self.places = iter(range(len(bodies)))
+        self.answers: list[Completion | ChatError | None] = [None] * len(bodies)
+        self.indices = iter(range(len(bodies)))
         self.lock, self.stop = Lock(), Event()
         self.in_a_row = 0  # consecutive questions without an answer
-        self.last: Answer | ChatError | None = None  # what stopped the batch
+        self.last: Completion | ChatError | None = None  # what stopped the batch
         self.broken: BaseException | None = None  # an unexpected exception in a thread
 
     def work(self, rng: np.random.Generator) -> None:
-        """Answer questions until none is left or the batch is stopped; the loop of one thread."""
+        """Ask questions until none is left or the batch is stopped; the loop of one thread."""
         try:
             while not self.stop.is_set():
                 with self.lock:
-                    place = next(self.places, None)
-                if place is None:
+                    index = next(self.indices, None)
+                if index is None:
                     return
-                self._settle(place, rng)
+                self._settle(index, rng)
         except BaseException as error:
             self.broken = error
             self.stop.set()
 
-    def _settle(self, place: int, rng: np.random.Generator) -> None:
-        """Answer the question at `place` and store the result; stops the batch if it was denied or patience is over."""
-        answer: Answer | ChatError
+    def _settle(self, index: int, rng: np.random.Generator) -> None:
+        """Ask the question at `index` and store the result; stops the batch if it was denied or patience is over."""
+        answer: Completion | ChatError
         try:
-            answer = self.chat._answer(self.bodies[place], self.headers, rng=rng, stop=self.stop)
+            answer = self.chat._answer(self.bodies[index], self.headers, rng=rng, stop=self.stop)
         except ChatError as error:
             answer = error
         with self.lock:
-            self.answers[place] = answer
+            self.answers[index] = answer
             self.in_a_row = self.in_a_row + 1 if isinstance(answer, Unanswered) else 0
             if isinstance(answer, Denied) or self.in_a_row >= self.chat.patience:
                 self.last = self.last or answer
                 self.stop.set()
 
-    def collect(self) -> list[Answer | ChatError]:
+    def collect(self) -> list[Completion | ChatError]:
         """The answers in order, `Unanswered` for questions not asked; raises an unexpected exception of a thread."""
         if self.broken is not None:
             raise self.broken
@@ -287,17 +287,17 @@ def _headers(address: str) -> dict[str, str]:
     return {**headers, "Authorization": f"Bearer {key}"} if key else headers
 
 
-def _read(data: bytes, place: str) -> Answer:
+def _read(data: bytes, place: str) -> Completion:
     """The first choice of a response; raises `_FailedTry` if it is no chat completion."""
     try:
-        completion = msgspec.json.decode(data, type=_Completion)
+        response = msgspec.json.decode(data, type=_Response)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise _FailedTry(f"{place}: the answer is no chat completion: {error}") from error
-    if not completion.choices:
+    if not response.choices:
         raise _FailedTry(f"{place}: the answer is no chat completion: it has no choice")
-    choice = completion.choices[0]
+    choice = response.choices[0]
     refused = bool(choice.message.refusal) or choice.finish_reason == "content_filter"
-    return Answer(choice.message.content or "", refused, choice.finish_reason == "length")
+    return Completion(choice.message.content or "", refused, choice.finish_reason == "length")
 
 
 def _retry_after(head: Message) -> float:

@@ -20,7 +20,7 @@ from turnwise.logs.ids import IdSet
 from turnwise.logs.place import Place, located
 from turnwise.logs.readers import Reader, find
 from turnwise.logs.readers.account import Account
-from turnwise.logs.readers.source import Options, decoded, refuse
+from turnwise.logs.readers.source import Options, decoded, raise_data_error
 from turnwise.logs.readers.speakers import Heard
 from turnwise.types import Dialogue
 
@@ -40,7 +40,7 @@ class Converted(NamedTuple):
     n_dialogues: int
     dropped: Mapping[str, int]  # what could not be kept -> how often
     account: Account
-    name: str  # of the reader
+    name: str  # name of the reader
     notes: tuple[str, ...] = ()  # what the reader took for granted
     redacted: Mapping[str, int] | None = None  # replacements by kind; None where nothing was to be redacted
 
@@ -280,7 +280,7 @@ def _checked(
             if typed.read(line, place) is None:  # then the slower check says what is wrong, if anything is
                 from_record(decoded(line), default_id="")
         except RuleError as error:
-            refuse(error, f"{source}: dialogue {place}, as converted")
+            raise_data_error(error, f"{source}: dialogue {place}, as converted")
         except (
             AttributeError,
             TypeError,

@@ -257,7 +257,7 @@ def _scale(value: Any) -> tuple[float, float]:
     raise wrong(value, "two numbers, [low, high], in order")
 
 
-def beside(values: Mapping[str, Any], known: frozenset[str]) -> dict[str, Any]:
+def other_entries(values: Mapping[str, Any], known: frozenset[str]) -> dict[str, Any]:
     """The entries of another format's message that are not in `known`.
 
     A key that has a meaning in a native message gets the prefix `source_`.

@@ -48,7 +48,7 @@ def counting(advance: Advance) -> Iterator[None]:
 
 
 def count_read(number: int) -> None:
-    """Say that so many bytes of the input were read, to the block of `counting`; else do nothing."""
+    """Report bytes read to the enclosing `counting` block; does nothing without one."""
     advance = _ADVANCE.get()
     if advance is not None:
         advance(number)

@@ -55,7 +55,7 @@ class FileIds(IdSet):
     def __init__(self) -> None:
         super().__init__()
         self._files: list[str] = []
-        self._number = array("I", [0]) * len(self._table)  # of the file, at the slot of the id
+        self._number = array("I", [0]) * len(self._table)  # number of the file, at the slot of the id
 
     def open(self, file: str) -> None:
         """Start a file: ids that are added from now on belong to it."""

@@ -20,7 +20,7 @@ from turnwise.logs.dialogue import as_record, from_record
 from turnwise.logs.files import Tap, is_parquet, lines, replacing
 from turnwise.logs.ids import FileIds
 from turnwise.logs.readers import parquet
-from turnwise.logs.readers.source import Options, decoded, refuse
+from turnwise.logs.readers.source import Options, decoded, raise_data_error
 from turnwise.logs.readers.speakers import renamed
 from turnwise.types import Dialogue, Role
 
@@ -186,7 +186,7 @@ def parse(
             return from_record(record, default_id=str(line_number), before=prefix)
         return from_record(record, default_id=f"{prefix}{line_number}")
     except RuleError as error:
-        refuse(error, file, line_number)
+        raise_data_error(error, file, line_number)
 
 
 def dump(dialogue: Dialogue) -> bytes:

@@ -59,7 +59,7 @@ class Source:
     """A file that was read, with its checksum and the dimensions on which it rates turns."""
 
     path: str
-    sha256: str  # of the bytes as stored
+    sha256: str  # hash of the bytes as stored
     n_dialogues: int
     turn_rated: frozenset[str] = frozenset()  # dimensions on which it has ratings of single turns
     n_unnamed: int = 0  # dialogues that name no agent

@@ -34,7 +34,7 @@ class Shard:
     stop: int | None  # None: a packed file, to its end
     before: int = 0  # lines of the file
     rows: bool = False
-    prefix: str = ""  # of ids that a line leaves out
+    prefix: str = ""  # prefix of ids that a line leaves out
 
     def read(self) -> Iterator[Dialogue]:
         """The dialogues, with the ids that they have where the whole file is read; a bad line, or a file whose

@@ -89,7 +89,7 @@ def read(line: bytes | str, line_number: int, *, prefix: str = "", apart: bool =
     if not record.ratings:
         return Dialogue(identity, agent, turns, (), record.goal, record.meta or {})
     ratings: list[Rating] = []
-    items: dict[int | None, str] = {None: identity}  # the judged item by its turn
+    items: dict[int | None, str] = {None: identity}  # id of the rated item, by its turn
     for dimension, value, rater, turn, scale, direction in map(astuple, record.ratings):
         if turn not in items:
             if not 0 <= turn < len(turns):

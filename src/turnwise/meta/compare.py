@@ -25,7 +25,7 @@ from turnwise.stats import effect, permutation, power, unpaired
 from turnwise.stats.clusters import cluster_sums, codes, connected_components
 from turnwise.stats.interval import Interval, interval_of_rows, interval_of_sums
 from turnwise.stats.permutation import benjamini_hochberg
-from turnwise.types import Finding, Floats, Guarded, Ints, Metric, Summed
+from turnwise.types import ChecksSample, Finding, Floats, Ints, Metric, Summed
 
 MIN_PAIRED_SHARE = 0.5  # share of each agent's items that must have a pair
 MAX_FLIPS = 5  # pairs listed at each end of the differences
@@ -95,7 +95,7 @@ def compare(
             return Finding(**shared, estimate=None, status=table.empty_status, reason=why)
     pairs = match_pairs(a, b)
     try:
-        if isinstance(a.metric, Guarded):
+        if isinstance(a.metric, ChecksSample):
             for table in (pairs.a, pairs.b) if pairs else (a, b):
                 a.metric.check(table.rows)
         answer = _paired(a.metric, pairs, draws, rng) if pairs else _unpaired(a, b, draws, rng)

@@ -31,7 +31,7 @@ from turnwise.stats import correlation, permutation, power
 from turnwise.stats.clusters import cluster_sums, codes
 from turnwise.stats.interval import Interval, interval_of_correlation, interval_of_rows, interval_of_sums
 from turnwise.stats.within import interval_inside_large_groups, interval_inside_small_groups
-from turnwise.types import Finding, Floats, Guarded, Ints, Level, Summed
+from turnwise.types import ChecksSample, Finding, Floats, Ints, Level, Summed
 
 # Descriptions for `turnwise ls statistics`.
 STATISTICS = {
@@ -108,7 +108,7 @@ def agent_points(table: ScoreTable, gold: Gold) -> Points:
     rows = rated_rows(table, gold)
     agent_codes, n_agents = codes(rows.agents)
     names = tuple(dict.fromkeys(rows.agents))
-    if isinstance(table.metric, Guarded):
+    if isinstance(table.metric, ChecksSample):
         for code in range(n_agents):
             table.metric.check(rows.rows[np.flatnonzero(agent_codes == code)])
     x = _sign(table) * unit_scores(table.metric, rows.rows, agent_codes, n_agents)

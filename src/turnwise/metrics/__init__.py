@@ -19,7 +19,7 @@ from turnwise.errors import PluginError, TurnwiseError, UsageError, unknown
 from turnwise.registry import Offer
 
 if TYPE_CHECKING:  # `types` imports numpy, which is slow and not needed to list names
-    from turnwise.types import Card, Direction, Fitted, Kind, Level, Metric, Need
+    from turnwise.types import Card, Direction, Kind, Level, Metric, Need, NeedsFitting
 
 
 RATING = "rating:"  # before a dimension: the ratings that people gave
@@ -146,7 +146,7 @@ def resolve(
     db: str | None = None,
     cache: bool | None = None,
     **options: Any,
-) -> Metric | Fitted:
+) -> Metric | NeedsFitting:
     """The metric of this name, which may carry settings: `bertscore[layer=4,idf=true]`.
 
     `options` are further settings. `model`, `db` (venue tables) and `cache` (whether a judge's stored verdicts may be
@@ -240,18 +240,18 @@ def _info(name: str, facts: Any) -> MetricInfo:
     )
 
 
-def _maker(name: str) -> Callable[..., Metric | Fitted]:
+def _maker(name: str) -> Callable[..., Metric | NeedsFitting]:
     """The imported class or function that makes the metric; raises `PluginError` if it cannot be imported or called."""
     offer = _offer(name, _entry(name))
-    maker: Callable[..., Metric | Fitted] = offer.load()
+    maker: Callable[..., Metric | NeedsFitting] = offer.load()
     if not callable(maker):
         raise offer.error(f"{offer.target} is no class and no function; expected one that makes the metric")
     return maker
 
 
 def _make_plugin_metric(
-    offer: Offer, maker: Callable[..., Metric | Fitted], chosen: Mapping[str, Any]
-) -> Metric | Fitted:
+    offer: Offer, maker: Callable[..., Metric | NeedsFitting], chosen: Mapping[str, Any]
+) -> Metric | NeedsFitting:
     """The metric that a plugin's class or function makes from the settings `chosen`.
 
     What the plugin raises, except a `TurnwiseError`, and an object that is no metric become a `PluginError`.

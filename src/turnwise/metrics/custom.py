@@ -63,20 +63,20 @@ class OwnMetric(Ratio):
 
         Raises `PluginError` if it returns anything but one for each.
         """
-        answer = self.function([_record(item) for item in items])
-        if isinstance(answer, str | bytes) or not isinstance(answer, Iterable):
-            raise PluginError(f"{self.name} returned {_shown(answer)} instead of a list of numbers")
-        values = list(answer)
+        returned = self.function([_record(item) for item in items])
+        if isinstance(returned, str | bytes) or not isinstance(returned, Iterable):
+            raise PluginError(f"{self.name} returned {_shown(returned)} instead of a list of numbers")
+        values = list(returned)
         if len(values) != len(items):
             raise PluginError(
                 f"{self.name} was given {len(items)} replies and returned {len(values)} numbers"
             )
-        return [self._number(value, place) for place, value in enumerate(values)]
+        return [self._number(value, index) for index, value in enumerate(values)]
 
-    def _number(self, value: object, place: int) -> float:
+    def _number(self, value: object, index: int) -> float:
         """The value as a float, NaN for None.
 
-        Raises `PluginError`, which names its `place` in the list, if it is no number, or above `LARGEST` in size.
+        Raises `PluginError`, which names its `index` in the list, if it is no number, or above `LARGEST` in size.
         """
         if value is None:
             return float("nan")
@@ -86,7 +86,7 @@ class OwnMetric(Ratio):
             if not size > LARGEST:  # NaN is not
                 return float(value)
             problem = f"not between {-LARGEST:g} and {LARGEST:g}"
-        raise PluginError(f"{self.name} returned {_shown(value)} for reply {place} of its list: {problem}")
+        raise PluginError(f"{self.name} returned {_shown(value)} for reply {index} of its list: {problem}")
 
 
 def own_metric(name: str) -> OwnMetric:

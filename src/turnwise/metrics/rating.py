@@ -27,13 +27,13 @@ from turnwise.types import (
     MEAN_RATER,
     Card,
     Direction,
-    Fitted,
     Floats,
     Ints,
     Item,
     Level,
     Metric,
     Need,
+    NeedsFitting,
     Rating,
     Rows,
     Signature,
@@ -125,8 +125,8 @@ class _Scale:
         mine = [rating for rating in item.ratings if rating.dimension == self.dimension]
         single = [rating for rating in mine if rating.rater != MEAN_RATER] or mine
         return {
-            f"?{place}" if rating.rater is None else rating.rater: self._value(rating)
-            for place, rating in enumerate(single)
+            f"?{index}" if rating.rater is None else rating.rater: self._value(rating)
+            for index, rating in enumerate(single)
         }
 
     def _value(self, rating: Rating) -> float:
@@ -161,9 +161,9 @@ class MeanRating(_Scale):
     def rows(self, items: Sequence[Item], /) -> Floats:
         """(n, 2): the mean rating, NaN without one, and 1."""
         rows = np.ones((len(items), 2))
-        for place, item in enumerate(items):
+        for index, item in enumerate(items):
             given = self.of_raters(item).values()
-            rows[place, 0] = sum(given) / len(given) if given else nan
+            rows[index, 0] = sum(given) / len(given) if given else nan
         return rows
 
     def of_sums(self, sums: Floats, /) -> Floats:
@@ -236,7 +236,7 @@ class CentredRating(_Scale):
     """
 
     raters: tuple[str, ...] = ()
-    effects: tuple[float, ...] = ()  # of each rater; their mean is 0
+    effects: tuple[float, ...] = ()  # effect of each rater on their ratings; the mean of all is 0
     _column: dict[str, int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -364,7 +364,7 @@ def rating_metric(
     scale: tuple[float, float] | None = None,
     direction: Direction = "higher",
     declared: bool = False,
-) -> Metric | Fitted:
+) -> Metric | NeedsFitting:
     """The metric of a dimension that was rated at this level.
 
     `level`, `raters`, `rescale` and `stable` may be written in brackets: `rating:overall[raters=centred]`.
@@ -376,7 +376,7 @@ def rating_metric(
         if stable is not None:
             raise UsageError(f"`stable` has no effect on {RATING}{dimension} without raters=centred")
         return cast("Metric", MeanRating(**known))
-    return cast("Fitted", UnfittedCentredRating(**known, stable=stable))
+    return cast("NeedsFitting", UnfittedCentredRating(**known, stable=stable))
 
 
 def parse(name: str, dimensions: Collection[str] = ()) -> tuple[str, dict[str, Any]]:

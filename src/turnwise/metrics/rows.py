@@ -138,9 +138,9 @@ def batch_or_each(
     *,
     fatal: Callable[[Exception, int], bool] = lambda error, count: False,
 ) -> tuple[list[T], dict[int, Exception]]:
-    """The answers of `ask` and the errors by the item's place: one answer for all items if `ask` accepts them together.
+    """The results of `ask` and the errors by the item's index: one result for all items if `ask` accepts them together.
 
-    Otherwise `ask` is called with each item alone, and there is an answer, in order, for each item on which it does not
+    Otherwise `ask` is called with each item alone, and there is a result, in order, for each item on which it does not
     raise. An error is raised if `fatal` holds for it and for the number of items that were asked about together.
     """
     try:
@@ -150,14 +150,14 @@ def batch_or_each(
             raise
         if len(items) == 1:
             return [], {0: error}
-    answers: list[T] = []
+    results: list[T] = []
     errors: dict[int, Exception] = {}
-    for place, item in enumerate(items):
-        answer, failed = batch_or_each(ask, [item], fatal=fatal)
-        answers += answer
+    for index, item in enumerate(items):
+        alone, failed = batch_or_each(ask, [item], fatal=fatal)
+        results += alone
         if failed:
-            errors[place] = failed[0]
-    return answers, errors
+            errors[index] = failed[0]
+    return results, errors
 
 
 def rows_or_errors(metric: Metric, items: Sequence[Item]) -> tuple[Rows, dict[int, Exception]]:

@@ -35,7 +35,7 @@ class Settings(on_dialogues.Settings):
 
     vocabulary: int = 8  # no merges
     embedding: int = 64
-    utterance: int = 300  # of each direction
+    utterance: int = 300  # hidden units of each direction of the GRU
     context: int = 300  # the vector
     max_tokens: int = 140  # characters: the old limit of a post
 
@@ -68,7 +68,7 @@ class Network(nn.Module):
         self.encoder = CharacterEncoder(vocabulary=vocabulary, **sizes)
 
 
-class Following:
+class NextTurnObjective:
     """The training objective: which turn of the batch follows this one, by a softmax over dot products."""
 
     kind = KIND
@@ -88,14 +88,14 @@ class Following:
         """Means over batches: the loss (`bound`), and the share of true next turns that rank first (`recall`)."""
         size = self.settings.batch
         parts = [self._loss(held[at : at + size], generator) for at in range(0, len(held), size)]
-        loss, found = (float(np.mean([float(part[place]) for part in parts])) for place in (0, 1))
+        loss, found = (float(np.mean([float(part[index]) for part in parts])) for index in (0, 1))
         return {"bound": loss, "recall": found}
 
     def _loss(self, dialogues: Tokens, generator: torch.Generator) -> tuple[Tensor, Tensor]:
         """Loss on one random pair of adjacent turns of each dialogue, and the share of true turns that rank first."""
-        places = [int(torch.randint(len(turns) - 1, (1,), generator=generator)) for turns in dialogues]
-        before = self.network.encoder([turns[at] for turns, at in zip(dialogues, places, strict=True)])
-        after = self.network.encoder([turns[at + 1] for turns, at in zip(dialogues, places, strict=True)])
+        indices = [int(torch.randint(len(turns) - 1, (1,), generator=generator)) for turns in dialogues]
+        before = self.network.encoder([turns[at] for turns, at in zip(dialogues, indices, strict=True)])
+        after = self.network.encoder([turns[at + 1] for turns, at in zip(dialogues, indices, strict=True)])
         scores = before @ after.T / before.shape[1] ** 0.5
         own = torch.arange(len(scores), device=scores.device)
         loss = (nn.functional.cross_entropy(scores, own) + nn.functional.cross_entropy(scores.T, own)) / 2
@@ -116,7 +116,7 @@ def train(
     """
     return on_dialogues.train(
         dialogues,
-        lambda subwords, _: Following(settings, Network(settings, len(subwords))),
+        lambda subwords, _: NextTurnObjective(settings, Network(settings, len(subwords))),
         settings=settings,
         rng=rng,
         say=say,
@@ -175,7 +175,7 @@ class Characters:
         """(n, c) the vector of each text, cut at `max_tokens` characters, the end mark included."""
         tokens = self.subwords.encode(texts, longest=self.max_tokens)
         found = np.empty((len(tokens), self.dimension), dtype=np.float32)
-        order = sorted(range(len(tokens)), key=lambda place: len(tokens[place]))
+        order = sorted(range(len(tokens)), key=lambda index: len(tokens[index]))
         for first in range(0, len(order), self.at_once):
             rows = order[first : first + self.at_once]
             found[rows] = self.network([tokens[row] for row in rows]).float().cpu().numpy()

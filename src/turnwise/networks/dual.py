@@ -21,7 +21,7 @@ from turnwise.networks.training.loop import Say
 from turnwise.networks.training.task import TrainedModel
 from turnwise.types import Dialogue
 
-_RIVALS = 9  # random replies in a measurement
+_N_NEGATIVES = 9  # random replies in a measurement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,25 +105,25 @@ class Matching:
 
     def measure(self, held: Tokens, generator: torch.Generator) -> Point:
         """The loss per pair (`bound`), and the share of true replies that no random one of nine beats (`recall`)."""
-        parts = list(self._scores(held, generator, _RIVALS))
+        parts = list(self._scores(held, generator, _N_NEGATIVES))
         true, false = (torch.cat(scores) for scores in zip(*parts, strict=True))
         loss = (nn.functional.softplus(-true) + nn.functional.softplus(false).mean(dim=1)).mean() / 2
         return {"bound": float(loss), "recall": float((true >= false.max(dim=1).values).float().mean())}
 
     def _scores(
-        self, dialogues: Tokens, generator: torch.Generator, rivals: int
+        self, dialogues: Tokens, generator: torch.Generator, n_negatives: int
     ) -> Iterator[tuple[Tensor, Tensor]]:
-        """Logits of the true replies (n,) and of random ones (n, rivals), for each part of the batch.
+        """Logits of the true replies (n,) and of random ones (n, n_negatives), for each part of the batch.
 
         The random replies are drawn once for each dialogue, and shared by its turns.
         """
-        drawn = torch.randint(len(self.replies), (len(dialogues), rivals), generator=generator).tolist()
+        drawn = torch.randint(len(self.replies), (len(dialogues), n_negatives), generator=generator).tolist()
         size, encoder = self.settings.at_once, self.network.encoder
         for first in range(0, len(dialogues), size):
             part = dialogues[first : first + size]
             counts = [len(dialogue) - 1 for dialogue in part]
             spoken, before = encoder.turns(part)
-            wrong = [self.replies[place] for row in drawn[first : first + size] for place in row]
-            others = encoder.utterances(wrong).reshape(len(part), rivals, -1)
+            wrong = [self.replies[index] for row in drawn[first : first + size] for index in row]
+            others = encoder.utterances(wrong).reshape(len(part), n_negatives, -1)
             rows = torch.repeat_interleave(torch.tensor(counts, device=before.device))
             yield self.network.scores(before, spoken), self.network.scores(before.unsqueeze(1), others[rows])

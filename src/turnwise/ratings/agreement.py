@@ -33,7 +33,7 @@ from turnwise.stats.correlation import pearson
 from turnwise.stats.interval import mean_t_interval
 from turnwise.types import Direction, Floats, Rating
 
-Statistic = Callable[[Floats], float]  # of a (raters, items) table with NaN for missing ratings
+Statistic = Callable[[Floats], float]  # function of a (raters, items) table with NaN for missing ratings
 
 # Groups of clusters in the jackknife. More could narrow an interval by 3 % at most (t with 39 degrees of freedom
 # against the normal distribution).
@@ -73,8 +73,8 @@ class Agreement:
     pairwise_kappa_quadratic: Coefficient
     pairwise_correlation: Coefficient
     leave_one_out: Coefficient
-    reliability: Coefficient  # of the item means
-    ceiling: Coefficient  # of a metric's correlation with the item means
+    reliability: Coefficient  # reliability of the item means
+    ceiling: Coefficient  # largest correlation of a metric with the item means
 
 
 def agreement(
@@ -144,7 +144,7 @@ def agreement_of(matrix: RatingMatrix, *, intervals: bool = True) -> Agreement:
         means=matrix.means,
         repeats=matrix.repeats,
         consistency=Coefficient(
-            matrix.consistency, reason=None if matrix.repeats else "nobody judged an item twice"
+            matrix.consistency, reason=None if matrix.repeats else "nobody rated an item twice"
         ),
         alpha_nominal=coefficient(lambda values: krippendorff_alpha(values, level="nominal")),
         alpha_ordinal=coefficient(lambda values: krippendorff_alpha(values, level="ordinal")),

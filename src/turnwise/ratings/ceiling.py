@@ -26,7 +26,7 @@ ROUNDING = 1e-12  # a reliability closer to 0 than this is rounding error and co
 class Ceiling:
     """Reliability of the mean ratings, and what follows from it."""
 
-    reliability: float  # of the item means; NaN where undefined
+    reliability: float  # reliability of the item means; NaN where undefined
     per_item: float  # harmonic mean of the number of ratings of an item
     reason: str | None = None  # why the reliability or the correlation is undefined
 

@@ -49,7 +49,7 @@ class RatingMatrix:
     identity: Identity
     guessed: bool  # whether `identity` was guessed from the raters' names
     repeats: int = 0  # ratings superseded by a later one of the same rater on the same item
-    repeats_equal: int = 0  # of those, how many had the same value as the one that was kept
+    repeats_equal: int = 0  # repeats with the same value as the rating that was kept
     means: int = 0  # published means that are ignored because there are single ratings
 
     @property
@@ -212,7 +212,7 @@ def _level(rating: Rating) -> RatedLevel:
 def _single_value(what: str, dimension: str, found: set[T]) -> T:
     """The only element of `found`, or a `DataError` that lists the different ones; `what` names them in the plural."""
     if len(found) > 1:
-        remedy = "; --rescale (rescale=True) maps all to 0-1" if what == "scales" else ""
+        remedy = "; --rescale maps all to 0-1" if what == "scales" else ""
         listed = ", ".join(sorted(map(str, found)))
         raise DataError(f"the ratings of `{dimension}` have different {what} ({listed}){remedy}")
     return next(iter(found))
@@ -231,9 +231,9 @@ def _with_row_names(ratings: Iterable[Rating]) -> list[tuple[str, Rating]]:
 
 def _numbered_within_items(named: Iterable[tuple[str, Rating]]) -> list[tuple[str, Rating]]:
     """The ratings with row names r1, r2, ... that number the raters of each item in order of appearance."""
-    places: defaultdict[str, dict[str, int]] = defaultdict(dict)
+    numbers: defaultdict[str, dict[str, int]] = defaultdict(dict)
     return [
-        (f"r{places[rating.item].setdefault(name, len(places[rating.item]) + 1)}", rating)
+        (f"r{numbers[rating.item].setdefault(name, len(numbers[rating.item]) + 1)}", rating)
         for name, rating in named
     ]
 

@@ -75,7 +75,7 @@ class Screened:
 
     kept: tuple[Rating, ...]
     excluded: tuple[Rating, ...]
-    reasons: tuple[str, ...]  # of each excluded rating
+    reasons: tuple[str, ...]  # reason for each excluded rating
     raters: tuple[RaterReport, ...]  # empty where names do not identify people
     identity: Identity
 
@@ -223,7 +223,7 @@ def _report(
     elif dropped:
         reason = f"has a median kappa of {rater_kappa.kappa:.2f} with the others, below {threshold:g}"
     elif not rater_kappa.partners:
-        reason = f"not judged: {alone}"
+        reason = f"not screened: {alone}"
     return RaterReport(
         rater=rater,
         ratings=tally[rater, None] + tally[rater, NOT_UNDERSTOOD],
@@ -244,10 +244,10 @@ def _split(
     identity: Identity,
 ) -> Screened:
     """The result of the screening: ratings whose entry in `reasons` is None are kept, the others excluded."""
-    judged = list(zip(ratings, reasons, strict=True))
+    with_reasons = list(zip(ratings, reasons, strict=True))
     return Screened(
-        kept=tuple(rating for rating, why in judged if why is None),
-        excluded=tuple(rating for rating, why in judged if why is not None),
+        kept=tuple(rating for rating, why in with_reasons if why is None),
+        excluded=tuple(rating for rating, why in with_reasons if why is not None),
         reasons=tuple(why for why in reasons if why is not None),
         raters=reports,
         identity=identity,

@@ -49,7 +49,7 @@ class Spec:
     output: Path | None = None
     jobs: int | None = None  # None: one on this machine, and one for each CPU of a cluster
     on: Place = "local"
-    address: str | None = None  # of a Ray cluster
+    address: str | None = None  # address of a Ray cluster
     max_errors: int = 20
     reuse: bool = True
     quiet: bool = True
@@ -167,11 +167,11 @@ class PowerSpec(Spec):
 
     command: ClassVar[str] = "power"
 
-    difference: float | None = None  # that is to be shown
+    difference: float | None = None  # difference that is to be shown
     have: int | None = None  # dialogues of each agent; then the smallest difference is found
     power: float = 0.8
     alpha: float = 0.05
-    agents: tuple[str, ...] = ()  # of the pilot; (): all
+    agents: tuple[str, ...] = ()  # agents of the pilot; (): all
     paired: bool | None = None  # None: both designs
     turns: tuple[int, ...] = ()  # items in a dialogue; (): 1 and the pilot's mean
     raters: tuple[int, ...] = ()  # ratings of each item
@@ -179,11 +179,11 @@ class PowerSpec(Spec):
     level: Literal["turn", "dialogue"] | None = None
     beside: str | None = None  # metric whose scores are used beside the ratings
     scored: int | None = None  # dialogues of each agent that are scored; None: far more than are rated
-    sd: float | None = None  # of the true values of items
+    sd: float | None = None  # standard deviation of the true values of items
     icc: float = 0.0  # share of the variance that is between dialogues
     rater_sd: float | None = None
-    correlation: float | None = None  # of two agents' true values in one context
-    agreement: float | None = None  # of scores and ratings, over dialogues
+    correlation: float | None = None  # correlation of two agents' true values in one context
+    agreement: float | None = None  # correlation of scores and ratings, over dialogues
     win_rate: float | None = None
     ties: float = 0.0
     rater_icc: float = 0.0  # of preferences, share of the variance that is between raters
@@ -266,7 +266,7 @@ class TrainSpec(Spec):
 
 PACKAGES = ("numpy", "scipy", "msgspec", "sacrebleu", "rapidfuzz")  # packages that compute numbers
 # Settings that never change a number.
-HOW = {"output", "jobs", "on", "address", "max_errors", "reuse", "quiet", "names", "data"}
+NOT_RECORDED = {"output", "jobs", "on", "address", "max_errors", "reuse", "quiet", "names", "data"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,14 +290,17 @@ def finish(spec: Spec, findings: tuple[Finding, ...], sha256: Mapping[str, str],
 
 def origin(spec: Spec, sha256: Mapping[str, str]) -> dict[str, Any]:
     """Where results come from: versions, the commit of this code, the inputs with their hashes, the settings."""
-    settings = {one.name: getattr(spec, one.name) for one in fields(Spec) if one.name not in HOW}
+    settings = {one.name: getattr(spec, one.name) for one in fields(Spec) if one.name not in NOT_RECORDED}
+    recorded = msgspec.to_builtins({**settings, "options": dict(spec.options)})
+    # The key of `Selection.items` in results.json has been `judged` since version 0.1.
+    recorded["selection"] = {"judged": recorded["selection"].pop("items"), **recorded["selection"]}
     return {
         "turnwise": __version__,
         "commit": _commit(),
         "python": platform.python_version(),
         "packages": {name: version(name) for name in PACKAGES},
         "inputs": [{"path": spec.names.get(path, path), "sha256": sha256[path]} for path in spec.data],
-        "settings": msgspec.to_builtins({**settings, "options": dict(spec.options)}),
+        "settings": recorded,
     }
 
 

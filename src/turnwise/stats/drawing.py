@@ -12,7 +12,7 @@ import numpy as np
 
 from turnwise.types import Floats, Ints
 
-BINS = 8  # of scores, by quantile
+BINS = 8  # bins of scores, by quantile
 PRIOR = 4.0  # labels that the overall error counts for in a bin or an agent
 UNIFORM = 0.2  # share of the draw that is uniform
 
@@ -67,6 +67,6 @@ def systematic_draw(probabilities: Floats, rng: np.random.Generator) -> Ints:
     ends = np.cumsum(probabilities[order])
     count = round(float(ends[-1]))
     marks = rng.random() + np.arange(floor(count))
-    places = np.searchsorted(ends * (count / ends[-1]), marks, side="right")
-    found: Ints = np.sort(order[np.minimum(places, len(order) - 1)])
+    indices = np.searchsorted(ends * (count / ends[-1]), marks, side="right")
+    found: Ints = np.sort(order[np.minimum(indices, len(order) - 1)])
     return found

@@ -125,7 +125,7 @@ class Scored:
 class TTest:
     """A two-sided t-test of a difference between two agents, or between a win rate and one half."""
 
-    variance: float  # of the mean of a cluster; of the difference of a cluster if `paired`
+    variance: float  # variance of a cluster's mean, or of its difference if `paired`
     paired: bool
     alpha: float = 0.05
     scored: Scored | None = None

@@ -37,7 +37,7 @@ from turnwise.types import Floats, Ints
 
 Fit = Literal["none", "linear", "isotonic"]
 
-FOLDS = 5  # of cross-fitting
+FOLDS = 5  # folds of cross-fitting
 FEWEST = 10  # labelled clusters for a slope; with 3 to 9, differences of agents covered .92 (benchmarks/calibrate.py)
 ROUNDING = 1e-6  # of an effective number of clusters
 # p below which the shares of scored items differ by more than chance. With .05 a metric that scored the rated items and
@@ -57,7 +57,7 @@ class Sample:
     ratings: Floats  # (n,) NaN for an item without a label
     weights: Floats  # (n,) inverse probabilities of being labelled; used where there is a label
     clusters: Ints  # (n,) codes; two agents may share clusters
-    n_clusters: int  # of all agents
+    n_clusters: int  # clusters of all agents
 
     @property
     def labelled(self) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
@@ -413,7 +413,7 @@ def calibrated(
 
 
 def _line(x: Floats, y: Floats, weights: Floats, at: Floats) -> Floats:
-    """The weighted least-squares line through (x, y), at these places; constant if x does not vary."""
+    """The weighted least-squares line through (x, y), at these values of x; constant if x does not vary."""
     shares = weights / weights.sum()
     middle, level = float(shares @ x), float(shares @ y)
     spread = float(shares @ (x - middle) ** 2)
@@ -423,7 +423,7 @@ def _line(x: Floats, y: Floats, weights: Floats, at: Floats) -> Floats:
 
 
 def _steps(x: Floats, y: Floats, weights: Floats, at: Floats) -> Floats:
-    """The weighted isotonic regression of y on x, rising or falling as the line does, interpolated at these places."""
+    """The weighted isotonic regression of y on x at these values of x, interpolated; it rises or falls as the line."""
     from scipy.optimize import isotonic_regression
 
     ends = _line(x, y, weights, np.array([x.min(), x.max()]))

@@ -24,7 +24,7 @@ class _SampledRow(NamedTuple):
     """A kept row, the number of rows added before it, and the hash by which a large cluster is cut."""
 
     arrival: int
-    hash: int  # of the row's name
+    hash: int  # hash of the row's name
     row: Floats
 
 

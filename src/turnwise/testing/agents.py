@@ -31,7 +31,7 @@ def check_agent(
     expect(callable(agent), f"a {type(agent).__name__} cannot be called; expected agent(turns, rng) -> Reply")
     if contexts is None:
         contexts = [item.context for item in turn_items()]
-    points = [ReplyRequest(tuple(turns), place) for place, turns in enumerate(contexts)]
+    points = [ReplyRequest(tuple(turns), index) for index, turns in enumerate(contexts)]
     for check in CHECKS if checks is None else checks:
         with running(f"the check that {(check.__doc__ or check.__name__).strip().rstrip('.').lower()}"):
             check(agent, points)
@@ -46,10 +46,10 @@ def a_call_gives_a_reply(agent: Agent, points: Sequence[ReplyRequest]) -> None:
         expect(first == again, f"two calls with the same turns and seed gave {first!r} and {again!r}")
 
 
-def replies_stand_in_their_places(agent: Agent, points: Sequence[ReplyRequest]) -> None:
+def replies_have_the_order_of_the_points(agent: Agent, points: Sequence[ReplyRequest]) -> None:
     """Many points get the replies that each gets alone, in any order."""
     together = replies(agent, points, concurrency=3 if agent_extras(agent).concurrent else 1)
-    alone = [answer for point in points for answer in replies(agent, [point])]
+    alone = [reply for point in points for reply in replies(agent, [point])]
     expect(together == alone, "replies to many points at once differ from replies to each point alone")
     turned = replies(agent, points[::-1])
     expect(list(reversed(together)) == turned, "replies depend on the order in which points are asked")
@@ -75,7 +75,7 @@ def the_signature_is_one(agent: Agent, points: Sequence[ReplyRequest]) -> None:
 
 CHECKS: tuple[Callable[[Agent, Sequence[ReplyRequest]], None], ...] = (
     a_call_gives_a_reply,
-    replies_stand_in_their_places,
+    replies_have_the_order_of_the_points,
     turns_are_not_changed,
     the_signature_is_one,
 )
@@ -84,7 +84,7 @@ CHECKS: tuple[Callable[[Agent, Sequence[ReplyRequest]], None], ...] = (
 def replies(agent: Agent, points: Sequence[ReplyRequest], *, concurrency: int = 1) -> list[Reply]:
     """The replies at these points, in order, with one try each; `ContractError` if the agent fails at one."""
     found = []
-    for answer in CallLimits(concurrency=concurrency, tries=1).ask(agent, points):
-        expect(not isinstance(answer, NoReply), f"the agent gave no reply: {answer}")
-        found.append(answer)
+    for reply in CallLimits(concurrency=concurrency, tries=1).ask(agent, points):
+        expect(not isinstance(reply, NoReply), f"the agent gave no reply: {reply}")
+        found.append(reply)
     return found  # type: ignore[return-value]

@@ -54,9 +54,9 @@ def turn_items() -> list[Item]:
         for user, assistant, references in exchanges:
             reply = Turn("assistant", assistant, references=tuple(references), state=STATE)
             turns = (*turns, Turn("user", user), reply)
-            place = len(turns) - 1
-            identity = f"{name}#{place}"
-            items.append(Item(identity, name, "bot", turns, place, cluster=name, pair=identity, goal=GOAL))
+            index = len(turns) - 1
+            identity = f"{name}#{index}"
+            items.append(Item(identity, name, "bot", turns, index, cluster=name, pair=identity, goal=GOAL))
     return items
 
 
@@ -80,13 +80,13 @@ def dialogues(*, agents: int = 7, each: int = 12, seed: int = 0) -> tuple[Dialog
     return tuple(
         module.WORLD.play(
             agent,
-            np.random.default_rng([seed, place, number]),
+            np.random.default_rng([seed, index, number]),
             identity=f"{name}/{number}",
             name=name,
             others=family,
             samples=1,
         )
-        for place, (name, agent) in enumerate(family.items())
+        for index, (name, agent) in enumerate(family.items())
         for number in range(each)
     )
 
@@ -119,10 +119,10 @@ def training_task(trainer: str = "trainer", **changes: Any) -> TrainingTask:
     rng = np.random.default_rng(0)
     items, values = [], {}
     for dialogue in held:
-        place = max(at for at, turn in enumerate(dialogue.turns) if turn.role == "assistant")
-        name = f"{dialogue.id}#{place}"
-        turns = dialogue.turns[: place + 1]
-        items.append(Item(name, dialogue.id, dialogue.agent, turns, place, cluster=dialogue.id, pair=name))
+        index = max(at for at, turn in enumerate(dialogue.turns) if turn.role == "assistant")
+        name = f"{dialogue.id}#{index}"
+        turns = dialogue.turns[: index + 1]
+        items.append(Item(name, dialogue.id, dialogue.agent, turns, index, cluster=dialogue.id, pair=name))
         values[name] = float(rng.integers(1, 6))
     ratings = Ratings(dimension="overall", values=values, scale=(1, 5), per_item=3.0, ceiling=0.8)
     task = TrainingTask(metric=trainer, dialogues=held, items=items, ratings=ratings)

@@ -15,7 +15,7 @@ from turnwise.encode.episodes import kept, leave_out
 from turnwise.errors import Refused
 from turnwise.testing.data import episodes as sample_episodes
 from turnwise.testing.expect import expect, no_problem, raises, running
-from turnwise.types import Episodes, Estimate, Estimator, Said
+from turnwise.types import Episodes, Estimate, Estimator, RepliesAtPoints
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ def the_order_of_dialogues_does_not_matter(subject: Subject) -> None:
     """The order of dialogues does not change the value."""
     logs = subject.logs
     parts = [
-        kept(logs, logs.agent == place) for place in range(len(logs.agents)) if (logs.agent == place).any()
+        kept(logs, logs.agent == index) for index in range(len(logs.agents)) if (logs.agent == index).any()
     ]
     first, second = subject.estimate().value, subject.estimate(joined(parts[::-1])).value
     expect(
@@ -143,9 +143,10 @@ def joined(parts: Sequence[Episodes]) -> Episodes:
     agent = np.concatenate([np.full(len(part.agent), names.index(part.agents[0])) for part in parts])
     lengths = np.concatenate([np.diff(part.first) for part in parts])
 
-    def stacked(saids: Sequence[Said]) -> Said:
+    def stacked(parts: Sequence[RepliesAtPoints]) -> RepliesAtPoints:
         """The arrays of these one after the other, field by field."""
-        return Said(*(np.concatenate([getattr(said, one.name) for said in saids]) for one in fields(Said)))
+        names = [one.name for one in fields(RepliesAtPoints)]
+        return RepliesAtPoints(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
     return replace(
         parts[0],

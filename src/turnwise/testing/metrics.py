@@ -19,14 +19,14 @@ from turnwise.metrics.rows import scored, stack_rows
 from turnwise.protocols import metric_extras
 from turnwise.testing.data import dialogue_items, turn_items
 from turnwise.testing.expect import ContractError, expect, no_problem, running
-from turnwise.types import Fitted, Item, Merged, Metric, Rows, Summed, Turn
+from turnwise.types import HasMoments, Item, Metric, NeedsFitting, Rows, Summed, Turn
 
 
 @dataclass(frozen=True)
 class Subject:
     """A metric under test: ready to score, with items and their rows."""
 
-    made: Metric | Fitted  # as its class makes it
+    made: Metric | NeedsFitting  # as its class makes it
     metric: Metric  # fitted, where it must be
     items: Sequence[Item]
     fit_items: Sequence[Item]
@@ -34,7 +34,7 @@ class Subject:
 
 
 def check_metric(
-    metric: Metric | Fitted,
+    metric: Metric | NeedsFitting,
     items: Sequence[Item] | None = None,
     *,
     fit_items: Sequence[Item] | None = None,
@@ -57,13 +57,16 @@ def check_metric(
 
 
 def subject_of(
-    metric: Metric | Fitted, items: Sequence[Item] | None = None, *, fit_items: Sequence[Item] | None = None
+    metric: Metric | NeedsFitting,
+    items: Sequence[Item] | None = None,
+    *,
+    fit_items: Sequence[Item] | None = None,
 ) -> Subject:
     """The metric, fitted if it has `fit`, with items and their rows; raises `ContractError` if it is no metric."""
     no_problem(metric_problem(metric))
     fit_items = turn_items() if fit_items is None else fit_items
     with running("`fit`"):
-        ready = fitted_on(metric, fit_items) if isinstance(metric, Fitted) else metric
+        ready = fitted_on(metric, fit_items) if isinstance(metric, NeedsFitting) else metric
     if items is None:
         items = dialogue_items() if "dialogue" in ready.needs else turn_items()
     with running("`rows`"):
@@ -118,7 +121,7 @@ def any_subset_reduces(subject: Subject) -> None:
     rng = np.random.default_rng(1)
     for size in range(1, len(items) + 1):
         chosen = np.sort(rng.choice(len(items), size=size, replace=False))
-        alone = reduced(metric, rows_of(metric, [items[place] for place in chosen]))
+        alone = reduced(metric, rows_of(metric, [items[index] for index in chosen]))
         expect(
             same((reduced(metric, subject.rows[chosen]),), (alone,)),
             f"`reduce` of {size} chosen rows differs from `reduce` of the rows of these items alone",
@@ -147,12 +150,12 @@ def no_items_give_no_number(subject: Subject) -> None:
 
 def one_item_is_scored_by_its_row(subject: Subject) -> None:
     """One item gives a number exactly where its row has no NaN."""
-    for place, known in enumerate(scored(subject.rows)):
-        number = reduced(subject.metric, subject.rows[[place]])
+    for index, known in enumerate(scored(subject.rows)):
+        number = reduced(subject.metric, subject.rows[[index]])
         wanted = bool(known) and subject.metric.level != "system"
         state = "scored" if known else "unscored"
         expect(
-            math.isfinite(number) == wanted, f"`reduce` of item {place} alone, which is {state}, is {number}"
+            math.isfinite(number) == wanted, f"`reduce` of item {index} alone, which is {state}, is {number}"
         )
 
 
@@ -183,19 +186,19 @@ def sums_are_enough(subject: Subject) -> None:
     rng = np.random.default_rng(2)
     counts = rng.multinomial(len(rows), np.full(len(rows), 1 / len(rows)), size=(3, 4)).astype(float)
     at_once = numbers_of(metric, counts @ rows)
-    for place in np.ndindex(3, 4):
-        drawn = number_of(metric, np.repeat(rows, counts[place].astype(int), axis=0))
+    for index in np.ndindex(3, 4):
+        drawn = number_of(metric, np.repeat(rows, counts[index].astype(int), axis=0))
         expect(
-            math.isclose(at_once[place], drawn, rel_tol=1e-12, abs_tol=1e-300)
-            or (math.isnan(at_once[place]) and math.isnan(drawn)),
-            f"`of_sums` of many sums at once gives {at_once[place]} where `reduce` gives {drawn}",
+            math.isclose(at_once[index], drawn, rel_tol=1e-12, abs_tol=1e-300)
+            or (math.isnan(at_once[index]) and math.isnan(drawn)),
+            f"`of_sums` of many sums at once gives {at_once[index]} where `reduce` gives {drawn}",
         )
 
 
 def moments_are_enough(subject: Subject) -> None:
     """The `of_moments` of added moments is the `reduce` of the rows."""
     metric = subject.metric
-    if not isinstance(metric, Merged):
+    if not isinstance(metric, HasMoments):
         expect(not hasattr(metric, "moments"), "has `moments` and no `of_moments`; expected both or neither")
         return
     rows = subject.rows[scored(subject.rows)]
@@ -238,7 +241,7 @@ def inputs_are_not_changed(subject: Subject) -> None:
 
 def other_data_is_another_signature(subject: Subject) -> None:
     """A metric that was fitted on other data has another signature."""
-    if not isinstance(subject.made, Fitted):
+    if not isinstance(subject.made, NeedsFitting):
         return
     signature = str(signature_of(subject.metric))
     fewer = fitted_on(subject.made, list(subject.fit_items)[:-1])

@@ -64,10 +64,10 @@ def check_reader(
 
 def _dialogues(read: Read, path: str, options: Options) -> Iterator[Dialogue]:
     """The dialogues that a reader yields; `ContractError` for anything else."""
-    for place, dialogue in enumerate(read(path, options), 1):
+    for number, dialogue in enumerate(read(path, options), 1):
         kind: object = dialogue
         expect(
             isinstance(kind, Dialogue),
-            f"dialogue {place} is a {type(dialogue).__name__}; expected a turnwise.plugins.Dialogue",
+            f"dialogue {number} is a {type(dialogue).__name__}; expected a turnwise.plugins.Dialogue",
         )
         yield dialogue

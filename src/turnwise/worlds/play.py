@@ -68,7 +68,7 @@ class World(ABC):
     """A simulator with known truth: it draws scenes and simulates dialogues in them."""
 
     name: ClassVar[str]
-    dimensions: ClassVar[tuple[str, ...]]  # of the scores of a dialogue
+    dimensions: ClassVar[tuple[str, ...]]  # dimensions of the scores of a dialogue
 
     @abstractmethod
     def scene(self, rng: np.random.Generator) -> Scene:

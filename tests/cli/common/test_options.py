@@ -122,7 +122,7 @@ def test_an_option_that_names_nothing_is_refused(capsys, data, option, value):
 
 
 @pytest.mark.parametrize("gate", ["length >= ", "length = 2", "lenght >= 2"])
-def test_a_gate_that_cannot_be_judged_is_refused_before_anything_is_read(capsys, tmp_path, gate):
+def test_a_gate_that_cannot_be_checked_is_refused_before_anything_is_read(capsys, tmp_path, gate):
     assert run(["score", str(tmp_path / "absent.jsonl"), "-m", "length", "--gate", gate]) == 2
     complaint = capsys.readouterr().err
     assert gate.strip() in complaint
@@ -139,10 +139,10 @@ def test_typed_tells_the_command_line_from_defaults():
 
     @click.command
     @click.option("--limit", default=3)
-    @click.option("--items", "judged")
+    @click.option("--items", "choice")
     @click.option("--role", default="user")
     def command(**_):
-        said.extend(options.typed("limit", "judged"))
+        said.extend(options.typed("limit", "choice"))
 
     CliRunner().invoke(command, ["--items", "all", "--role", "x"], default_map={"limit": 5})
     assert said == ["--items"]

@@ -21,7 +21,7 @@ class Refused(socket.socket):
 def refuse(*_, **__): raise RuntimeError("the network was touched")
 
 socket.socket, socket.create_connection, socket.getaddrinfo = Refused, refuse, refuse
-from turnwise.encode import Utterance, load, load_lm, load_pairs
+from turnwise.encode import TextInContext, load, load_lm, load_pairs
 """
 USES = {
     "minilm": """
@@ -42,7 +42,8 @@ assert hello @ hi > hello @ tax
     "smollm2": """
 model = load_lm("smollm2")
 assert str(model.signature).startswith("smollm2@b179c952|form:chat")
-likely, odd = model.score([Utterance("The capital of France is Paris."), Utterance("The capital of France is soup.")])
+texts = [TextInContext(f"The capital of France is {word}.") for word in ("Paris", "soup")]
+likely, odd = model.score(texts)
 assert likely[0] > odd[0]
 """,
 }

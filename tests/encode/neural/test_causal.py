@@ -9,7 +9,7 @@ torch = pytest.importorskip("torch")
 from transformers import AutoModelForCausalLM, AutoTokenizer  # noqa: E402
 
 from tests.tiny_models import write_bert, write_masked, write_sliding  # noqa: E402
-from turnwise.encode import Utterance, load_lm  # noqa: E402
+from turnwise.encode import TextInContext, load_lm  # noqa: E402
 from turnwise.encode.cache.disk import Cache  # noqa: E402
 from turnwise.encode.neural.causal import CausalLM  # noqa: E402
 from turnwise.errors import DataError, UsageError  # noqa: E402
@@ -22,13 +22,13 @@ LONG = (
     Turn("user", "we play piano . and you ?"),
 )
 SAID = [
-    Utterance("i love it", HELLO),
-    Utterance("not the piano !", HELLO),
-    Utterance("i love it"),
-    Utterance("a", LONG),
-    Utterance("i play the guitar and you hear me , day and day", LONG),
-    Utterance("see you", LONG, "user"),
-    Utterance("i love it", HELLO),
+    TextInContext("i love it", HELLO),
+    TextInContext("not the piano !", HELLO),
+    TextInContext("i love it"),
+    TextInContext("a", LONG),
+    TextInContext("i play the guitar and you hear me , day and day", LONG),
+    TextInContext("see you", LONG, "user"),
+    TextInContext("i love it", HELLO),
 ]
 
 
@@ -45,11 +45,11 @@ def one_by_one(folder: Path, context: str, text: str) -> np.ndarray:
     return np.array([logits[len(before) - 1 + place, token] for place, token in enumerate(after)])
 
 
-def as_lines(utterance: Utterance) -> str:
+def as_lines(utterance: TextInContext) -> str:
     return "[CLS]" + "".join(f"{turn.text}\n" for turn in utterance.context)
 
 
-def as_chat(utterance: Utterance) -> str:
+def as_chat(utterance: TextInContext) -> str:
     said = "".join(f"<|{turn.role}|> {turn.text} [SEP] " for turn in utterance.context)
     return f"{said}<|{utterance.role}|> "
 
@@ -64,7 +64,11 @@ def test_log_probabilities_equal_a_plain_loop(llama: Path) -> None:
 def test_beyond_a_sliding_window_log_probabilities_equal_a_plain_loop(kind: str, tmp_path: Path) -> None:
     folder = write_sliding(tmp_path / kind, kind)
     more = (Turn("user", "we like the dog and the cat and the piano , not the day ."), *LONG)
-    said = [*SAID, Utterance("i hear you and i see the cat , not the dog", more), Utterance("you", more)]
+    said = [
+        *SAID,
+        TextInContext("i hear you and i see the cat , not the dog", more),
+        TextInContext("you", more),
+    ]
     model = load_lm(str(folder))
     found = model.log_probs(said)
     for utterance, row in zip(said, found, strict=True):
@@ -112,11 +116,11 @@ def test_a_conversation_that_the_template_refuses_is_an_error_of_that_conversati
         "{% if messages[0]['role'] != 'user' %}{{ raise_exception('begin with the user') }}{% endif %}"
         "{% for m in messages %}{% if m['role'] != 'tool' %}{{ m['content'] }} {% endif %}{% endfor %}"
     )
-    assert np.isfinite(model.score([Utterance("i like", (Turn("user", "you"),))])).all()
+    assert np.isfinite(model.score([TextInContext("i like", (Turn("user", "you"),))])).all()
     with pytest.raises(DataError, match=r"refuses this dialogue \(begin with the user\)"):
-        model.score([Utterance("i like", (Turn("system", "you"),))])
+        model.score([TextInContext("i like", (Turn("system", "you"),))])
     with pytest.raises(DataError, match="drops turns of `tool`"):
-        model.score([Utterance("i like", (Turn("user", "you"),), "tool")])
+        model.score([TextInContext("i like", (Turn("user", "you"),), "tool")])
 
 
 def test_batch_and_order_change_no_more_than_the_last_bit(llama: Path) -> None:
@@ -138,7 +142,7 @@ def test_in_bfloat16_company_changes_not_a_bit_either(llama: Path) -> None:
 
 def test_the_score_is_the_sum_and_the_count_and_nothing_said_has_no_sum(llama: Path) -> None:
     model = load_lm(str(llama))
-    scores = model.score([SAID[0], Utterance("", HELLO)])
+    scores = model.score([SAID[0], TextInContext("", HELLO)])
     tokens = model.log_probs([SAID[0]])[0]
     assert scores[0].tolist() == [tokens.sum(), len(tokens)]
     assert np.isnan(scores[1, 0])
@@ -172,5 +176,5 @@ def test_scores_from_the_cache_are_the_same_bytes(llama: Path, tmp_path: Path) -
 
 def test_a_context_counts_by_its_speakers_too(chat_llama: Path, tmp_path: Path) -> None:
     model = load_lm(str(chat_llama), cache=Cache(tmp_path / "v.sqlite", limit=10**8))
-    swapped = Utterance("i love it", (Turn("assistant", HELLO[0].text),))
+    swapped = TextInContext("i love it", (Turn("assistant", HELLO[0].text),))
     assert model.score([SAID[0]])[0, 0] != model.score([swapped])[0, 0]

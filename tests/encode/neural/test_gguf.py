@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from turnwise.encode import Utterance, load_lm
+from turnwise.encode import TextInContext, load_lm
 from turnwise.types import Turn
 
 torch = pytest.importorskip("torch")
@@ -131,11 +131,11 @@ def test_an_unpacked_model_is_stored_in_bfloat16_and_loads_as_any_other(unpacked
     assert json.loads((unpacked / "config.json").read_text())["dtype"] == "bfloat16"
     model = load_lm(str(unpacked))
     assert model.prompt.form == "chat"
-    context, text = model.prompt.encode(Utterance("hehe", (Turn("user", "hi"),)))
+    context, text = model.prompt.encode(TextInContext("hehe", (Turn("user", "hi"),)))
     merged = vocabulary().index("he")
     assert text == (merged, merged)
     assert context[0] == len(vocabulary()) - 1
-    ((total, count),) = model.score([Utterance("hehe", (Turn("user", "hi"),))])
+    ((total, count),) = model.score([TextInContext("hehe", (Turn("user", "hi"),))])
     assert count == 2
     assert np.isfinite(total)
     assert total < 0

@@ -13,7 +13,7 @@ from tests.tiny_models import write_masked, write_roberta  # noqa: E402
 from turnwise.encode import load, load_pairs  # noqa: E402
 from turnwise.encode.cache.disk import Cache  # noqa: E402
 from turnwise.encode.neural.transformer import Transformer  # noqa: E402
-from turnwise.encode.truncation import listening  # noqa: E402
+from turnwise.encode.truncation import collect_truncations  # noqa: E402
 from turnwise.errors import UsageError  # noqa: E402
 from turnwise.types import Item, Turn  # noqa: E402
 
@@ -119,7 +119,7 @@ def test_a_cut_text_is_told_from_the_cache_too(bert: Path, tmp_path: Path) -> No
     encoder = Transformer(bert, "t@0", max_length=8, cache=Cache(tmp_path / "v.sqlite", limit=10**8))
     long = ["the cat " * 30, "a dog " * 30, "i"]
     for _ in range(2):
-        with listening() as cut:
+        with collect_truncations() as cut:
             encoder.encode([*long, *long])
             encoder.tokens(long)
         assert cut == [2, 2]

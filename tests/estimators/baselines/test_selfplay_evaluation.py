@@ -12,7 +12,6 @@ from turnwise.run.dialogues.selfplay import (
     episodes_by_agent,
 )
 from turnwise.types import Dialogue, Rating, Turn
-from turnwise.worlds import booking
 
 
 def rng() -> np.random.Generator:
@@ -48,7 +47,7 @@ LOGS = [one for index in range(6) for one in chats(f"a{index}", index / 5, 20)]
 
 
 def test_the_learned_reward_predicts_the_ratings():
-    estimator = SelfPlay(model="hashing").given(
+    estimator = SelfPlay(model="hashing").with_dialogues(
         episodes_by_agent(
             chats("cold", 0.2, 50, rated=False) + chats("warm", 0.8, 50, rated=False), "overall"
         )
@@ -103,19 +102,3 @@ def test_missing_dialogues_or_ratings_are_errors():
     few = SelfPlay(model="hashing", played=episodes_by_agent(chats("x", 0.5, 5, rated=False), "overall"))
     with pytest.raises(TooFewItems, match="30 rated dialogues of other agents, and there are 20"):
         few.estimate(episodes(LOGS[:20]), "x", rng=rng())
-
-
-@pytest.fixture(scope="module")
-def sellers():
-    return booking.family("graded", agents=6)
-
-
-@pytest.fixture(scope="module")
-def logs(sellers):
-    return [
-        booking.WORLD.play(
-            agent, np.random.default_rng([index, number]), identity=f"{name}/{number}", name=name
-        )
-        for index, (name, agent) in enumerate(sellers.items())
-        for number in range(15)
-    ]

@@ -10,9 +10,16 @@ from hypothesis import strategies as st
 from turnwise.encode.episodes import encode, whole
 from turnwise.errors import Refused, UsageError
 from turnwise.estimators import resolve
-from turnwise.estimators.critic.controls import CONTROLS, LOGGED, PREFIX, judged, truncated, with_controls
+from turnwise.estimators.critic.controls import (
+    CONTROLS,
+    LOGGED,
+    PREFIX,
+    truncated,
+    verdict_on_controls,
+    with_controls,
+)
 from turnwise.estimators.critic.critic import Critic
-from turnwise.estimators.critic.evaluation import Evaluation, Valued, _Fit
+from turnwise.estimators.critic.evaluation import Evaluation, SystemValue, _Fit
 from turnwise.estimators.critic.features import Facts
 from turnwise.estimators.critic.words import Axes, BagOfWords, BinaryActs, SemanticActs, words
 from turnwise.types import Dialogue, Episodes, Reply, Turn
@@ -56,7 +63,7 @@ def evaluation(episodes: Episodes) -> Evaluation:
     return Critic(reward="success").evaluation(episodes)
 
 
-def value(evaluation: Evaluation, name: str) -> Valued:
+def value(evaluation: Evaluation, name: str) -> SystemValue:
     return evaluation.value(evaluation.features.episodes.alternatives[name])
 
 
@@ -140,7 +147,7 @@ def test_a_reward_at_every_turn_is_summed_with_its_discount() -> None:
         one.id: Facts(np.eye(6)[np.arange(count)], np.ones(count))
         for one, count in zip(dialogues, counts, strict=True)
     }
-    evaluation = Critic(reward="progress").given(facts).evaluation(logged_episodes(dialogues))
+    evaluation = Critic(reward="progress").with_facts(facts).evaluation(logged_episodes(dialogues))
     returned = np.mean([sum(0.9**t for t in range(count)) for count in counts])
     assert value(evaluation, LOGGED).value == pytest.approx(returned, rel=0.03)
 
@@ -158,7 +165,7 @@ def test_a_few_dialogues_are_refused() -> None:
         Critic(reward="success").evaluation(logged_episodes(talks(20)))
 
 
-def test_a_value_that_does_not_come_to_rest_is_refused(episodes: Episodes, monkeypatch) -> None:
+def test_an_iteration_that_diverges_is_refused(episodes: Episodes, monkeypatch) -> None:
     steps = []
     walked = _Fit.iterated
 
@@ -172,14 +179,14 @@ def test_a_value_that_does_not_come_to_rest_is_refused(episodes: Episodes, monke
     growth = np.abs(np.linalg.eigvals(np.linalg.solve(fit.gram, step))).max()
     assert growth < 1
     walked(fit, step * 0.99 / growth, right, 8)
-    with pytest.raises(Refused, match="more of them help"):
+    with pytest.raises(Refused, match=r"does not converge .* multiplies an error by"):
         walked(fit, step * 1.01 / growth, right, 8)
 
 
-def test_a_value_that_is_still_on_its_way_is_refused(episodes: Episodes, monkeypatch) -> None:
+def test_a_value_that_has_not_converged_is_refused(episodes: Episodes, monkeypatch) -> None:
     walked = _Fit.iterated
     monkeypatch.setattr(_Fit, "iterated", lambda fit, step, right, count: walked(fit, step, right, 1))
-    with pytest.raises(Refused, match="to come"):
+    with pytest.raises(Refused, match="further steps would move the value"):
         value(Critic(reward="success").evaluation(episodes), "good")
 
 
@@ -206,7 +213,7 @@ def test_binary_acts_are_actions_too(episodes: Episodes) -> None:
 def test_semantic_acts_say_what_is_done_with_which_slot() -> None:
     texts = ("which slotarea do you like ?", "slotname is in the slotarea . shall i book it ?", "")
     acts = SemanticActs(texts)
-    assert set(acts.places) == {
+    assert set(acts.columns) == {
         ("request", "slotarea"),
         ("inform", "slotarea"),
         ("inform", "slotname"),
@@ -240,17 +247,17 @@ def test_truncation_keeps_a_beginning(text: str, share: float) -> None:
 
 
 def test_a_control_as_good_as_the_worst_system_fools_the_critic() -> None:
-    verdict = judged({"a": 50.0, "b": 40.0}, {"parrot": 40.0, "generic": 10.0})
+    verdict = verdict_on_controls({"a": 50.0, "b": 40.0}, {"parrot": 40.0, "generic": 10.0})
     assert (verdict.fooled_by, verdict.worst, verdict.margin) == (("parrot",), "b", 0.0)
-    assert not judged({"a": 50.0}, {"parrot": 40.0}).fooled
-    assert judged({"a": 50.0}, {"parrot": float("nan")}).fooled
+    assert not verdict_on_controls({"a": 50.0}, {"parrot": 40.0}).fooled
+    assert verdict_on_controls({"a": 50.0}, {"parrot": float("nan")}).fooled
 
 
 def test_a_control_as_good_as_the_logged_agent_fools_the_critic_though_no_system_is_reached() -> None:
-    verdict = judged({"a": 50.0}, {"parrot": 40.0, "generic": 10.0}, logged=35.0)
+    verdict = verdict_on_controls({"a": 50.0}, {"parrot": 40.0, "generic": 10.0}, logged=35.0)
     assert (verdict.fooled_by, verdict.worst, verdict.margin) == (("parrot",), LOGGED, -5.0)
-    assert not judged({"a": 50.0}, {"parrot": 40.0}, logged=60.0).fooled
-    assert judged({}, {"parrot": 40.0}, logged=35.0).fooled
+    assert not verdict_on_controls({"a": 50.0}, {"parrot": 40.0}, logged=60.0).fooled
+    assert verdict_on_controls({}, {"parrot": 40.0}, logged=35.0).fooled
 
 
 def test_axes_have_unit_variance_where_they_were_fitted() -> None:

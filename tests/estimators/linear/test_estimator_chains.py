@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from turnwise.estimators.linear.dice import LinearDice, looped, padded, ratio
+from turnwise.estimators.linear.dice import LinearDice, padded, ratio, unpadded
 from turnwise.estimators.linear.problem import Problem
 from turnwise.estimators.linear.regression import Fqe, Lstdq
 from turnwise.estimators.linear.robust import Balance, Robust, balanced
@@ -176,7 +176,7 @@ def test_example_1_of_the_paper_needs_padding() -> None:
     problem = _two_dialogues()
     zeta = ratio(*padded(problem), 1e-10)[: len(problem.gram)]
     assert float(zeta @ problem.end_reward) == pytest.approx(0.8, abs=1e-5)  # the true value .2 * 0 + .8 * 1
-    zeta = ratio(*looped(problem), 1e-10)
+    zeta = ratio(*unpadded(problem), 1e-10)
     per_state = 0.8 / (
         0.2 * 2 + 0.8 * 5
     )  # the paper's value of the chain without padding: it depends on lengths

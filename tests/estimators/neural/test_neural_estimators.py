@@ -25,14 +25,14 @@ from turnwise.estimators.neural.padding import horizon, padded
 from turnwise.estimators.neural.settings import PRESETS, chosen
 from turnwise.estimators.neural.training import factor, train
 from turnwise.estimators.neural.training_data import gather
-from turnwise.types import Episodes, Said
+from turnwise.types import Episodes, RepliesAtPoints
 
 LOGGED = ("i love", "the cat")  # how the two dialogues of Example 1 begin
 
 
-def said(text: list[list[int]], relabelled: float = np.nan) -> Said:
+def said(text: list[list[int]], relabelled: float = np.nan) -> RepliesAtPoints:
     codes = np.array(text, dtype=np.int64)
-    return Said(
+    return RepliesAtPoints(
         codes, np.zeros(codes.shape, bool), np.full(codes.shape, np.nan), np.full(codes.shape, relabelled)
     )
 
@@ -102,7 +102,7 @@ def test_the_target_of_example_1_has_its_value_by_neural_fqe_and_lstdq_on_a_tabl
         setup = tabular(two_ways(1, 3), "target", **options)
         learner = estimator.learner(setup)
         curves = train(learner, setup.settings, seed=0)
-        assert learner.answer().contributions.mean() == pytest.approx(0.8, abs=0.02), estimator.name
+        assert learner.contributions().values.mean() == pytest.approx(0.8, abs=0.02), estimator.name
         assert curves["estimate"][0] == pytest.approx(0.5, abs=0.1)
         assert len(curves["objective"]) == len(curves["iteration"])
 

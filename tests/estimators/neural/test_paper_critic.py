@@ -88,7 +88,7 @@ def test_distance_is_taken_off_targets_and_not_off_the_value_that_is_reported(
     batch = training.batch(everyone)
     worth, cost = learner._worth(learner.network, batch)
     assert (cost > 0).any()
-    reported, _ = learner.judge(everyone)
+    reported, _ = learner.values_and_errors(everyone)
     assert reported == pytest.approx(worth.detach().numpy(), abs=1e-6)
     after = torch.cat([(worth - cost)[1:], torch.zeros(1)]).masked_fill(batch.last, 0.0)
     wanted = (training.reward[batch.rows] + 0.9 * after).clamp(0.0, 1.0)

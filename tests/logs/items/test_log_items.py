@@ -1,4 +1,4 @@
-"""What is judged, what it is clustered and paired by, and in whose name."""
+"""Which turns are selected, what items are clustered and paired by, and in whose name."""
 
 from collections.abc import Iterable
 from itertools import islice
@@ -9,7 +9,7 @@ import pytest
 
 from turnwise.errors import DataError, UsageError
 from turnwise.logs import native
-from turnwise.logs.items.items import Selection, all_items, items, lookup, settled
+from turnwise.logs.items.items import Selection, all_items, items, lookup, resolve_selection
 from turnwise.logs.scan import Census, scan
 from turnwise.types import Dialogue, Item, Rating, Reply, Turn, item_id
 
@@ -32,11 +32,11 @@ def ids(found: Iterable[Item]) -> list[str]:
 FOUR = talk("d", "u1", "a1", "u2", "a2")
 
 
-def test_every_assistant_message_is_judged_without_turn_ratings() -> None:
+def test_every_assistant_message_is_selected_without_turn_ratings() -> None:
     assert ids(chosen([FOUR])) == ["d#1", "d#3"]
 
 
-def test_rated_turns_are_judged_where_any_dialogue_has_them() -> None:
+def test_rated_turns_are_selected_where_any_dialogue_has_them() -> None:
     assert ids(chosen([FOUR, talk("e", "u", "a", "u", "a", rated=[3])])) == ["e#3"]
 
 
@@ -45,21 +45,21 @@ def test_a_dialogue_rating_does_not_make_turns_rated() -> None:
     assert ids(chosen([whole])) == ["d#1", "d#3"]
 
 
-def test_only_turns_rated_on_the_dimension_are_judged() -> None:
+def test_only_turns_rated_on_the_dimension_are_selected() -> None:
     ratings = (Rating("d#1", "rude", 1.0, turn=1), Rating("d#3", "overall", 1.0, turn=3))
     dialogue = Dialogue("d", "bot", FOUR.turns, ratings)
     assert ids(chosen([dialogue], dimension="overall")) == ["d#3"]
     assert ids(chosen([dialogue], dimension="fluent")) == ["d#1", "d#3"]  # rated by nobody: all
     with pytest.raises(DataError, match="no assistant turn of 1 dialogue is rated on dimension `fluent`"):
-        chosen([dialogue], dimension="fluent", judged="rated")
+        chosen([dialogue], dimension="fluent", items="rated")
 
 
 def test_last_is_the_last_message_of_the_role() -> None:
-    assert ids(chosen([talk("d", "u1", "a1", "u2")], judged="last")) == ["d#1"]
-    assert ids(chosen([FOUR], judged="last", role="user")) == ["d#2"]
+    assert ids(chosen([talk("d", "u1", "a1", "u2")], items="last")) == ["d#1"]
+    assert ids(chosen([FOUR], items="last", role="user")) == ["d#2"]
 
 
-def test_a_message_without_text_is_not_judged_but_stays_in_the_context() -> None:
+def test_a_message_without_text_is_not_selected_but_stays_in_the_context() -> None:
     call = Turn("assistant", None, extra={"tool_calls": [1]})
     found = chosen(
         [Dialogue("d", "bot", (Turn("user", "u"), call, Turn("tool", "42"), Turn("assistant", "a")))]
@@ -70,7 +70,7 @@ def test_a_message_without_text_is_not_judged_but_stays_in_the_context() -> None
 
 @pytest.mark.parametrize("content", ["", " \n"])
 @pytest.mark.parametrize("calls", ["tool_calls", "function_call"])
-def test_a_message_that_only_calls_tools_is_not_judged(content: str, calls: str) -> None:
+def test_a_message_that_only_calls_tools_is_not_selected(content: str, calls: str) -> None:
     call = Turn("assistant", content, extra={calls: [1]})
     speaking = Turn("assistant", "wait", extra={calls: [1]})
     dialogue = Dialogue("d", "bot", (Turn("user", "u"), call, speaking, Turn("assistant", "a")))
@@ -78,12 +78,12 @@ def test_a_message_that_only_calls_tools_is_not_judged(content: str, calls: str)
 
 
 @pytest.mark.parametrize("extra", [{}, {"tool_calls": []}, {"tool_calls": None}])
-def test_an_empty_reply_is_judged(extra: dict[str, Any]) -> None:
+def test_an_empty_reply_is_selected(extra: dict[str, Any]) -> None:
     dialogue = Dialogue("d", "bot", (Turn("user", "u"), Turn("assistant", "", extra=extra)))
     assert [item.reply for item in chosen([dialogue])] == [""]
 
 
-def test_an_item_ends_with_the_judged_reply() -> None:
+def test_an_item_ends_with_the_selected_reply() -> None:
     item = chosen([FOUR])[0]
     assert (item.reply, [turn.content for turn in item.context], item.turn) == ("a1", ["u1"], 1)
 
@@ -93,7 +93,7 @@ def test_a_whole_dialogue_is_one_item() -> None:
     assert (item.id, item.turn, item.turns, item.cluster, item.pair) == ("d", None, FOUR.turns, "d", "d")
 
 
-def test_dialogues_with_several_judged_replies_are_their_own_clusters() -> None:
+def test_dialogues_with_several_selected_replies_are_their_own_clusters() -> None:
     found = chosen([FOUR, talk("e", "u1", "x1", "u2", "x2")])
     assert [item.cluster for item in found] == ["d", "d", "e", "e"]
     assert found[0].pair == found[2].pair  # the same context
@@ -173,14 +173,14 @@ def test_where_keeps_what_matches_and_limit_counts_what_is_kept() -> None:
     ("selection", "reason"),
     [
         ({"where": (("agent", "bot"), ("meta.n", "9"))}, "--where meta.n=9 matches none of 2 dialogues"),
-        ({"judged": "rated"}, "--items rated: no assistant turn of 2 dialogues is rated"),
+        ({"items": "rated"}, "--items rated: no assistant turn of 2 dialogues is rated"),
         ({"role": "tool"}, "--role tool: no message with text in 2 dialogues"),
         ({"limit": 0}, "--limit 0"),
-        ({"as_agents": ("@alternatives",)}, "no judged turn has alternatives"),
+        ({"as_agents": ("@alternatives",)}, "no selected turn has alternatives"),
     ],
 )
 def test_an_empty_selection_says_which_filter_emptied_it(selection: dict[str, Any], reason: str) -> None:
-    with pytest.raises(DataError, match=f"nothing is left to judge: {reason}"):
+    with pytest.raises(DataError, match=f"no item is left: {reason}"):
         chosen([FOUR, talk("e", "u", "a")], **selection)
 
 
@@ -234,7 +234,9 @@ def test_everyone_may_be_silent_in_what_is_left_but_a_named_agent_may_not() -> N
     dialogues = [spoken("1", one=["x"]), spoken("2", two=["x"])]
     found = chosen(dialogues, as_agents=("@alternatives",), where=(("id", "2"),))
     assert ids(found) == ["2#1@one", "2#1@two"]
-    with pytest.raises(UsageError, match="no alternatives of agent `one` at any judged turn; there are: two"):
+    with pytest.raises(
+        UsageError, match="no alternatives of agent `one` at any selected turn; there are: two"
+    ):
         chosen(dialogues, as_agents=("one",), where=(("id", "2"),))
 
 
@@ -242,13 +244,13 @@ def test_a_census_says_who_everyone_is() -> None:
     census = Census()
     for dialogue in (spoken("1", one=["x"]), spoken("2", two=["x"])):
         census.add(dialogue)
-    selection = settled(Selection(as_agents=("@alternatives",)), census)
-    assert (selection.as_agents, selection.judged) == (("one", "two"), "all")
-    assert ids(items(iter([spoken("2", two=["x"])]), settled(Selection(as_agents=("two",)), census))) == [
-        "2#1@two"
-    ]
+    selection = resolve_selection(Selection(as_agents=("@alternatives",)), census)
+    assert (selection.as_agents, selection.items) == (("one", "two"), "all")
+    assert ids(
+        items(iter([spoken("2", two=["x"])]), resolve_selection(Selection(as_agents=("two",)), census))
+    ) == ["2#1@two"]
     with pytest.raises(UsageError, match="`three`"):  # before anything is scored
-        settled(Selection(as_agents=("@alternatives", "three")), census)
+        resolve_selection(Selection(as_agents=("@alternatives", "three")), census)
 
 
 def test_an_agent_without_alternatives_is_a_usage_error_that_names_the_others() -> None:
@@ -256,7 +258,7 @@ def test_an_agent_without_alternatives_is_a_usage_error_that_names_the_others() 
         chosen([spoken("d", one=["x"], two=["y"])], as_agents=("one", "three"))
 
 
-def test_a_whole_dialogue_is_reworded_at_every_judged_turn() -> None:
+def test_a_whole_dialogue_is_reworded_at_every_selected_turn() -> None:
     first, second = spoken("d", one=["x"], two=["p"]), spoken("d", one=["y", "z"])
     dialogue = Dialogue("d", "human", first.turns + second.turns)
     found = chosen([dialogue], whole=True, as_agents=("@alternatives",))
@@ -268,11 +270,11 @@ def test_a_whole_dialogue_is_reworded_at_every_judged_turn() -> None:
     assert [item.missing for item in found] == [None, None, "no alternative of this agent"]
 
 
-def test_a_settled_selection_streams() -> None:
+def test_a_resolve_selection_selection_streams() -> None:
     census = Census()
     census.add(FOUR)
-    selection = settled(Selection(), census)
-    assert selection.judged == "all"
+    selection = resolve_selection(Selection(), census)
+    assert selection.items == "all"
 
     def endless() -> Any:
         while True:
@@ -291,14 +293,14 @@ def of_files(paths: list[str], whole: bool = False, **selection: Any) -> list[It
     return list(all_items(paths, chosen, scan(paths, apart=chosen.apart), whole=whole))
 
 
-def test_each_file_decides_whether_its_rated_turns_are_judged(tmp_path: Path) -> None:
+def test_each_file_decides_whether_its_rated_turns_are_selected(tmp_path: Path) -> None:
     rated = stored(tmp_path / "a.jsonl", talk("r", "u", "a", "u", "a", rated=[3]), talk("s", "u", "a"))
     paths = [rated, stored(tmp_path / "b.jsonl", FOUR)]
     assert (
         ids(of_files(paths)) == ids(of_files(paths[:1])) + ids(of_files(paths[1:])) == ["r#3", "d#1", "d#3"]
     )
     assert ids(of_files(paths, dimension="fluent")) == ["r#1", "r#3", "s#1", "d#1", "d#3"]
-    assert ids(of_files(paths, judged="rated")) == ["r#3"]
+    assert ids(of_files(paths, items="rated")) == ["r#3"]
     assert ids(of_files(paths, whole=True)) == ["r", "d"]
 
 
@@ -328,7 +330,7 @@ def test_a_limit_and_emptiness_count_over_all_files(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"--where meta\.x=3 matches none of 6 dialogues"):
         of_files(paths, where=(("meta.x", "3"),))
     with pytest.raises(DataError, match="no assistant turn of 6 dialogues is rated"):
-        of_files(paths, judged="rated")
+        of_files(paths, items="rated")
 
 
 def test_everyone_is_who_speaks_in_any_of_the_files(tmp_path: Path) -> None:
@@ -354,7 +356,7 @@ def test_published_systems_are_counted_on_the_same_points_of_multiwoz(corpora: P
 
 def test_published_systems_pair_with_each_other_on_multiwoz(corpora: Path) -> None:
     stream = native.read(str(corpora / "multiwoz_valtest.jsonl.gz"))
-    selection = Selection(judged="all", where=(("meta.split", "test"),), limit=5, as_agents=("damd", "ubar"))
+    selection = Selection(items="all", where=(("meta.split", "test"),), limit=5, as_agents=("damd", "ubar"))
     found = list(items(stream, selection))
     pairs = {agent: [item.pair for item in found if item.agent == agent] for agent in ("damd", "ubar")}
     assert pairs["damd"] == pairs["ubar"]

@@ -379,7 +379,7 @@ def test_any_json_is_read_by_a_map_of_paths(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (Options(), "--from json needs --map"),
+        (Options(), "the format `json` needs --map"),
         (Options(parse("messages=log,role=who,content=say"), each="runs[*]"), "roles of these speakers"),
         (Options(parse("messages=log,role=who,content=say"), each="nowhere[*]"), "has nothing at --each"),
         (Options(parse("messages=log"), each="runs[x]"), "is no path"),

@@ -19,7 +19,7 @@ from turnwise.metrics.distribution.kernel import RealSample
 from turnwise.metrics.distribution.moments import Moments
 from turnwise.metrics.distribution.sampling import DistanceFunction, equal_size_distances, limit_at_infinity
 from turnwise.metrics.rows import scored
-from turnwise.types import Fitted, Item, Metric, Turn
+from turnwise.types import Item, Metric, NeedsFitting, Turn
 
 WORDS = "sea bike tea rain cat dog book song train road moon lamp tree cake wind".split()
 
@@ -50,7 +50,7 @@ def talk(
 
 def fitted(items: list[Item], **options: object) -> Metric:
     metric = resolve("fbd", **{"model": "hashing", **options})
-    assert isinstance(metric, Fitted)
+    assert isinstance(metric, NeedsFitting)
     return metric.fit(items)
 
 
@@ -317,7 +317,7 @@ def test_agents_are_distinguished_from_people_also_if_all_queries_are_equal(
 ) -> None:
     items = asked_the_same(talk(80))
     metric = resolve(name, model="hashing")
-    assert isinstance(metric, Fitted)
+    assert isinstance(metric, NeedsFitting)
     to_real = metric.fit(items)
     assert "reply-only:all" in str(to_real.signature)
     assert "all the same: replies are encoded without their query" in caplog.text
@@ -331,7 +331,7 @@ def test_agents_are_distinguished_from_people_also_if_all_queries_are_equal(
 def test_an_agent_that_always_gives_the_same_reply_is_refused(name: str) -> None:
     items = talk(60)
     metric = resolve(name, model="hashing")
-    assert isinstance(metric, Fitted)
+    assert isinstance(metric, NeedsFitting)
     to_real = metric.fit(items)
     to_real.check(to_real.rows(items))
     with pytest.raises(TooFewItems, match="all replies are the same"):

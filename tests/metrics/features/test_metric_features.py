@@ -15,7 +15,7 @@ from turnwise.types import Item, Turn
 
 
 def item(*texts: str) -> Item:
-    """User and assistant in turn; the last text is the judged assistant's reply."""
+    """User and assistant in turn; the last text is the assistant's scored reply."""
     roles = ["assistant", "user"] * len(texts)
     turns = tuple(Turn(who, text) for who, text in zip(roles, reversed(texts), strict=False))[::-1]
     return Item("d#0", "d", "bot", turns, len(turns) - 1, cluster="d", pair="d")

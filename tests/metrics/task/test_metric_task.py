@@ -52,7 +52,7 @@ def dialogue(
     return Item("d", "d", "bot", tuple(turns), None, "d", "d", goal=goal, meta=meta or {})
 
 
-def judged(db: str, item: Item, evaluator: Any = "leaderboard") -> tuple[float, float]:
+def task_score(db: str, item: Item, evaluator: Any = "leaderboard") -> tuple[float, float]:
     return Inform(evaluator, db=db).value(item), Success(evaluator, db=db).value(item)
 
 
@@ -60,12 +60,12 @@ def judged(db: str, item: Item, evaluator: Any = "leaderboard") -> tuple[float, 
 def test_an_offer_counts_however_its_placeholder_is_spelt(db: str, name: str) -> None:
     state = {"restaurant": {"food": "Indian", "price range": "cheap"}}
     item = dialogue([f"{name} is cheap, phone [phone]"], [state], CHEAP_INDIAN)
-    assert judged(db, item) == (100, 100)
+    assert task_score(db, item) == (100, 100)
 
 
 def test_an_offer_with_a_venue_that_does_not_meet_the_goal_does_not_count_for_inform(db: str) -> None:
     item = dialogue(["[name], [phone]"], [{"restaurant": {"food": "indian"}}], CHEAP_INDIAN)
-    assert judged(db, item) == (0, 0)
+    assert task_score(db, item) == (0, 0)
 
 
 def test_the_last_offer_counts(db: str) -> None:
@@ -73,13 +73,13 @@ def test_the_last_offer_counts(db: str) -> None:
         {"restaurant": {"food": "indian"}},
         {"restaurant": {"food": "indian", "pricerange": "cheap"}},
     )
-    assert judged(db, dialogue(["[name]", "[name] [phone]"], [wide, narrow], CHEAP_INDIAN)) == (100, 100)
-    assert judged(db, dialogue(["[name] [phone]", "[name]"], [narrow, wide], CHEAP_INDIAN)) == (0, 0)
+    assert task_score(db, dialogue(["[name]", "[name] [phone]"], [wide, narrow], CHEAP_INDIAN)) == (100, 100)
+    assert task_score(db, dialogue(["[name] [phone]", "[name]"], [narrow, wide], CHEAP_INDIAN)) == (0, 0)
 
 
 def test_a_dialogue_without_a_requested_slot_counts_for_inform_but_not_for_success(db: str) -> None:
     state = {"restaurant": {"food": "indian", "pricerange": "cheap"}}
-    assert judged(db, dialogue(["[name]"], [state], CHEAP_INDIAN)) == (100, 0)
+    assert task_score(db, dialogue(["[name]"], [state], CHEAP_INDIAN)) == (100, 0)
 
 
 def test_a_phone_number_given_while_another_domain_is_active_does_not_count_for_the_restaurant(
@@ -87,7 +87,7 @@ def test_a_phone_number_given_while_another_domain_is_active_does_not_count_for_
 ) -> None:
     restaurant = {"food": "indian", "pricerange": "cheap"}
     states = [{"restaurant": restaurant}, {"restaurant": restaurant, "hotel": {"stars": "4"}}]
-    assert judged(db, dialogue(["[name]", "[phone]"], states, CHEAP_INDIAN)) == (100, 0)
+    assert task_score(db, dialogue(["[name]", "[phone]"], states, CHEAP_INDIAN)) == (100, 0)
 
 
 def test_a_reference_number_counts_only_after_the_booking_was_made(db: str) -> None:
@@ -95,16 +95,16 @@ def test_a_reference_number_counts_only_after_the_booking_was_made(db: str) -> N
     states = [{"restaurant": {"food": "chinese"}}] * 2
     early = dialogue(["[name] [reference]", "bye"], states, goal, {"booked_domains": [[], ["restaurant"]]})
     late = dialogue(["[name]", "[reference]"], states, goal, {"booked_domains": [[], ["restaurant"]]})
-    assert judged(db, early) == (100, 0)
-    assert judged(db, late) == (100, 100)
+    assert task_score(db, early) == (100, 0)
+    assert task_score(db, late) == (100, 100)
     assert resolve("booking", db=db).rows([early, late])[:, 0].tolist() == [0, 100]  # type: ignore[union-attr]
 
 
 def test_a_train_must_be_named_only_if_its_number_is_requested(db: str) -> None:
     info = {"departure": "cambridge", "destination": "ely", "leaveAt": "10:00"}
     silent = ["booked"], [{"train": {"departure": "cambridge"}}]
-    assert judged(db, dialogue(*silent, {"train": {"info": info}})) == (100, 100)
-    assert judged(db, dialogue(*silent, {"train": {"info": info, "reqt": ["trainID"]}})) == (0, 0)
+    assert task_score(db, dialogue(*silent, {"train": {"info": info}})) == (100, 100)
+    assert task_score(db, dialogue(*silent, {"train": {"info": info, "reqt": ["trainID"]}})) == (0, 0)
 
 
 def test_a_train_that_leaves_later_than_requested_meets_the_constraint_and_an_earlier_one_does_not(
@@ -119,13 +119,13 @@ def test_predicted_states_of_a_system_are_used_instead_of_the_logged_ones(db: st
     true = {"restaurant": {"food": "indian", "pricerange": "cheap"}}
     own = [{"restaurant": {"food": "indian", "pricerange": "expensive"}}]
     item = dialogue(["[name] [phone]"], [true], CHEAP_INDIAN, {"predicted_states": {"bot": own}})
-    assert judged(db, item) == (0, 0)
-    assert judged(db, item, "multiwoz2018") == (100, 100)  # that script knows only the true ones
+    assert task_score(db, item) == (0, 0)
+    assert task_score(db, item, "multiwoz2018") == (100, 100)  # that script knows only the true ones
 
 
 def test_the_2018_evaluator_gives_the_expectation_over_its_draws(db: str) -> None:
     item = dialogue(["[name] [phone]"], [{"restaurant": {"food": "indian"}}], CHEAP_INDIAN)
-    assert judged(db, item, "multiwoz2018") == (50, 50)
+    assert task_score(db, item, "multiwoz2018") == (50, 50)
 
 
 def test_spellings_of_values_do_not_matter() -> None:
@@ -239,12 +239,12 @@ def test_an_ontology_can_be_read_from_a_file(tmp_path: Path, db: str) -> None:
 )
 def test_a_goal_with_unknown_names_is_an_error(db: str, goal: Mapping[str, Any], words: str) -> None:
     with pytest.raises(DataError, match=words):
-        judged(db, dialogue(["hello"], [{}], goal))
+        task_score(db, dialogue(["hello"], [{}], goal))
 
 
 def test_unknown_slots_of_a_state_exclude_no_venue(db: str) -> None:
     state = {"restaurant": {"food": "indian", "pricerange": "cheap", "parking": "yes"}, "moon": "x"}
-    assert judged(db, dialogue(["[name] [phone]"], [state], CHEAP_INDIAN)) == (100, 100)
+    assert task_score(db, dialogue(["[name] [phone]"], [state], CHEAP_INDIAN)) == (100, 100)
 
 
 def test_missing_and_empty_tables_are_clear_errors(tmp_path: Path, db: str) -> None:
@@ -269,13 +269,13 @@ def test_missing_and_empty_tables_are_clear_errors(tmp_path: Path, db: str) -> N
 def test_predicted_states_of_another_number_than_the_replies_are_an_error(db: str) -> None:
     item = dialogue(["[name]"], [{}], CHEAP_INDIAN, {"predicted_states": {"bot": [{}, {}]}})
     with pytest.raises(DataError, match="2 predicted states"):
-        judged(db, item)
+        task_score(db, item)
 
 
 def test_published_inform_and_success_are_reproduced_within_a_point_for_eleven_of_thirteen_systems(
     corpora: Path,
 ) -> None:
-    chosen = Selection(judged="all", where=(("meta.split", "test"),), as_agents=("@alternatives",))
+    chosen = Selection(items="all", where=(("meta.split", "test"),), as_agents=("@alternatives",))
     metric = Success(db=str(corpora / "multiwoz_db"))
     found: dict[str, list[tuple[float, float]]] = {name: [] for name in PUBLISHED}
     for item in items(read(str(corpora / "multiwoz_valtest.jsonl.gz")), chosen, whole=True):

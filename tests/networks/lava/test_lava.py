@@ -19,13 +19,13 @@ from turnwise.logs.items.items import Selection, items  # noqa: E402
 from turnwise.logs.native import read, write  # noqa: E402
 from turnwise.networks.lava import gradient  # noqa: E402
 from turnwise.networks.lava import supervised as supervision  # noqa: E402
-from turnwise.networks.lava.model import Ground, Model, bounded  # noqa: E402
-from turnwise.networks.lava.situation import Situation  # noqa: E402
+from turnwise.networks.lava.model import EvaluatedDialogues, Model, bounded  # noqa: E402
+from turnwise.networks.lava.state_layout import StateLayout  # noqa: E402
 from turnwise.networks.lava.words import Words  # noqa: E402
 from turnwise.networks.training.task import TrainedModel, TrainingTask  # noqa: E402
 from turnwise.run.dialogues.respond import Request, respond  # noqa: E402
 from turnwise.run.train import lava  # noqa: E402
-from turnwise.run.train.policy_judge import Judge  # noqa: E402
+from turnwise.run.train.policy_evaluation import PolicyEvaluator  # noqa: E402
 from turnwise.types import Dialogue, Turn  # noqa: E402
 
 PLAS = {
@@ -45,7 +45,7 @@ def task(metric: str, dialogues: list[Dialogue], model: Path | None = None, **se
     return TrainingTask(
         metric=metric,
         dialogues=dialogues,
-        items=list(items(dialogues, Selection(judged="all"))),
+        items=list(items(dialogues, Selection(items="all"))),
         settings=settings,
         model=None if model is None else str(model),
     )
@@ -126,10 +126,10 @@ def test_policy_gradient_finds_the_replies_that_succeed(db: str) -> None:
     # A decoder that knows all replies, and a policy that has learned nothing: it draws them all.
     dialogues, settings = small_task(), supervision.Settings(**LAVA, device="cpu")
     words = Words.learn((turn.text for one in dialogues for turn in one.turns), fewest=1)
-    model = Model.new(words, Situation.learn(dialogues), longest=settings.longest, **settings.sizes)
+    model = Model.new(words, StateLayout.learn(dialogues), longest=settings.longest, **settings.sizes)
     data = model.corpus(dialogues)
     supervision.learn(model, data, data, task="vae", epochs=8, settings=settings, seed=0)
-    ground = Ground(data, Judge(dialogues, db=db).success)
+    ground = EvaluatedDialogues(data, PolicyEvaluator(dialogues, db=db).success)
     start = ground.mean(model)
     how = gradient.Settings(episodes=1_920, batch=16, every=10, rate=0.01, device="cpu")
     best, search = gradient.train(model, ground, ground, settings=how, seed=0)
@@ -211,7 +211,7 @@ def test_bad_data_and_settings_are_told(supervised: Path, db: str, tmp_path: Pat
     goalless = [replace(one, goal=None) for one in small_task(40)]
     with pytest.raises(DataError, match="no goal"):
         lava.offline(task("plas", goalless, supervised, db=db))
-    with pytest.raises(UsageError, match="--from"):
+    with pytest.raises(UsageError, match="with --model"):
         lava.offline(task("plas", small_task(40), db=db))
     with pytest.raises(UsageError, match="objective"):
         lava.lava(task("lava", small_task(40), objective="magic"))

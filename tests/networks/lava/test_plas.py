@@ -8,8 +8,8 @@ torch = pytest.importorskip("torch")
 from tests.small_task import LAVA, small_task  # noqa: E402
 from turnwise.errors import UsageError  # noqa: E402
 from turnwise.networks.lava import plas, supervised  # noqa: E402
-from turnwise.networks.lava.model import Ground, Model, bounded  # noqa: E402
-from turnwise.networks.lava.situation import Situation  # noqa: E402
+from turnwise.networks.lava.model import EvaluatedDialogues, Model, bounded  # noqa: E402
+from turnwise.networks.lava.state_layout import StateLayout  # noqa: E402
 from turnwise.networks.lava.words import Words  # noqa: E402
 
 
@@ -18,14 +18,14 @@ def moved(anchor: str, closeness: float) -> float:
     dialogues = small_task(80)
     words = Words.learn((turn.text for one in dialogues for turn in one.turns), fewest=1)
     how = supervised.Settings(**{**LAVA, "epochs": 3}, device="cpu")
-    model = Model.new(words, Situation.learn(dialogues), longest=how.longest, **how.sizes)
+    model = Model.new(words, StateLayout.learn(dialogues), longest=how.longest, **how.sizes)
     data = model.corpus(dialogues)
     supervised.train(model, data, data, settings=how, seed=0)
     settings = plas.Settings(
         anchor=anchor, closeness=closeness, hidden=16, batch=16, episodes=960, lead=10, every=60, device="cpu"
     )
     rewards = np.random.default_rng(0).integers(2, size=len(dialogues)).astype(float)
-    ground = Ground(data, lambda _number, _replies: 0.0)
+    ground = EvaluatedDialogues(data, lambda _number, _replies: 0.0)
     _, search = plas.train(model, data, rewards, ground, settings=settings, seed=0)
     with torch.no_grad():
         before, after = (

@@ -14,7 +14,7 @@ from turnwise.encode.models import folder  # noqa: E402
 from turnwise.networks.lava import plas, supervised  # noqa: E402
 from turnwise.networks.lava.corpus import Corpus  # noqa: E402
 from turnwise.networks.lava.model import Model  # noqa: E402
-from turnwise.networks.lava.situation import Situation  # noqa: E402
+from turnwise.networks.lava.state_layout import StateLayout  # noqa: E402
 from turnwise.networks.lava.words import Words  # noqa: E402
 from turnwise.types import Dialogue  # noqa: E402
 
@@ -43,7 +43,7 @@ def new_model(beta: float) -> tuple[Model, Corpus]:
     dialogues = many_replies()
     words = Words.learn((turn.text for one in dialogues for turn in one.turns), fewest=1)
     sizes = {"embedding": 12, "hidden": 24, "latent": LATENT, "dropout": 0.0}
-    model = Model.new(words, Situation.learn(dialogues), longest=12, beta=beta, **sizes)
+    model = Model.new(words, StateLayout.learn(dialogues), longest=12, beta=beta, **sizes)
     return model, model.corpus(dialogues)
 
 
@@ -54,7 +54,7 @@ def trained(weight: float) -> tuple[float, tuple[str, ...]]:
     chosen = {**LAVA, "latent": LATENT, "epochs": 10, "patience": 10, "alpha": weight, "beta": weight}
     said: list[str] = []
     how = supervised.Settings(**chosen, device="cpu")
-    supervised.train(model, data, data, settings=how, seed=0, say=said.append)
+    supervised.train(model, data, data, settings=how, seed=0, report=said.append)
     with torch.no_grad():
         points = model.network.action(data.reply).mean
         right, wrong = (

@@ -73,6 +73,21 @@ def test_a_damaged_checkpoint_is_passed_over(tmp_path: Path) -> None:
     assert trained(plan, tmp_path)[1] == trained(plan)[1]
 
 
+def test_a_checkpoint_that_cannot_be_written_leaves_the_last_one_and_no_draft(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: int) -> None:
+        raise OSError("no space left on device")
+
+    checkpoint, net = Checkpoint(tmp_path / FILE, "one"), model()
+    checkpoint.write(Progress(updates=1), net.state_dict())
+    before = checkpoint.path.read_bytes()
+    monkeypatch.setattr("turnwise.logs.files.os.fsync", full)
+    with pytest.raises(OSError, match="no space"):
+        checkpoint.write(Progress(updates=2), net.state_dict())
+    assert [path.read_bytes() for path in tmp_path.iterdir()] == [before]
+
+
 def test_training_stops_when_validation_gets_no_better_and_keeps_the_best() -> None:
     net, values = model(), iter([3.0, 1.0, 2.0, 2.5, 0.5])
     weights = []

@@ -146,9 +146,9 @@ def test_a_metric_that_was_not_searched_is_never_called_robust(capsys, parroted:
 
 
 def attacked(score: Callable[[Item], float]) -> hardening.FileAttack:
-    search_on, judge_on = split_contexts(talks(80))
+    search_on, test_on = split_contexts(talks(80))
     texts = [one.human for one in search_on]
-    found = attack(Target(scorer(score), 3000), search_on, judge_on, texts=texts, rng=np.random.default_rng(0),
+    found = attack(Target(scorer(score), 3000), search_on, test_on, texts=texts, rng=np.random.default_rng(0),
                    draws=100)  # fmt: skip
     return hardening.FileAttack.of("dialogues", hardening.AttackRun(found, [], [], "human", 1, ()))
 

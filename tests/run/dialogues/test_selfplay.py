@@ -9,9 +9,9 @@ from turnwise.errors import Unmeasured, UsageError
 from turnwise.estimators.baselines.selfplay import SelfPlay
 from turnwise.run.dialogues.respond import Request
 from turnwise.run.dialogues.selfplay import (
-    given_self_play,
     hold_dialogue,
     swap_roles,
+    with_self_play,
     without_played,
     write_self_play,
 )
@@ -76,7 +76,7 @@ def test_the_estimator_reads_the_written_self_play_dialogues(written):
     assert (written / "played.jsonl").read_bytes() == first
     plain, path = without_played("spe[played=played.jsonl,ridge=2]")
     assert (plain, path) == ("spe[ridge=2]", "played.jsonl")
-    estimator = given_self_play(
+    estimator = with_self_play(
         estimators.resolve(plain, model="hashing"), plain, path, rating="overall", scale=(0.0, 1.0)
     )
     assert (estimator.ridge, list(estimator.played), len(estimator.played["new"].dialogues)) == (
@@ -85,7 +85,7 @@ def test_the_estimator_reads_the_written_self_play_dialogues(written):
         2,
     )
     with pytest.raises(UsageError, match=r"spe\[played=FILE\]"):
-        given_self_play(SelfPlay(), "spe[ridge=2]", None, rating="overall")
+        with_self_play(SelfPlay(), "spe[ridge=2]", None, rating="overall")
 
 
 def test_an_agent_that_always_fails_is_an_error(written):

@@ -108,7 +108,7 @@ def test_an_unknown_dimension_names_the_nearest() -> None:
 
 def test_without_ratings_the_error_names_what_to_type() -> None:
     data = [{**one, "ratings": []} for one in rated(better)]
-    with pytest.raises(UsageError, match=r"no ratings .*-m"):
+    with pytest.raises(UsageError, match=r"no ratings .*metrics="):
         turnwise.compare(data)
     with pytest.raises(DataError, match="`rating:overall` needs ratings, and the data has none"):
         turnwise.score(data, metrics="rating:overall")
@@ -154,7 +154,7 @@ def test_new_ratings_are_scored_anew_in_the_same_folder(tmp_path: Path) -> None:
 
 
 def test_meta_refuses_to_compare_a_rating_with_itself() -> None:
-    with pytest.raises(UsageError, match="that is with itself; choose another --dimension"):
+    with pytest.raises(UsageError, match="that is with itself; choose another dimension="):
         turnwise.meta_evaluate(rated(better), metrics="rating:overall")
 
 

@@ -36,7 +36,7 @@ def counts(document: dict, **what: str) -> tuple[int, int]:
 
 
 def test_replies_to_one_context_are_one_cluster(asked, records):
-    for record in records:  # one judged reply a record, the same question for three agents
+    for record in records:  # one rated reply a record, the same question for three agents
         record["messages"] = record["messages"][:2]
         record["messages"][0]["content"] = f"question {record['meta']['number']}"
         record["ratings"] = [rating for rating in record["ratings"] if rating["turn"] == 1]

@@ -376,7 +376,7 @@ def test_the_first_draw_from_unrated_logs_is_at_random(tmp_path: Path, capsys: p
     ("asked", "complaint"),
     [
         ({"labels": "random", "plan": 5}, "name a folder"),
-        ({"labels": "random", "plan": 5, "output": "out", "by": "agent"}, "leave out --by"),
+        ({"labels": "random", "plan": 5, "output": "out", "by": "agent"}, "leave out by="),
         ({"labels": "unknown", "plan": 5, "output": "out"}, "labels whose draw is known"),
         ({"labels": "random", "plan": 500, "output": "out"}, "only 90 dialogues can still be rated"),
     ],

@@ -17,7 +17,7 @@ from turnwise.run.scoring.score import score as run_score
 from turnwise.run.scoring.tally import Tally, generator
 from turnwise.run.spec import ScoreSpec
 from turnwise.stats.reservoir import Reservoir
-from turnwise.types import Finding, Fitted, Item, Merged, Turn
+from turnwise.types import Finding, HasMoments, Item, NeedsFitting, Turn
 
 WHAT: dict[str, str | None] = {"metric": "fbd", "agent": "bot", "group": None, "level": "system"}
 WORDS = "sea bike tea rain cat dog book song train road moon lamp tree cake wind".split()
@@ -36,7 +36,7 @@ def talk(count: int, *, in_cluster: int = 1) -> list[Item]:
 
 def fitted(items: list[Item], **options: object) -> FittedFbd:
     metric = resolve("fbd", **{"model": "hashing", **options})
-    assert isinstance(metric, Fitted)
+    assert isinstance(metric, NeedsFitting)
     found = metric.fit(items)
     assert isinstance(found, FittedFbd)
     return found
@@ -54,7 +54,7 @@ def tallied(metric: FittedFbd, items: list[Item], *, most: int, draws: int = 100
 def test_more_rows_than_are_kept_give_the_number_of_all_of_them() -> None:
     items = talk(600)
     metric = fitted(items)
-    assert isinstance(metric, Merged)
+    assert isinstance(metric, HasMoments)
     few, many = tallied(metric, items, most=200), tallied(metric, items, most=600)
     assert few.estimate == pytest.approx(metric.reduce(metric.rows(items)), rel=1e-9)
     assert few.estimate == pytest.approx(many.estimate, rel=1e-9)

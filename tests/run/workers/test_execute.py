@@ -37,7 +37,7 @@ if __name__ == "__main__":
     time.sleep(float(sys.argv[1]))
 """
 WAITING, AT_WORK = ("0", "0"), ("600", "600", "600")
-# Its first task takes a worker away in the middle of an answer, or before another worker has begun; what is sent either
+# Its first task takes a worker away in the middle of a result, or before another worker has begun; what is sent either
 # way is more than a pipe holds.
 KILLED = """
 import os, signal, sys
@@ -46,7 +46,7 @@ from pathlib import Path
 from turnwise.run.workers.execute import Local
 
 def half(connection, data):
-    if len(data) == 4:  # how long the answer is
+    if len(data) == 4:  # how long the result is
         os.write(connection.fileno(), data)
     else:
         os.write(connection.fileno(), bytes(data)[: len(data) // 2])
@@ -143,8 +143,8 @@ def test_a_program_can_end_while_results_are_still_to_come(tmp_path, tasks):
     assert (done.stdout, done.stderr, done.returncode) == ("1\n", "", 0)
 
 
-@pytest.mark.parametrize(("when", "seconds"), [("_start", "600"), ("answer", "1")])
-def test_a_stream_collected_by_a_thread_of_its_own_crew_stops_its_workers(tmp_path, when, seconds):
+@pytest.mark.parametrize(("when", "seconds"), [("_start", "600"), ("do", "1")])
+def test_a_stream_collected_by_a_thread_of_its_own_pool_stops_its_workers(tmp_path, when, seconds):
     (tmp_path / "collected.py").write_text(COLLECTED)
     asked = [sys.executable, "collected.py", when, seconds]
     done = subprocess.run(asked, cwd=tmp_path, capture_output=True, text=True, timeout=60)
@@ -261,7 +261,7 @@ class Packed:
 @pytest.mark.parametrize(
     ("shared", "task"),
     [(Unpacked(), 0), (None, Unpacked()), (None, Packed)],
-    ids=["shared", "task", "answer"],
+    ids=["shared", "task", "result"],
 )
 def test_memory_that_runs_out_on_the_way_to_or_from_a_worker_is_told_as_such(shared, task):
     with pytest.raises(TurnwiseError, match=r"memory ran out.*fewer --jobs"):
@@ -432,7 +432,7 @@ def test_a_shard_that_is_too_much_at_once_is_scored_one_by_one(tmp_path, monkeyp
 
 def test_what_ray_says_of_memory_and_of_versions_is_passed_on_in_words():
     ray = pytest.importorskip("ray")
-    from turnwise.run.workers.cluster import _Asked, _check_version
+    from turnwise.run.workers.cluster import _check_version, _SentTask
 
     class Killing:
         """Ray, where its memory monitor has killed the work."""
@@ -442,11 +442,11 @@ def test_what_ray_says_of_memory_and_of_versions_is_passed_on_in_words():
         def get(self, reference):
             raise ray.exceptions.OutOfMemoryError("memory on the node was 15.9GB / 16GB")
 
-    asked = _Asked("task")
+    asked = _SentTask("task")
     for _ in range(TRIES):
-        assert not asked.answer.done()
+        assert not asked.result.done()
         asked.count(asked.take(Killing(), None))
     with pytest.raises(WorkersLost, match=r"as when memory runs out \(OutOfMemoryError\).*resumes"):
-        asked.answer.result()
+        asked.result.result()
     with pytest.raises(UsageError, match=r"a worker of the cluster has 0\.0\.1"):
         _check_version("0.0.1")

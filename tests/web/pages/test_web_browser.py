@@ -166,7 +166,7 @@ def test_a_pairwise_session_by_keyboard(serve, visit):
         arrive(page, f"Task {number} of")
         if number == 1:
             picture(page, "pairwise")
-        first = page.locator(".pair .judged").first.inner_text()
+        first = page.locator(".pair .rated").first.inner_text()
         page.keyboard.press("2" if number == 6 else "1" if "a says" in first else "3")
         page.keyboard.press("Enter")
     arrive(page, "Thank you")
@@ -277,7 +277,7 @@ def test_html_and_very_long_texts_are_shown_safely(serve, visit):
     page.keyboard.press("Enter")
     arrive(page, "Task 1")
     assert page.title() == "<b>T</b>"
-    assert page.locator(".judged").inner_text().count("<script>") == 1
+    assert page.locator(".rated").inner_text().count("<script>") == 1
     picture(page, "long")
     page.keyboard.press("3")
     page.keyboard.press("Enter")

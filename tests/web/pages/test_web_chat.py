@@ -60,10 +60,10 @@ def test_a_failing_agent_is_reported_and_gets_no_score(start: Starting):
     visitor = study.visitor()
     visitor.send()
     visitor.send({"text": "hello"}, form="say")
-    assert "could not answer" in visitor.text
+    assert "could not reply" in visitor.text
     assert "secret path" not in visitor.html
     visitor.send({"text": ""}, form="say")  # asks again
-    assert "could not answer" in visitor.text
+    assert "could not reply" in visitor.text
     visitor.send(form="end")
     visitor.send({"q0": "0", "q1": "1"})
     (record,) = exported(study.admin())
@@ -90,7 +90,7 @@ def test_replies_that_cannot_be_stored_do_not_break_the_study(start: Starting, r
     visitor.send()
     visitor.send({"text": "hello"}, form="say")
     assert visitor.status == 200
-    assert ("half ?" if reply and "half" in reply.content else "could not answer") in visitor.text
+    assert ("half ?" if reply and "half" in reply.content else "could not reply") in visitor.text
     assert study.restarted().visitor().text == visitor.text
 
 
@@ -164,7 +164,7 @@ def test_an_agent_that_exceeds_the_time_limit_fails(start: Starting):
     visitor = study.visitor()
     visitor.send()
     visitor.send({"text": "hello"}, form="say")
-    assert "could not answer" in visitor.text
+    assert "could not reply" in visitor.text
     assert "late" not in visitor.text
 
 

@@ -1,6 +1,7 @@
 """Assignment of tasks, for any number of tasks and raters in any order of requests."""
 
 from collections import Counter
+from collections.abc import Iterator
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,7 +11,7 @@ from turnwise.logs.items.items import Selection
 from turnwise.web.storage.events import Event
 from turnwise.web.study.assignment import next_task, tasks_ahead
 from turnwise.web.study.definition import read_study
-from turnwise.web.study.ledger import Ledger
+from turnwise.web.study.ledger import Ledger, Rater
 from turnwise.web.study.open_study import new_ledger
 
 VALUES = {"overall": 3.0, "preference": 1.0}
@@ -86,7 +87,7 @@ def test_every_task_gets_its_raters_and_no_rater_gets_a_task_twice(
 
 @given(agents=st.integers(2, 4), raters=st.integers(1, 6), tasks=st.integers(1, 8), seed=st.integers(0, 99))
 def test_the_counts_of_agents_differ_by_at_most_one_for_each_rater(agents, raters, tasks, seed):
-    """As long as every agent has tasks left, nobody has judged one of them two times more than another."""
+    """As long as every agent has tasks left, nobody has rated one of them two times more than another."""
     dialogues = [short_dialogue(k, f"agent{a}", f"{k} {a}") for k in range(8) for a in range(agents)]
     quality = {"shared": 0, "checks": 0, "repeats": 0}
     ledger = new_ledger(read_study(None, per_task=raters, quality=quality, seed=seed), dialogues, Selection())
@@ -102,20 +103,27 @@ def test_the_counts_of_agents_differ_by_at_most_one_for_each_rater(agents, rater
             assert max(counts) - min(counts) <= 1
 
 
-@given(agents=st.integers(2, 4), raters=st.integers(2, 4), seed=st.integers(0, 99))
-def test_all_raters_get_the_same_pair_of_a_shared_context(agents, raters, seed):
-    dialogues = [short_dialogue(k, f"agent{a}", f"{k} {a}") for k in range(4) for a in range(agents)]
-    quality = {"shared": 2, "checks": 0, "repeats": 0}
-    ledger = new_ledger(read_study(None, mode="pairwise", quality=quality, seed=seed), dialogues, Selection())
-    had = []
-    for number in range(raters):
+def raters_at_work(ledger: Ledger, count: int) -> Iterator[Rater]:
+    """New raters, one after the other, each of whom has rated until no task is left for them."""
+    for number in range(count):
         name = f"rater-{number}"
         happen(ledger, "rater", name, token=name)
         rater = ledger.raters[name]
         while found := next_task(ledger, rater, now=0):
             happen(ledger, "given", name, task=found.task.id, purpose=found.purpose, flipped=found.flipped)
             answer(ledger, name)
-        had.append({slot.task.id for slot in rater.slots if slot.purpose == "shared"})
+        yield rater
+
+
+@given(agents=st.integers(2, 4), raters=st.integers(2, 4), seed=st.integers(0, 99))
+def test_all_raters_get_the_same_pair_of_a_shared_context(agents, raters, seed):
+    dialogues = [short_dialogue(k, f"agent{a}", f"{k} {a}") for k in range(4) for a in range(agents)]
+    quality = {"shared": 2, "checks": 0, "repeats": 0}
+    ledger = new_ledger(read_study(None, mode="pairwise", quality=quality, seed=seed), dialogues, Selection())
+    had = [
+        {slot.task.id for slot in rater.slots if slot.purpose == "shared"}
+        for rater in raters_at_work(ledger, raters)
+    ]
     assert len(had[0]) == 2
     assert all(one == had[0] for one in had)
 
@@ -149,12 +157,6 @@ def test_no_rater_gets_two_pairs_of_the_same_context(raters, agents, per_task, s
         dialogues,
         Selection(),
     )
-    for number in range(raters):
-        name = f"rater-{number}"
-        happen(ledger, "rater", name, token=name)
-        rater = ledger.raters[name]
-        while found := next_task(ledger, rater, now=0):
-            happen(ledger, "given", name, task=found.task.id, purpose=found.purpose, flipped=found.flipped)
-            answer(ledger, name)
+    for rater in raters_at_work(ledger, raters):
         contexts = [slot.task.group for slot in rater.slots]
         assert len(contexts) == len(set(contexts))

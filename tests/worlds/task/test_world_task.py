@@ -236,7 +236,7 @@ def test_a_tracking_error_persists_until_the_user_repeats_the_value():
     assert changed > 30
 
 
-def judged(metric, dialogues):
+def task_scores(metric, dialogues):
     return [
         metric.value(
             Item(one.id, one.id, one.agent, one.turns, None, one.id, one.id, goal=one.goal, meta=one.meta)
@@ -268,7 +268,7 @@ def test_the_task_metrics_give_a_perfect_system_the_highest_score_as_the_world_d
         1.0
     }
     for metric in (Inform(db="town"), Success(db="town"), Booking(db="town")):
-        assert {score for score in judged(metric, dialogues) if not isnan(score)} == {100.0}
+        assert {score for score in task_scores(metric, dialogues) if not isnan(score)} == {100.0}
 
 
 @pytest.mark.parametrize("name", BROKEN)
@@ -279,7 +279,7 @@ def test_the_task_metrics_give_a_broken_system_zero_as_the_world_does(name):
     assert {rating.value for one in dialogues for rating in one.ratings if rating.dimension == "success"} == {
         0.0
     }
-    assert set(judged(Success(db="town"), dialogues)) == {0.0}
+    assert set(task_scores(Success(db="town"), dialogues)) == {0.0}
 
 
 def test_the_success_metric_ranks_systems_by_their_true_success():
@@ -288,7 +288,7 @@ def test_the_success_metric_ranks_systems_by_their_true_success():
         system = System(WORLD.tracker, habits, "s")
         dialogues = [WORLD.play(system, np.random.default_rng([1, seed])) for seed in range(60)]
         true = [rating.value for one in dialogues for rating in one.ratings if rating.dimension == "success"]
-        found.append((np.mean(judged(Success(db="town"), dialogues)), 100 * np.mean(true)))
+        found.append((np.mean(task_scores(Success(db="town"), dialogues)), 100 * np.mean(true)))
     by_metric, by_world = zip(*found, strict=True)
     assert sorted(by_metric, reverse=True) == list(by_metric)
     assert sorted(by_world, reverse=True) == list(by_world)

@@ -89,10 +89,24 @@ config = click.option(
     help="Defaults for these options, under [common] or [COMMAND].",
 )  # fmt: skip
 
-_role = click.option(
-    "--role", default="assistant", show_default=True, type=click.Choice(["assistant", "user"]),
-    help="Whose messages are scored.",
-)  # fmt: skip
+
+def _items(text: str) -> Callable[[Function], Function]:
+    """The option --items with this help text."""
+    return click.option("--items", type=click.Choice(["rated", "last", "all"]), help=text)
+
+
+def _role(text: str) -> Callable[[Function], Function]:
+    """The option --role with this help text."""
+    return click.option(
+        "--role", default="assistant", show_default=True, type=click.Choice(["assistant", "user"]), help=text
+    )
+
+
+_scored_items = _items("What is scored. Default: the rated turns where the data has turn ratings, else all.")
+_scored_role = _role("Whose messages are scored.")
+_pair = click.option(
+    "--pair", metavar="KEY", help="The key that pairs items of different agents. Default: the same context."
+)
 _where = click.option(
     "--where", multiple=True, callback=pairs, metavar="KEY=VALUE",
     help="Only these dialogues, e.g. meta.corpus=dailyz. Repeatable.",
@@ -107,35 +121,51 @@ _cluster = click.option(
 _limit = click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the first N dialogues.")
 
 selecting = _options(
-    click.option("--items", type=click.Choice(["rated", "last", "all"]),
-                 help="What is scored. Default: the rated turns where the data has turn ratings, else all."),
-    _role,
+    _scored_items,
+    _scored_role,
     _where,
     _by,
-    click.option("--pair", metavar="KEY",
-                 help="The key that pairs items of different agents; `id` is the id or line of a dialogue in its file. "
-                 "Default: the same context."),
+    click.option(
+        "--pair",
+        metavar="KEY",
+        help="The key that pairs items of different agents; `id` is the id or line of a dialogue in its file. "
+        "Default: the same context.",
+    ),
     _cluster,
     _limit,
-)  # fmt: skip
+)
 selecting_pairs = _options(
-    click.option("--items", type=click.Choice(["rated", "last", "all"]),
-                 help="What is scored. Default: the rated turns where the data has turn ratings, else all."),
-    _role,
+    _scored_items,
+    _scored_role,
     _where,
-    click.option("--pair", metavar="KEY",
-                 help="The key that pairs items of different agents; `id` is the id or line of a dialogue in its file. "
-                 "Default: the same context."),
+    click.option(
+        "--pair",
+        metavar="KEY",
+        help="The key that pairs items of different agents; `id` is the id or line of a dialogue in its file. "
+        "Default: the same context.",
+    ),
     _cluster,
     _limit,
-)  # fmt: skip
+)
 selecting_units = _options(
-    click.option("--items", type=click.Choice(["rated", "last", "all"]),
-                 help="Which replies count. Default: the last ones where only last ones are rated, else all."),
-    _role,
+    _items("Which replies count. Default: the last ones where only last ones are rated, else all."),
+    _scored_role,
     _where,
     _by,
     _cluster,
+    _limit,
+)
+selecting_for_raters = _options(
+    click.option("--as", "as_agents", callback=names, metavar="NAMES|@alternatives",
+                 help="Show raters what these agents would have said at the logged points."),
+    _items("Which replies are rated. Default: the rated turns where the data has turn ratings, else all."),
+    _role("Whose messages are rated."),
+    _where,
+    click.option("--by", metavar="KEYS",
+                 help="Pair items only within each value of KEYS, e.g. meta.corpus,meta.year; `file` is the file."),
+    _pair,
+    click.option("--cluster", metavar="KEY",
+                 help="The key of tasks that all raters share, and that are resampled, together. Default: dialogue."),
     _limit,
 )  # fmt: skip
 

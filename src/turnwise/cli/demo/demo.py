@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from turnwise.report.figure import Record
     from turnwise.report.runs import Run
 
-PEOPLE, NEW = "lively-good", "plain-forgets"  # of the family: who plays the people, and whom nobody has rated
+# Agents of the family: the one that plays the people, and the one that nobody has rated.
+PEOPLE, NEW = "lively-good", "plain-forgets"
 PLAIN = ("rouge-l", "chrf", "distinct-2", "length")
 WHOLE = "distinct-2"  # has no number for a single reply, so it cannot be attacked
 LEARNED = ("usr-ret", "turnwise")
@@ -127,7 +128,7 @@ class Demo:
     """The steps of the demo, run in one folder."""
 
     folder: Path
-    size: str  # of the simulated worlds, as options
+    size: str  # size of the simulated worlds, as options
     quiet: bool
 
     def play(self) -> int:

@@ -37,10 +37,10 @@ def _logs(simulated: Path, *, people: str, new: str) -> Iterator[Dialogue]:
     """The dialogues of all agents but the two, with what `people` would have said as references."""
     for dialogue in native.read(str(simulated)):
         if dialogue.agent not in (people, new):
-            yield replace(dialogue, turns=tuple(_referred(turn, people) for turn in dialogue.turns))
+            yield replace(dialogue, turns=tuple(_with_references(turn, people) for turn in dialogue.turns))
 
 
-def _referred(turn: Turn, people: str) -> Turn:
+def _with_references(turn: Turn, people: str) -> Turn:
     """The turn with the replies of `people` as its references, and no longer as alternatives; unchanged if
     there are none.
     """

@@ -98,14 +98,14 @@ class Cache:
         different, inverse = distinct([_key(name) for name in names])
         first = dict(zip(reversed(inverse), range(len(names) - 1, -1, -1), strict=True))
         found = self.read(space, different)
-        missing = [place for place, key in enumerate(different) if key not in found]
+        missing = [index for index, key in enumerate(different) if key not in found]
         for start in range(0, len(missing), _PART):
             part = missing[start : start + _PART]
-            made = make([first[place] for place in part])
-            fresh = {different[place]: array for place, array in zip(part, made, strict=True)}
+            made = make([first[index] for index in part])
+            fresh = {different[index]: array for index, array in zip(part, made, strict=True)}
             self.write(space, fresh)
             found |= fresh
-        return [found[different[place]] for place in inverse]
+        return [found[different[index]] for index in inverse]
 
     def read(self, space: str, keys: Sequence[bytes]) -> dict[bytes, Array]:
         """Key -> stored array, from this machine and then from the shared cache; missing keys are left out.

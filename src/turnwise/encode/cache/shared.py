@@ -27,7 +27,7 @@ _ENTRY = struct.Struct("<16sQII")  # key, offset of the value, its length, its C
 _MAGIC = b"TWS1"
 
 
-class _Place(NamedTuple):
+class _StoredAt(NamedTuple):
     """Where a value is: file, offset and length in bytes, CRC-32."""
 
     path: str
@@ -45,22 +45,22 @@ class Segments:
 
     folder: Path
     _known: dict[str, set[str]] = field(default_factory=dict)  # space -> segment files that were indexed
-    _places: dict[tuple[str, bytes], _Place] = field(default_factory=dict)
+    _stored: dict[tuple[str, bytes], _StoredAt] = field(default_factory=dict)
 
     def read(self, space: str, keys: Sequence[bytes]) -> dict[bytes, bytes]:
         """Key -> stored value; missing and damaged ones are left out.
 
         After a miss, new segments of other machines are indexed.
         """
-        if any((space, key) not in self._places for key in keys):
+        if any((space, key) not in self._stored for key in keys):
             self._look(space)
-        wanted = [(self._places[space, key], key) for key in keys if (space, key) in self._places]
+        wanted = [(self._stored[space, key], key) for key in keys if (space, key) in self._stored]
         found: dict[bytes, bytes] = {}
-        for place, key in sorted(wanted):  # file by file
-            value = _value(place)
+        for stored, key in sorted(wanted):  # file by file
+            value = _value(stored)
             if value is None:
                 # The next read then looks for a newer copy.
-                self._places.pop((space, key), None)
+                self._stored.pop((space, key), None)
             else:
                 found[key] = value
         return found
@@ -108,15 +108,15 @@ class Segments:
             log.warning("%s is damaged and passed over; what it held is made again", path)
             return
         for key, start, length, value_sum in _ENTRY.iter_unpack(entries):
-            self._places[space, key] = _Place(path, start, length, value_sum)
+            self._stored[space, key] = _StoredAt(path, start, length, value_sum)
 
 
-def _value(place: _Place) -> bytes | None:
-    """The value at this place; None if the file was deleted or the value is damaged."""
+def _value(stored: _StoredAt) -> bytes | None:
+    """The value that is stored there; None if the file was deleted or the value is damaged."""
     try:
-        with open(place.path, "rb") as file:
-            file.seek(place.start)
-            value = file.read(place.length)
+        with open(stored.path, "rb") as file:
+            file.seek(stored.start)
+            value = file.read(stored.length)
     except OSError:  # deleted since
         return None
-    return value if zlib.crc32(value) == place.checksum else None
+    return value if zlib.crc32(value) == stored.checksum else None

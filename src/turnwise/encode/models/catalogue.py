@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from turnwise.errors import DataError, UsageError, unknown
+from turnwise.logs.files import atomic
 
 ModelKind = Literal["transformer", "causal", "words", "subwords"]
 MANIFEST = "turnwise.json"  # written last: a folder without it is incomplete
@@ -226,9 +227,8 @@ def model_hash(folder: Path) -> str:
     digests = [sha256_of(path) for path in files]
     value = digests[0] if len(digests) == 1 else sha256("".join(digests).encode()).hexdigest()
     if os.access(folder, os.W_OK):
-        part = folder / f"{_STAMP}.{os.getpid()}"
-        part.write_text(json.dumps({"files": seen, "sha256": value}))
-        part.replace(folder / _STAMP)
+        with atomic(folder / _STAMP) as file:
+            file.write(json.dumps({"files": seen, "sha256": value}).encode())
     return value
 
 

@@ -31,7 +31,7 @@ MOST_TEXT = 64 * 2**20  # bytes of config or card: room for a vocabulary
 # What a card is expected to say; null where it is not known.
 CARD_KEYS = (
     "data",  # what it was trained on: files with sha256, licences, number of items
-    "raters",  # how many people judged each item
+    "raters",  # how many people rated each item
     "ceiling",  # agreement of one rater with the others
     "held_out",  # correlations on held-out data, with intervals
     "attacks",  # frauds known to score above people
@@ -52,7 +52,7 @@ class Folder:
     tensors: Mapping[str, Array]
     config: Mapping[str, Any]
     card: Mapping[str, Any]
-    digest: str  # of kind, config and weights; part of a metric's signature
+    digest: str  # hash of kind, config and weights; part of a metric's signature
 
 
 def save(

@@ -26,11 +26,11 @@ from transformers import AutoModelForCausalLM, DynamicCache
 
 from turnwise.encode.batches import by_shape, distinct
 from turnwise.encode.cache.disk import Cache
-from turnwise.encode.encoder import Utterance
+from turnwise.encode.encoder import TextInContext
 from turnwise.encode.neural import loading
 from turnwise.encode.neural.prompt import Form, Prompt
 from turnwise.encode.neural.token_head import Head
-from turnwise.encode.truncation import tell
+from turnwise.encode.truncation import report_truncation
 from turnwise.errors import UsageError
 from turnwise.types import Floats, Signature, Turn
 
@@ -49,7 +49,7 @@ class _Pair(NamedTuple):
 
 @dataclass(frozen=True)
 class CausalLM:
-    """A causal language model that gives the log-probabilities of utterances."""
+    """A causal language model that gives the log-probabilities of texts."""
 
     folder: Path
     label: str  # name@hash
@@ -67,7 +67,7 @@ class CausalLM:
 
     @cached_property
     def prompt(self) -> Prompt:
-        """How an utterance and its context become tokens."""
+        """How a text and its context become tokens."""
         return Prompt.of(loading.read_tokenizer(self.folder), self.form)
 
     @cached_property
@@ -95,33 +95,33 @@ class CausalLM:
         # Version 1 computed the opening each time, version 2 kept keys beyond a sliding window.
         return Signature(self.label, settings, version=2 if self._window is None else 3)
 
-    def score(self, utterances: Sequence[Utterance], /) -> Floats:
+    def score(self, texts: Sequence[TextInContext], /) -> Floats:
         """(n, 2) the sum of the tokens' log-probabilities in nats (NaN without tokens), and the number of tokens."""
-        tokens = self.log_probs(utterances)
+        tokens = self.log_probs(texts)
         rows = [(row.sum() if len(row) else np.nan, len(row)) for row in tokens]
         return np.array(rows, dtype=np.float64).reshape(len(tokens), 2)
 
-    def log_probs(self, utterances: Sequence[Utterance], /) -> list[Floats]:
-        """The natural log-probability of each token of each utterance, from the cache where possible.
+    def log_probs(self, texts: Sequence[TextInContext], /) -> list[Floats]:
+        """The natural log-probability of each token of each text, from the cache where possible.
 
-        Tokens beyond the model's input are left out; the number of cut utterances is reported.
+        Tokens beyond the model's input are left out; the number of cut texts is reported.
         """
-        tell(self.label, self._max_length, self.cut(utterances))
+        report_truncation(self.label, self._max_length, self.cut(texts))
         if self.cache is None:
-            return self._log_probs(utterances)
+            return self._log_probs(texts)
         names = [
             (text, role, *(part for turn in context for part in (turn.role, turn.text)))
-            for text, context, role in utterances
+            for text, context, role in texts
         ]
         return self.cache.remember(
             str(self.signature),
             names,
-            lambda indices: self._log_probs([utterances[index] for index in indices]),
+            lambda indices: self._log_probs([texts[index] for index in indices]),
         )
 
-    def _log_probs(self, utterances: Sequence[Utterance]) -> list[Floats]:
+    def _log_probs(self, texts: Sequence[TextInContext]) -> list[Floats]:
         """`log_probs`, computed; equal pairs once."""
-        pairs, inverse = distinct([self._fit(*self.prompt.encode(utterance))[0] for utterance in utterances])
+        pairs, inverse = distinct([self._fit(*self.prompt.encode(one))[0] for one in texts])
         found: list[Floats] = [np.empty(0) for _ in pairs]
         with torch.inference_mode():
             apart = {index for index, pair in enumerate(pairs) if pair.text and self._exceeds_window(pair)}
@@ -132,10 +132,10 @@ class CausalLM:
                     found[index] = row
         return [found[index] for index in inverse]
 
-    def cut(self, utterances: Sequence[Utterance]) -> int:
-        """Number of utterances that do not fit together with their whole context."""
-        long = [utterance for utterance in utterances if _bytes(utterance) > self._max_length]
-        return sum(self._fit(*self.prompt.encode(utterance))[1] for utterance in long)
+    def cut(self, texts: Sequence[TextInContext]) -> int:
+        """Number of texts that do not fit together with their whole context."""
+        long = [one for one in texts if _bytes(one) > self._max_length]
+        return sum(self._fit(*self.prompt.encode(one))[1] for one in long)
 
     @property
     def _precision(self) -> loading.Chosen:
@@ -185,15 +185,15 @@ class CausalLM:
         """
         contexts, inverse = distinct([pair.context for pair in pairs])
         followers: list[list[int]] = [[] for _ in contexts]
-        for index, place in enumerate(inverse):
+        for index, position in enumerate(inverse):
             if pairs[index].text and index not in apart:
-                followers[place].append(index)
+                followers[position].append(index)
         shapes = [
             (self._opens(context), _padded(self._beyond(context), _CONTEXT_GRID)) for context in contexts
         ]
         held = [len(self.opening) * opens + width for opens, width in shapes]
         for batch in by_shape(shapes, cost=[max(width, 1) for width in held], budget=self.budget):
-            if group := [index for place in batch for index in followers[place]]:
+            if group := [index for position in batch for index in followers[position]]:
                 yield group
 
     def _score_group(self, indices: Sequence[int], pairs: Sequence[_Pair]) -> Iterator[tuple[int, Floats]]:
@@ -203,14 +203,14 @@ class CausalLM:
         shapes = [_padded(len(pair.text), _TEXT_GRID) for pair in pairs]
         width = past.get_seq_length() if past is not None else 0
         for batch in by_shape(shapes, cost=[width + shape for shape in shapes], budget=self.budget):
-            chosen = [pairs[place] for place in batch]
-            states = self._continue(chosen, past, [rows[place] for place in batch])
-            wanted = [(row, place) for row, pair in enumerate(chosen) for place in range(len(pair.text))]
+            chosen = [pairs[index] for index in batch]
+            states = self._continue(chosen, past, [rows[index] for index in batch])
+            wanted = [(row, index) for row, pair in enumerate(chosen) for index in range(len(pair.text))]
             at, of = torch.tensor(wanted, device=self.device).T
             targets = [token for pair in chosen for token in pair.text]
             values = self.head.log_probs(states[at, of], torch.tensor(targets, device=self.device))
             ends = np.cumsum([len(pair.text) for pair in chosen])[:-1]
-            yield from zip((indices[place] for place in batch), np.split(values, ends), strict=True)
+            yield from zip((indices[index] for index in batch), np.split(values, ends), strict=True)
 
     def _read(self, contexts: Sequence[tuple[int, ...]]) -> Any:
         """The keys and values of the contexts, all of one padded length; None if they are empty.
@@ -227,17 +227,21 @@ class CausalLM:
             return begun
         begin = len(self.opening)
         inputs = self._table([context[begin:] for context in contexts], width)
-        places = torch.arange(begin, begin + width, device=self.device).expand(len(contexts), -1)
+        positions = torch.arange(begin, begin + width, device=self.device).expand(len(contexts), -1)
         mask = torch.ones(len(contexts), begin + width, dtype=torch.long, device=self.device)
         return self._body(
-            input_ids=inputs, attention_mask=mask, position_ids=places, past_key_values=begun, use_cache=True
+            input_ids=inputs,
+            attention_mask=mask,
+            position_ids=positions,
+            past_key_values=begun,
+            use_cache=True,
         ).past_key_values
 
     @cached_property
     def opening(self) -> tuple[int, ...]:
         """The tokens with which the chat template begins every dialogue, such as a default system prompt."""
-        said = (Utterance("a", (Turn("user", text),)) for text in ("yes", "no"))
-        first, second = (self.prompt.encode(utterance)[0] for utterance in said)
+        said = (TextInContext("a", (Turn("user", text),)) for text in ("yes", "no"))
+        first, second = (self.prompt.encode(one)[0] for one in said)
         same = [a == b for a, b in zip(first, second, strict=False)]
         return first[: same.index(False)] if False in same else ()
 
@@ -287,9 +291,9 @@ class CausalLM:
         return torch.tensor([(*row, *[0] * (width - len(row))) for row in rows], device=self.device)
 
 
-def _bytes(utterance: Utterance) -> int:
-    """An upper bound of the number of tokens with the template, so that most utterances need not be tokenised."""
-    said = (utterance.text, *(turn.text for turn in utterance.context))
+def _bytes(one: TextInContext) -> int:
+    """An upper bound of the number of tokens with the template, so that most texts need not be tokenised."""
+    said = (one.text, *(turn.text for turn in one.context))
     return _TEMPLATE * (1 + len(said)) + sum(len(text.encode("utf-8", "surrogatepass")) for text in said)
 
 
@@ -301,6 +305,6 @@ def _padded(length: int, grid: int) -> int:
 def _select(past: Any, rows: torch.Tensor) -> Any:
     """A copy of the keys and values for these rows: further computation would change the original."""
     chosen = DynamicCache()
-    for place, layer in enumerate(past.layers):
-        chosen.update(layer.keys[rows], layer.values[rows], place)
+    for index, layer in enumerate(past.layers):
+        chosen.update(layer.keys[rows], layer.values[rows], index)
     return chosen

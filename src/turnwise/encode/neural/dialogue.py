@@ -109,9 +109,9 @@ class DialogueEncoder(loading.FromFolder):
             # A dialogue is always encoded as a whole: further replies cost little in the same pass.
             needed = np.unique(owner[wanted])
             made = self._made([dialogues[index] for index in needed])
-            places = np.flatnonzero(np.isin(owner, needed))
-            found = dict(zip(places.tolist(), (row for rows in made for row in rows), strict=True))
-            return [found[place] for place in wanted]
+            positions = np.flatnonzero(np.isin(owner, needed))
+            found = dict(zip(positions.tolist(), (row for rows in made for row in rows), strict=True))
+            return [found[position] for position in wanted]
 
         names = [name for dialogue in dialogues for name in _names(dialogue)]
         if self.cache is None:
@@ -152,8 +152,8 @@ class DialogueEncoder(loading.FromFolder):
         row, start, stop = torch.from_numpy(spans.T).to(states.device)
         if self.pooling == "last":
             return states[row, stop - 1]
-        place = torch.arange(states.shape[1], device=states.device)
-        chosen = (place >= start[:, None]) & (place < stop[:, None])
+        index = torch.arange(states.shape[1], device=states.device)
+        chosen = (index >= start[:, None]) & (index < stop[:, None])
         weight = (chosen / (stop - start)[:, None]).to(states.dtype)
         counts = [len(script.replies) for script in scripts]
         return torch.cat([w @ state for w, state in zip(torch.split(weight, counts), states, strict=True)])
@@ -175,8 +175,8 @@ class DialogueEncoder(loading.FromFolder):
                 vectors = self.forward(self.model, group).float().cpu()
                 split = torch.split(vectors, [len(script.replies) for script in group])
                 for number, rows in zip(batch, split, strict=True):
-                    index, _, places = passes[number]
-                    made[index][places] = rows.numpy()
+                    index, _, positions = passes[number]
+                    made[index][positions] = rows.numpy()
         return made
 
     def _tokens(self, dialogues: Sequence[Exchanges]) -> dict[str, list[int]]:
@@ -240,19 +240,19 @@ def _passes(
     for point, exchange in enumerate(dialogue):
         for row, tokens in enumerate(exchange.others, start=first[point] + 1):
             if spent > own and spent + len(tokens) + 2 > longest:
-                yield part, _places(first, rows)
+                yield part, _positions(first, rows)
                 part, rows = [other._replace(others=[]) for other in dialogue], [[] for _ in dialogue]
                 spent = own
             part[point] = part[point]._replace(others=[*part[point].others, tokens])
             rows[point].append(row)
             spent += len(tokens) + 2
-    yield part, _places(first, rows)
+    yield part, _positions(first, rows)
 
 
-def _places(first: Ints, others: Sequence[list[int]]) -> list[int]:
+def _positions(first: Ints, others: Sequence[list[int]]) -> list[int]:
     """The rows of one pass in order: at each point the logged reply (`first`), then its alternatives in this pass."""
     return [
-        place for start, rows in zip(first[:-1].tolist(), others, strict=True) for place in (start, *rows)
+        index for start, rows in zip(first[:-1].tolist(), others, strict=True) for index in (start, *rows)
     ]
 
 

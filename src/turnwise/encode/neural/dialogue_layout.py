@@ -71,14 +71,14 @@ class _Part(NamedTuple):
     """One turn or alternative in the script."""
 
     time: int
-    position: int  # of its first token
+    position: int  # position of its first token
     tokens: list[int]
     logged: bool
 
 
 def lay_out(said: Sequence[ExchangeTokens], marks: Marks, *, limit: int) -> Script:
     """The script of one dialogue in at most `limit` positions; a `DataError` if even one token a turn does not fit."""
-    turns = [  # of the logged dialogue: (time, tokens)
+    turns = [  # turns of the logged dialogue: (time, tokens)
         (2 * point + agent, tokens)
         for point, exchange in enumerate(said)
         for agent, tokens in enumerate((exchange.user, exchange.reply))
@@ -94,9 +94,9 @@ def lay_out(said: Sequence[ExchangeTokens], marks: Marks, *, limit: int) -> Scri
         parts.append(_Part(0, 0, [marks.start], True))
     started: dict[int, int] = {}  # time -> position
     for time, tokens in turns:
-        started[time] = place = parts[-1].position + len(parts[-1].tokens) if parts else 0
+        started[time] = position = parts[-1].position + len(parts[-1].tokens) if parts else 0
         before = opening if parts else [marks.start]
-        parts.append(_Part(time, place, [*before, *tokens[:greatest], marks.end], True))
+        parts.append(_Part(time, position, [*before, *tokens[:greatest], marks.end], True))
     logged = {part.time: part for part in parts}
     replies: list[_Part] = []
     for point, exchange in enumerate(said):

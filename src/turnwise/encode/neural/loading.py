@@ -110,13 +110,13 @@ def reads_forward(config: Any) -> bool:
 
 def longest(config: Any, tokenizer: Any, most: int) -> int:
     """The largest number of tokens of an input; `most` if the model states no limit or a higher one."""
-    places = getattr(config, "max_position_embeddings", None)
-    if places is None:
+    n_positions = getattr(config, "max_position_embeddings", None)
+    if n_positions is None:
         return int(min(tokenizer.model_max_length, most))
-    return int(min(places - _first_place(config), tokenizer.model_max_length, most))
+    return int(min(n_positions - _first_position(config), tokenizer.model_max_length, most))
 
 
-def _first_place(config: Any) -> int:
+def _first_position(config: Any) -> int:
     """The number of the first position: 0, or for RoBERTa-like models the padding index plus 1."""
     with torch.device("meta"), quiet():  # builds the model without allocating weights
         model = transformers.AutoModel.from_config(config)  # type: ignore[no-untyped-call]

@@ -29,7 +29,7 @@ class _Input(NamedTuple):
 
     ids: list[int]
     types: list[int]
-    places: list[int]  # positions of the text's tokens
+    positions: list[int]  # positions of the text's tokens
 
 
 @dataclass(frozen=True)
@@ -92,26 +92,26 @@ class MaskedLM:
     def _score(self, pairs: Sequence[tuple[str, str]]) -> list[Floats]:
         """`score`, computed: one row (2,) for each pair."""
         inputs = [self._input(*pair) for pair in pairs]
-        tasks = [(at, place) for at, one in enumerate(inputs) for place in one.places]
+        tasks = [(at, position) for at, one in enumerate(inputs) for position in one.positions]
         lengths = [len(inputs[at].ids) for at, _ in tasks]
         found = np.zeros(len(tasks))
         for batch in by_shape(lengths, cost=lengths, budget=_BUDGET):
             found[batch] = self._log_probs(
                 [inputs[tasks[index][0]] for index in batch], [tasks[i][1] for i in batch]
             )
-        rows = [np.array([0.0 if one.places else np.nan, len(one.places)]) for one in inputs]
+        rows = [np.array([0.0 if one.positions else np.nan, len(one.positions)]) for one in inputs]
         for (at, _), value in zip(tasks, found, strict=True):
             rows[at][0] += value
         return rows
 
-    def _log_probs(self, inputs: Sequence[_Input], places: Sequence[int]) -> Floats:
-        """(b,) the log-probability of the token at one place of each input, which is masked.
+    def _log_probs(self, inputs: Sequence[_Input], positions: Sequence[int]) -> Floats:
+        """(b,) the log-probability of the token at one position of each input, which is masked.
 
         All inputs have one length.
         """
         ids = torch.tensor([one.ids for one in inputs], device=self.device)
         rows = torch.arange(len(inputs), device=self.device)
-        at = torch.tensor(places, device=self.device)
+        at = torch.tensor(positions, device=self.device)
         targets = ids[rows, at].clone()
         ids[rows, at] = self.tokenizer.mask_token_id
         given = {"input_ids": ids}

@@ -20,10 +20,10 @@ def pool(hidden: torch.Tensor, chosen: torch.Tensor, pooling: Pooling) -> torch.
     elif pooling == "max":
         pooled = hidden.masked_fill(~chosen.unsqueeze(-1), -torch.inf).amax(dim=1)
     else:
-        place = torch.arange(chosen.shape[1], device=chosen.device).expand_as(chosen)
+        index = torch.arange(chosen.shape[1], device=chosen.device).expand_as(chosen)
         if pooling == "cls":
-            picked = place.masked_fill(~chosen, chosen.shape[1] - 1).amin(dim=1)
+            picked = index.masked_fill(~chosen, chosen.shape[1] - 1).amin(dim=1)
         else:
-            picked = place.masked_fill(~chosen, 0).amax(dim=1)
+            picked = index.masked_fill(~chosen, 0).amax(dim=1)
         pooled = hidden[torch.arange(len(hidden), device=hidden.device), picked]
     return pooled.masked_fill(~some, torch.nan)

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from jinja2 import TemplateError
 
-from turnwise.encode.encoder import Utterance
+from turnwise.encode.encoder import TextInContext
 from turnwise.errors import DataError, UsageError
 
 Form = Literal["auto", "chat", "plain"]
@@ -19,7 +19,7 @@ _MARK = "\N{OBJECT REPLACEMENT CHARACTER}words\N{OBJECT REPLACEMENT CHARACTER}"
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """How utterances become tokens, by the chat template or as plain lines."""
+    """How texts in their contexts become tokens, by the chat template or as plain lines."""
 
     tokenizer: Any
     form: Literal["chat", "plain"]
@@ -35,17 +35,17 @@ class Prompt:
             raise UsageError("this model has no chat template: choose the form `plain`")
         return cls(tokenizer, "chat" if has_template and form != "plain" else "plain")
 
-    def encode(self, utterance: Utterance) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    def encode(self, one: TextInContext) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """The token ids of the context (never empty) and of the text."""
-        before = self._chat(utterance) if self.form == "chat" else self._plain(utterance)
+        before = self._chat(one) if self.form == "chat" else self._plain(one)
         context = tuple(self.tokenizer(before, add_special_tokens=False)["input_ids"])
-        text = tuple(self.tokenizer(utterance.text, add_special_tokens=False)["input_ids"])
+        text = tuple(self.tokenizer(one.text, add_special_tokens=False)["input_ids"])
         return context or (self._first,), text
 
-    def _chat(self, utterance: Utterance) -> str:
-        """The chat template up to the words of the utterance; a `DataError` if it refuses or drops the turns."""
-        messages = [{"role": turn.role, "content": turn.text} for turn in utterance.context]
-        messages.append({"role": utterance.role, "content": _MARK})
+    def _chat(self, one: TextInContext) -> str:
+        """The chat template up to the words of the text; a `DataError` if it refuses or drops the turns."""
+        messages = [{"role": turn.role, "content": turn.text} for turn in one.context]
+        messages.append({"role": one.role, "content": _MARK})
         try:
             rendered = self.tokenizer.apply_chat_template(messages, tokenize=False)
         except TemplateError as error:
@@ -54,15 +54,13 @@ class Prompt:
             ) from error
         before, found, _ = rendered.rpartition(_MARK)
         if not found:
-            raise DataError(
-                f"the model's chat template drops turns of `{utterance.role}`: choose the form `plain`"
-            )
+            raise DataError(f"the model's chat template drops turns of `{one.role}`: choose the form `plain`")
         return str(before)
 
-    def _plain(self, utterance: Utterance) -> str:
+    def _plain(self, one: TextInContext) -> str:
         """The beginning-of-text token, if any, and the context, one line a turn."""
         begin = self.tokenizer.bos_token or ""
-        return begin + "".join(f"{turn.text}\n" for turn in utterance.context)
+        return begin + "".join(f"{turn.text}\n" for turn in one.context)
 
     @property
     def _first(self) -> int:

@@ -24,7 +24,7 @@ from turnwise.encode.encoder import Tokens, Vectors
 from turnwise.encode.neural import loading
 from turnwise.encode.neural.pooling import POOLINGS, Pooling, pool
 from turnwise.encode.neural.sentence_transformers import stated_length, stated_pooling, states_unit_length
-from turnwise.encode.truncation import tell
+from turnwise.encode.truncation import report_truncation
 from turnwise.errors import UsageError
 from turnwise.types import Signature
 
@@ -100,7 +100,7 @@ class Transformer(loading.FromFolder):
 
     def tokens(self, texts: Sequence[str], /) -> list[Tokens]:
         """The token vectors of each text, special tokens included."""
-        tell(self.label, self._max_length, self.cut(list(dict.fromkeys(texts))))
+        report_truncation(self.label, self._max_length, self.cut(list(dict.fromkeys(texts))))
 
         def make(indices: list[int]) -> list[NDArray[np.floating[Any]]]:
             """The token vectors of the texts at these indices, computed."""
@@ -160,7 +160,7 @@ class Transformer(loading.FromFolder):
 
     def _remembered(self, signature: Signature, texts: Sequence[Text], part: str) -> Vectors:
         """(n, d) pooled vectors from the cache where possible; reports the number of cut texts."""
-        tell(self.label, self._max_length, self.cut(list(dict.fromkeys(texts))))
+        report_truncation(self.label, self._max_length, self.cut(list(dict.fromkeys(texts))))
         if self.cache is None:
             return self._pooled(texts, part).astype(np.float32, copy=False)
         names = [(text,) if isinstance(text, str) else text for text in texts]

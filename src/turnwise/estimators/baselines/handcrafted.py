@@ -50,7 +50,7 @@ class Features:
         """The settings `ridge` and `best`; the features of the agents are not in it."""
         return Signature("features", (("ridge", str(self.ridge)), ("best", str(self.best))))
 
-    def given(self, numbers: Mapping[str, Mapping[str, float]]) -> "Features":
+    def with_scores(self, numbers: Mapping[str, Mapping[str, float]]) -> "Features":
         """A copy with the features of every agent: metric -> agent -> number."""
         return replace(self, numbers=numbers)
 

@@ -69,7 +69,7 @@ def _of_loggers(episodes: Episodes) -> Floats:
     """(n,) log-probability of each logged reply under the agent that gave it; NaN where it was not logged."""
     owner = np.repeat(episodes.agent, np.diff(episodes.first))
     found = np.full(len(owner), np.nan)
-    for place, name in enumerate(episodes.agents):
+    for index, name in enumerate(episodes.agents):
         if name in episodes.log_probs:
-            found[owner == place] = episodes.log_probs[name][owner == place]
+            found[owner == index] = episodes.log_probs[name][owner == index]
     return found

@@ -50,7 +50,7 @@ class SelfPlay:
         fields = {"components": str(self.components), "ridge": str(self.ridge)}
         return Signature("spe", tuple(fields.items()), (encoder(self.model).signature,))
 
-    def given(self, played: Mapping[str, Episodes]) -> "SelfPlay":
+    def with_dialogues(self, played: Mapping[str, Episodes]) -> "SelfPlay":
         """A copy with the self-play dialogues of each agent."""
         return replace(self, played=played)
 
@@ -106,7 +106,7 @@ class Reward:
     weights: Floats  # (d,)
     mean: float  # rating
     scale: tuple[float, float] | None
-    r2: float  # of ratings predicted with the dialogue left out
+    r2: float  # R2 of ratings predicted with the dialogue left out
 
     @classmethod
     def learn(cls, episodes: Episodes, model: str, *, components: int, ridge: float) -> "Reward":

@@ -19,7 +19,7 @@ LOGGED = "@logged"  # name of the logged replies as a system
 RANDOM, TRUNCATED, PARROT, GENERIC, GOODBYE, STUFFED = CONTROLS = (
     "random", "truncated", "parrot", "generic", "goodbye", "stuffed"
 )  # fmt: skip
-TAUGHT = (
+TRAINED_CONTROLS = (
     RANDOM,
     PARROT,
 )  # the two negatives of `evaluation`: their value is 0 by training, so it is no evidence
@@ -112,10 +112,10 @@ class _Elsewhere:
     def __init__(self, said: Sequence[str], owner: np.ndarray, rng: np.random.Generator) -> None:
         """`said` are the replies of all dialogues in order, `owner` the number of the dialogue of each."""
         self.said, self.owner, self.rng = said, owner, rng
-        self.place = 0
+        self._next = 0
 
     def __next__(self) -> str:
-        mine, self.place = self.owner[self.place], self.place + 1
+        mine, self._next = self.owner[self._next], self._next + 1
         for _ in range(20):
             drawn = int(self.rng.integers(len(self.said)))
             if self.owner[drawn] != mine:
@@ -152,7 +152,7 @@ class Verdict:
         return bool(self.fooled_by)
 
 
-def judged(
+def verdict_on_controls(
     systems: Mapping[str, float], controls: Mapping[str, float], *, logged: float | None = None
 ) -> Verdict:
     """The verdict from the values of real systems, of controls and of the logged agent, which counts as a system.

@@ -23,8 +23,8 @@ import numpy as np
 from turnwise.encode.episodes import leave_out
 from turnwise.encode.models.folder import is_trained, read_config
 from turnwise.errors import Refused, UsageError
-from turnwise.estimators.critic.controls import TAUGHT
-from turnwise.estimators.critic.evaluation import Evaluation, Valued
+from turnwise.estimators.critic.controls import TRAINED_CONTROLS
+from turnwise.estimators.critic.evaluation import Evaluation, SystemValue
 from turnwise.estimators.critic.features import Facts, Features
 from turnwise.estimators.critic.words import RULES, WORDS, Encoding
 from turnwise.protocols import CriticReward, TextForm
@@ -53,7 +53,7 @@ class Critic:
     gamma: float | None = None  # None: .9, with ratings 1
     actions: str = WORDS  # or acts, semantic, the name or folder of an encoder, the folder of a LAVA model
     form: TextForm = (
-        "auto"  # of task logs' texts. `logged`: as they are, for LAVA, which knows its own placeholders
+        "auto"  # form of task logs' texts. `logged`: as they are, for LAVA, which knows its own placeholders
     )
     negatives: float = 0.1
     ridge: float = 0.1
@@ -89,7 +89,9 @@ class Critic:
         }
         for name in ("actions", "form", "negatives", "ridge", "pessimism"):
             settings[name] = str(getattr(self, name))
-        return Signature("critic", tuple((settings | {"form": self.worded}).items()), self._encoder_signature)
+        return Signature(
+            "critic", tuple((settings | {"form": self.text_form}).items()), self._encoder_signature
+        )
 
     @property
     def _encoder_signature(self) -> tuple[Signature, ...]:
@@ -97,23 +99,23 @@ class Critic:
         return () if self.actions in (WORDS, *RULES) else (_encoder(self.actions).signature,)
 
     @property
-    def worded(self) -> TextForm:
+    def text_form(self) -> TextForm:
         """`one` or `logged`: the form in which texts are read. `auto` is `logged` for LAVA actions, otherwise `one`."""
         return ("logged" if is_latent(self.actions) else "one") if self.form == "auto" else self.form
 
     @property
-    def taught(self) -> list[str]:
+    def trained_controls(self) -> list[str]:
         """Names (without prefix) of the controls that are worth 0 by training, and so tell nothing.
 
         The list is empty without negatives.
         """
-        return list(TAUGHT) if self.negatives else []
+        return list(TRAINED_CONTROLS) if self.negatives else []
 
-    def given(self, facts: Mapping[str, Facts]) -> Self:
+    def with_facts(self, facts: Mapping[str, Facts]) -> Self:
         """A copy with the task facts of the dialogues, by dialogue id."""
         return replace(self, facts=facts)
 
-    def rewarded(self, reward: CriticReward) -> Self:
+    def with_reward(self, reward: CriticReward) -> Self:
         """A copy with another reward."""
         return replace(self, reward=reward)
 
@@ -156,7 +158,7 @@ class Critic:
         return estimate(found)
 
 
-def estimate(found: Valued) -> Estimate:
+def estimate(found: SystemValue) -> Estimate:
     """The value of a system as an `Estimate`, with the Bellman error as its diagnostic `bellman_error`."""
     return Estimate(
         value=found.value, contributions=found.contributions, diagnostics={"bellman_error": found.error}
@@ -169,7 +171,7 @@ def is_latent(actions: str) -> bool:
 
 
 @lru_cache(maxsize=2)
-def _encoder(model: str) -> "Signed":
+def _encoder(model: str) -> "EncodingWithSignature":
     """The action encoder of a LAVA folder, or the sentence encoder of this name; the last two are kept."""
     if is_latent(model):
         from turnwise.estimators.neural.actions import LatentActions
@@ -178,7 +180,7 @@ def _encoder(model: str) -> "Signed":
     return _Cached(model)
 
 
-class Signed(Encoding, Protocol):
+class EncodingWithSignature(Encoding, Protocol):
     """An encoding that has a signature, because it comes from a model."""
 
     signature: Signature

@@ -26,20 +26,21 @@ from scipy.linalg import cho_factor, cho_solve, lu_factor, lu_solve
 
 from turnwise.errors import Refused
 from turnwise.estimators.critic.features import TURNS, Features
-from turnwise.types import Floats, Ints, Said, digest
+from turnwise.types import Floats, Ints, RepliesAtPoints, digest
 
 FOLDS = 5
-HELD = 1e4  # weight of the rows that hold a turn's mean error at 0 (a logged reply: 1); 100 leaves a bias of -.6 of 48
+# Weight of the rows that hold a turn's mean error at 0 (a logged reply has 1); 100 leaves a bias of -.6 of 48.
+ZERO_MEAN_WEIGHT = 1e4
 FEWEST = 30  # smallest number of dialogues: with fewer a fold has less than six
-SETTLED = 0.05  # largest distance of the value from its fixed point, as a share of the largest return
-UNSETTLED = (
-    "the critic does not come to rest on so few dialogues; more of them help, or a greater ridge (critic[ridge=1]) "
-    "or a lesser gamma"
+CONVERGED = 0.05  # largest distance of the value from its fixed point, as a share of the largest return
+NOT_CONVERGED = (
+    "fitted Q does not converge on this many dialogues; use more, a larger ridge (critic[ridge=1]) or a smaller "
+    "gamma"
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Valued:
+class SystemValue:
     """The critic's value of one system."""
 
     contributions: Floats  # (N,) whose mean is the value and whose spread is its uncertainty
@@ -148,13 +149,13 @@ class Evaluation:
         fits = []
         for f in range(FOLDS):
             count = _without(counts, f)
-            held = HELD * _without(mean, f) / np.maximum(count, 1.0)[:, None]
+            held = ZERO_MEAN_WEIGHT * _without(mean, f) / np.maximum(count, 1.0)[:, None]
             gram = _without(self._gram, f) + held.T @ _without(mean, f)
             gram[np.diag_indices_from(gram)] += self._penalty(float(np.sum(self.fold != f)), len(gram))
             fits.append(_Fit(gram, held, _without(arrived, f) + held.T @ _without(earned, f)))
         return fits
 
-    def value(self, said: Said) -> Valued:
+    def value(self, said: RepliesAtPoints) -> SystemValue:
         """The value of the system that would have said this at each logged point.
 
         Refused if the steps of Q do not converge.
@@ -178,7 +179,7 @@ class Evaluation:
             errors[unseen] = error[unseen]
             first = starts[unseen[starts]]
             system = lu_factor(fit.gram - step)
-            self._check_settled(rows[first].mean(axis=0) @ (lu_solve(system, right) - v))
+            self._check_converged(rows[first].mean(axis=0) @ (lu_solve(system, right) - v))
             # The derivative of the value by the weight of a point is J.(x + W m) e; J solves the system from the left.
             sensitivity = lu_solve(system, rows[first].sum(axis=0), trans=1)
             moved = (self.logged @ sensitivity + (fit.held @ sensitivity)[self.features.classes]) * error
@@ -187,16 +188,16 @@ class Evaluation:
         contributions += (
             q[starts].mean() - contributions.mean()
         )  # a first-order correction, so that the mean of the contributions is the value
-        return Valued(contributions, q, float(np.sqrt(np.mean(errors**2))) if dialogues else np.nan)
+        return SystemValue(contributions, q, float(np.sqrt(np.mean(errors**2))) if dialogues else np.nan)
 
-    def _check_settled(self, left: float) -> None:
-        """Raise `Refused` if further steps would still move the value by more than `SETTLED` times the largest return.
+    def _check_converged(self, left: float) -> None:
+        """Raise `Refused` if further steps would move the value by more than `CONVERGED` times the largest return.
 
         `left` is that remaining change of the value.
         """
         returns = np.add.reduceat(self.features.reward, self.features.episodes.first[:-1])
-        if not abs(left) <= SETTLED * np.abs(returns).max():
-            raise Refused(f"{UNSETTLED} (another {abs(left):.3g} is to come)")
+        if not abs(left) <= CONVERGED * np.abs(returns).max():
+            raise Refused(f"{NOT_CONVERGED} (further steps would move the value by {abs(left):.3g})")
 
     def _pessimistic_part(self, fit: "_Fit", following: Floats, f: int) -> Floats | None:
         """(d,) what pessimism subtracts from the right-hand side: `pessimism` standard errors of each next Q.
@@ -238,7 +239,7 @@ class _Fit:
         """(d,) v after `steps` steps v <- gram^-1 (right + step v) from 0; refused if the steps diverge."""
         growth = float(np.abs(np.linalg.eigvals(self.solve(step))).max())
         if not growth < 1:
-            raise Refused(f"{UNSETTLED} (each step makes an error {growth:.4g} times as great)")
+            raise Refused(f"{NOT_CONVERGED} (each step multiplies an error by {growth:.4g})")
         v = np.zeros(len(right))
         for _ in range(steps):
             v = self.solve(right + step @ v)
@@ -251,8 +252,8 @@ def _without(parts: Floats, fold: int) -> Floats:
     return left
 
 
-def _words(text: Ints) -> Said:
+def _words(text: Ints) -> RepliesAtPoints:
     """One text at each point as replies, none where `text` is -1; without ends of dialogues or decisions."""
     one = text[:, None]
     nothing = np.full(one.shape, np.nan)
-    return Said(one, np.zeros(one.shape, dtype=np.bool_), nothing, nothing)
+    return RepliesAtPoints(one, np.zeros(one.shape, dtype=np.bool_), nothing, nothing)

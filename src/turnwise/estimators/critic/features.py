@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from turnwise.estimators.critic.words import Axes, Encoding, Vocabulary
-from turnwise.types import Episodes, Floats, Ints, Said
+from turnwise.types import Episodes, Floats, Ints, RepliesAtPoints
 
 REPLY, USER, TASK, BEFORE = 48, 24, 24, 12  # numbers of principal components
 CROSS = (12, 8, 12)  # components of user, task and reply that enter the products
@@ -94,7 +94,7 @@ class Features:
         turns = np.eye(TURNS)[self.classes]
         return np.hstack([np.ones((len(turns), 1)), self._user, self._task, turns, before])
 
-    def rows(self, said: Said) -> Floats:
+    def rows(self, said: RepliesAtPoints) -> Floats:
         """(n, d) features, averaged over samples; zeros where there is no reply with words.
 
         A sample without words counts as zeros. The first column is the share of samples with words, normally 1.

@@ -40,13 +40,13 @@ class BagOfWords:
     def __init__(self, texts: Sequence[str], most: int = MOST) -> None:
         counts = Counter(word for text in texts for word in dict.fromkeys(words(text)))
         ordered = sorted(counts, key=lambda word: (-counts[word], word))
-        self.places = {word: place for place, word in enumerate(ordered[:most])}
+        self.columns = {word: index for index, word in enumerate(ordered[:most])}
 
     def encode(self, texts: Sequence[str], /) -> Floats:
         """(texts, words) 1 where the text contains the word."""
-        rows = np.zeros((len(texts), len(self.places)))
+        rows = np.zeros((len(texts), len(self.columns)))
         for row, text in zip(rows, texts, strict=True):
-            row[[self.places[word] for word in set(words(text)) if word in self.places]] = 1.0
+            row[[self.columns[word] for word in set(words(text)) if word in self.columns]] = 1.0
         return rows
 
 
@@ -81,16 +81,16 @@ class SemanticActs:
     """
 
     def __init__(self, texts: Sequence[str]) -> None:
-        self.places = {
-            act: place
-            for place, act in enumerate(sorted({act for text in texts for act in self._acts_of(text)}))
+        self.columns = {
+            act: index
+            for index, act in enumerate(sorted({act for text in texts for act in self._acts_of(text)}))
         }
 
     def encode(self, texts: Sequence[str], /) -> Floats:
         """(texts, acts) 1 where the text has the act; acts that no text of the fit had are ignored."""
-        rows = np.zeros((len(texts), len(self.places)))
+        rows = np.zeros((len(texts), len(self.columns)))
         for row, text in zip(rows, texts, strict=True):
-            row[[self.places[act] for act in self._acts_of(text) if act in self.places]] = 1.0
+            row[[self.columns[act] for act in self._acts_of(text) if act in self.columns]] = 1.0
         return rows
 
     @staticmethod
@@ -160,7 +160,7 @@ class Vocabulary:
         `replies` and `users` are indices into `texts` (-1: no user turn), `sizes` the largest numbers of components of
         replies and of user turns. Without `encoding` the texts are bags of the words of the logged texts.
         """
-        said = [texts[place] for place in (*replies, *users[users >= 0])]
+        said = [texts[index] for index in (*replies, *users[users >= 0])]
         rows = np.asarray((encoding or BagOfWords(said)).encode(texts), dtype=np.float64)
         read = [words(text) for text in texts]
         known = users[users >= 0]

@@ -65,7 +65,7 @@ class LinearDice(Linear):
 
     def _weights(self, problem: Problem) -> Floats:
         """(d,) coefficients w of the ratio zeta = Phi w, without those of pads."""
-        a, c, b = padded(problem) if self.padded else looped(problem)
+        a, c, b = padded(problem) if self.padded else unpadded(problem)
         return ratio(a, c, b, self.kappa)[: len(problem.gram)]
 
 
@@ -98,7 +98,7 @@ def padded(problem: Problem) -> tuple[Floats, Floats, Floats]:
     return a / rows, c / rows, b / rows
 
 
-def looped(problem: Problem) -> tuple[Floats, Floats, Floats]:
+def unpadded(problem: Problem) -> tuple[Floats, Floats, Floats]:
     """As `padded`, for a chain without pads; example 1 of the paper shows why its value is wrong."""
     rows = problem.logged.points
     last = problem.logged.last.sum(axis=0) @ problem.to_features

@@ -202,8 +202,8 @@ def chosen_strength(layout: Layout, by_agent: Sequence[LoggedSums]) -> float:
     given = inputs(layout)
     size = np.maximum(total_sums(by_agent).yy, 1e-12)
     errors = np.zeros(len(STRENGTHS))
-    for place, one in enumerate(by_agent):
-        rest = total_sums([*by_agent[:place], *by_agent[place + 1 :]])
+    for index, one in enumerate(by_agent):
+        rest = total_sums([*by_agent[:index], *by_agent[index + 1 :]])
         gram = one.xx[np.ix_(given, given)]
         for at, strength in enumerate(STRENGTHS):
             w = predictor(rest, given, strength)

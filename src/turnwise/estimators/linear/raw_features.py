@@ -18,7 +18,7 @@ from typing import Self
 import numpy as np
 
 from turnwise.encode.text.delexicalise import copies
-from turnwise.types import Episodes, Floats, Ints, Said
+from turnwise.types import Episodes, Floats, Ints, RepliesAtPoints
 
 REPLY, USER = 128, 24  # largest numbers of principal components, of replies and of user turns
 TURNS = 12  # turn numbers that have a column; later turns share the last one
@@ -81,9 +81,9 @@ def text_moments(episodes: Episodes, vectors: Floats) -> tuple[TextMoments, Text
     return TextMoments.of(vectors, replies), TextMoments.of(vectors, _counts(episodes.user, len(vectors)))
 
 
-def _counts(places: Ints, n: int) -> Floats:
-    """(n,) how often each index 0 to n - 1 occurs in `places`; -1 is skipped."""
-    return np.bincount(places[places >= 0], minlength=n).astype(np.float64)
+def _counts(indices: Ints, n: int) -> Floats:
+    """(n,) how often each index 0 to n - 1 occurs in `indices`; -1 is skipped."""
+    return np.bincount(indices[indices >= 0], minlength=n).astype(np.float64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +147,7 @@ class RawFeatures:
         """(n, p) rows of the logged replies."""
         return self.rows(self.episodes.logged)
 
-    def rows(self, said: Said) -> Floats:
+    def rows(self, said: RepliesAtPoints) -> Floats:
         """(n, p) rows of what an agent said or would have said, the mean over its samples; zeros where it has no reply.
 
         With `decided`, a sample that ends the dialogue with a scored decision has only the two decision columns.

@@ -176,8 +176,8 @@ class SecondSums:
 def _by_agent(episodes: Episodes) -> Iterable[tuple[str, Episodes]]:
     """Each agent with its rated dialogues; agents without any are left out."""
     rated = np.isfinite(episodes.reward)
-    for place, name in enumerate(episodes.agents):
-        mine = rated & (episodes.agent == place)
+    for index, name in enumerate(episodes.agents):
+        mine = rated & (episodes.agent == index)
         if mine.any():
             yield name, kept(episodes, mine)
 

@@ -66,8 +66,8 @@ def logged_sums(raw: RawFeatures) -> dict[str, LoggedSums]:
     followed = outcomes(raw)
     lengths = np.diff(episodes.first)
     found = {}
-    for place, agent in enumerate(episodes.agents):
-        mine = episodes.agent == place
+    for index, agent in enumerate(episodes.agents):
+        mine = episodes.agent == index
         at = np.repeat(mine, lengths)
         x, y = rows[at], followed[at]
         ends = rows[raw.last[mine]]
@@ -100,9 +100,9 @@ def target_sums(raw: RawFeatures, target: Floats) -> dict[str, TargetSums]:
     owner = np.repeat(episodes.agent, lengths)[later]
     means = np.add.reduceat(target, episodes.first[:-1], axis=0) / lengths[:, None]
     found = {}
-    for place, agent in enumerate(episodes.agents):
-        at = later[owner == place]
-        mine = episodes.agent == place
+    for index, agent in enumerate(episodes.agents):
+        at = later[owner == index]
+        mine = episodes.agent == index
         found[agent] = TargetSums(
             xn=rows[at - 1].T @ target[at],
             first=target[episodes.first[:-1][mine]].sum(axis=0),

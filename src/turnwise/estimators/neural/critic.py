@@ -26,17 +26,17 @@ from torch.nn import functional
 
 from turnwise.errors import Refused, UsageError
 from turnwise.estimators.critic.critic import Critic
-from turnwise.estimators.critic.evaluation import FEWEST, Valued
+from turnwise.estimators.critic.evaluation import FEWEST, SystemValue
 from turnwise.estimators.critic.features import Features
 from turnwise.estimators.critic.words import WORDS
 from turnwise.estimators.neural.actions import Points, points_of
 from turnwise.networks.hred.encoder import padded
 from turnwise.networks.lava.critic import Batch, Shape
 from turnwise.networks.lava.critic import Critic as Network
-from turnwise.networks.lava.network import Gaussian, Reader, Sizes, copied, follow
+from turnwise.networks.lava.network import Gaussian, Reader, Sizes, copied, soft_update
 from turnwise.networks.lava.words import Words
 from turnwise.networks.training.loop import descend, run
-from turnwise.types import Card, Episodes, Floats, Ints, Said, Signature
+from turnwise.types import Card, Episodes, Floats, Ints, RepliesAtPoints, Signature
 
 LONGEST = 20  # largest number of words of a text; nine in ten replies have no more
 COMMON = 3  # smallest number of occurrences of a word of the vocabulary
@@ -84,7 +84,7 @@ class PaperCritic(Critic):
         The reward `auto` counts as `rating`.
         """
         passed_over = ("facts", "ridge", "negatives", "pessimism", "reward", "gamma")
-        settings = {**vars(self), "form": self.worded}
+        settings = {**vars(self), "form": self.text_form}
         own = [(name, str(value)) for name, value in settings.items() if name not in passed_over]
         reward = "rating" if self.reward == "auto" else self.reward
         return Signature(
@@ -140,7 +140,7 @@ class Training:
     def _vocabulary(self) -> Words:
         """The words that occur at least `COMMON` times in the logged replies and user turns."""
         said = [*self.episodes.logged.text[:, 0], *self.episodes.user[self.episodes.user >= 0]]
-        return Words.learn((self.episodes.texts[place] for place in said), fewest=COMMON)
+        return Words.learn((self.episodes.texts[index] for index in said), fewest=COMMON)
 
     @cached_property
     def _tokens(self) -> Tensor:
@@ -165,7 +165,7 @@ class Training:
         turn = np.eye(13)[self.features.classes]
         return torch.as_tensor(np.hstack([known, turn]), dtype=torch.float32)
 
-    def value(self, said: Said) -> Valued:
+    def value(self, said: RepliesAtPoints) -> SystemValue:
         """The value of the system with these replies: Q of each fold from a critic trained on the other folds.
 
         Only the first sample of a point is used. Contributions are Q at first turns.
@@ -182,10 +182,10 @@ class Training:
                 learner = Learner(self, text)
                 learner.train(np.flatnonzero(halves != fold))
                 unseen = np.flatnonzero(halves == fold)
-                places = np.concatenate([self._span(int(one)) for one in unseen])
-                q[places], error[places] = learner.judge(unseen)
+                points = np.concatenate([self._span(int(one)) for one in unseen])
+                q[points], error[points] = learner.values_and_errors(unseen)
         first = self.episodes.first[:-1]
-        return Valued(
+        return SystemValue(
             self._scale * q[first], self._scale * q, self._scale * float(np.sqrt(np.mean(error**2)))
         )
 
@@ -268,7 +268,7 @@ class Learner:
             target = self._bootstrapped(self.target, batch)
         loss = functional.mse_loss(self._of_logged(self.network, batch), target)
         descend(self.optimiser, [loss], clip=1.0)
-        follow(self.network, self.target, self.training.critic.follow)
+        soft_update(self.network, self.target, self.training.critic.follow)
 
     def _of_logged(self, network: _Reading, batch: Batch) -> Tensor:
         """(m,) Q of the logged reply at each turn of the batch."""
@@ -296,7 +296,7 @@ class Learner:
         return (self.training.reward[batch.rows] + settings.discount * after).clamp(0.0, 1.0)
 
     @torch.no_grad()
-    def judge(self, dialogues: Sequence[int] | Ints) -> tuple[Floats, Floats]:
+    def values_and_errors(self, dialogues: Sequence[int] | Ints) -> tuple[Floats, Floats]:
         """Q of the system's reply at every turn of these dialogues, and the Bellman error of the logged reply.
 
         Both are on the scale of divided rewards, 0 to 1.

@@ -21,12 +21,12 @@ import numpy as np
 import torch
 
 from turnwise.estimators.neural.minimax import Dice
-from turnwise.estimators.neural.neural import Answer, LearnerInputs, Neural, ess, parts
+from turnwise.estimators.neural.neural import Contributions, LearnerInputs, Neural, ess, parts
 from turnwise.estimators.neural.padding import horizon
 from turnwise.types import Card, Floats, Ints
 
 log = logging.getLogger(__name__)
-SOUND = (0.5, 2.0)  # range of the mean final zeta; .29 was observed in a collapsed training
+ZETA_RANGE = (0.5, 2.0)  # range of the mean final zeta; .29 was observed in a collapsed training
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,14 +98,14 @@ class _Game:
         value = float(self._weights(zeta) @ self.setup.data.reward / self.size)
         return {"objective": objective, "estimate": value, "mean_zeta": float(zeta.mean())}
 
-    def answer(self) -> Answer:
+    def contributions(self) -> Contributions:
         """Contributions and diagnostics after the training.
 
-        Logs a warning if the mean zeta of last turns is out of `SOUND`.
+        Logs a warning if the mean zeta of last turns is out of `ZETA_RANGE`.
         """
         objective, zeta = self._objective_and_zeta()
         reward, mean = self.setup.data.reward, float(zeta.mean())
-        if not SOUND[0] <= mean <= SOUND[1]:
+        if not ZETA_RANGE[0] <= mean <= ZETA_RANGE[1]:
             log.warning(
                 "enigma: the mean zeta of last turns is %.2f, far from 1: do not trust the estimate", mean
             )
@@ -114,13 +114,13 @@ class _Game:
         # With weights of mean 1 this is the influence of each dialogue on a ratio; its mean is the ratio.
         contributions = value + weights * (reward - value) if self.asked.normalised else weights * reward
         rating = self.setup.data.rating
-        return Answer(
+        return Contributions(
             contributions,
             {
                 # zeta does not depend on rewards: the estimate from the logged ratings needs no further training.
                 "by_logged_ratings": float(np.nansum(weights * rating) / weights[np.isfinite(rating)].sum()),
                 "mean_zeta": mean,
-                "collapsed": float(not SOUND[0] <= mean <= SOUND[1]),
+                "collapsed": float(not ZETA_RANGE[0] <= mean <= ZETA_RANGE[1]),
                 "ess": ess(zeta),
                 "lambda": float(self.dice.price.detach()),
                 "objective": objective,

@@ -26,7 +26,7 @@ from turnwise.errors import Refused
 from turnwise.estimators.neural.batches import Batch
 from turnwise.estimators.neural.heads import Head
 from turnwise.estimators.neural.minimax import reverse
-from turnwise.estimators.neural.neural import Answer, LearnerInputs, Neural, parts
+from turnwise.estimators.neural.neural import Contributions, LearnerInputs, Neural, parts
 from turnwise.types import Card, Floats, Ints
 
 LARGEST_REWARD = 1e30  # a 32-bit float is at most 3.4e38
@@ -71,10 +71,10 @@ class _Q:
         objective, values = self._objective_and_values()
         return {"objective": objective, "estimate": float(values.mean())}
 
-    def answer(self) -> Answer:
+    def contributions(self) -> Contributions:
         """The value of each dialogue's first state, and the objective."""
         objective, values = self._objective_and_values()
-        return Answer(values, {"objective": objective})
+        return Contributions(values, {"objective": objective})
 
     def backup(self, batch: Batch, q: torch.Tensor) -> torch.Tensor:
         """(B, T) the regression target of Q at each turn: the rating at the last turn, otherwise the next Q.

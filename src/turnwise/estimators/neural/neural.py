@@ -32,17 +32,17 @@ _WORDS: dict[str, tuple[str, ...]] = {
 }
 
 
-class Answer(NamedTuple):
-    """The result of a learner after its training."""
+class Contributions(NamedTuple):
+    """The contributions of the dialogues to the value after a training, with diagnostics."""
 
-    contributions: Floats  # (N,), whose mean is the value
+    values: Floats  # (N,), whose mean is the value of the target
     diagnostics: Mapping[str, float]
 
 
-class Answering(Learner, Protocol):
+class ValueLearner(Learner, Protocol):
     """A learner that also gives the contributions to the value after its training."""
 
-    def answer(self) -> Answer:
+    def contributions(self) -> Contributions:
         """The contributions and diagnostics, after the training."""
         ...
 
@@ -70,7 +70,7 @@ class Neural(ABC):
     preset: str = "quick"  # quick, script or paper
     tuned: bool = False  # whether the encoder is trained too: for a GPU
     pooling: ReplyPooling = "mean"
-    weights: Weights = "trained"  # of the encoder: "random" is an ablation
+    weights: Weights = "trained"  # weights of the encoder: "random" is an ablation
     reward: Reward = "auto"
     hidden: int | None = None  # width of the heads; None: the encoder's; 0: no hidden layer
     checkpoints: str | None = None  # a folder of checkpoints, from which an interrupted training resumes
@@ -91,7 +91,7 @@ class Neural(ABC):
                 raise UsageError(f"{self.name}: {name} is one of {', '.join(known)}, not `{asked}`")
 
     @abstractmethod
-    def learner(self, setup: LearnerInputs) -> Answering:
+    def learner(self, setup: LearnerInputs) -> ValueLearner:
         """The untrained learner of this estimator."""
         ...
 
@@ -134,7 +134,7 @@ class Neural(ABC):
         checkpoint = self._checkpoint(data, target, seed)
         readings = 20 if self.tuned else 40
         curves = train(learner, settings, seed=seed, readings=readings, checkpoint=checkpoint)
-        contributions, diagnostics = learner.answer()
+        contributions, diagnostics = learner.contributions()
         seen = {
             "dialogues": len(data.reward),
             "unrated": data.unrated,

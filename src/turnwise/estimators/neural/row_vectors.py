@@ -54,9 +54,9 @@ def read(reader: DialogueEncoder, wide: TrainingData, narrow: TrainingData) -> t
     kept = _memory(reader)
     if sum(one.vectors.size for one in kept.values()) > _MOST:
         kept.clear()
-    missing = {name: place for place, name in enumerate(names) if name not in kept}
+    missing = {name: index for index, name in enumerate(names) if name not in kept}
     if missing:
-        unread = [wide.dialogues[place] for place in missing.values()]
+        unread = [wide.dialogues[index] for index in missing.values()]
         made = zip(missing, reader.encode(unread), reader.scripts(unread), strict=True)
         kept.update((name, Encoded(vectors, script.cut > 0)) for name, vectors, script in made)
     vectors = np.concatenate([kept[name].vectors for name in names])

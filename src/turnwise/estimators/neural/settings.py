@@ -21,18 +21,18 @@ class Settings:
     """The settings of one training; factors such as `nu_rate` multiply `rate`."""
 
     optimiser: Optimiser
-    rate: float  # of zeta and of the encoder
+    rate: float  # learning rate of zeta and of the encoder
     nu_rate: float  # times `rate`
     lambda_rate: float  # times `rate`
     schedule: Schedule
     warmup: int  # steps
     clip: float  # largest norm of the gradient
-    momentum: float  # of SGD
-    decay: float  # of weights
+    momentum: float  # momentum of SGD
+    decay: float  # weight decay
     batch: int  # dialogues in a step
     epochs: int
     components: int  # principal components of frozen vectors; 0: the vectors as they are
-    alpha: float = 1.0  # of the regulariser zeta^2
+    alpha: float = 1.0  # weight of the regulariser zeta^2
     price: float = 0.0  # initial value of lambda
 
 

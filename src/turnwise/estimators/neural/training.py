@@ -89,9 +89,9 @@ def _batch(size: int, settings: Settings, *, seed: int, step: int) -> Ints:
 
     The order of an epoch depends on its number and the seed alone.
     """
-    epoch, place = divmod(step, -(-size // settings.batch))
+    epoch, index = divmod(step, -(-size // settings.batch))
     order = np.random.default_rng([seed, epoch]).permutation(size)
-    return order[place * settings.batch : (place + 1) * settings.batch]
+    return order[index * settings.batch : (index + 1) * settings.batch]
 
 
 def _optimiser(

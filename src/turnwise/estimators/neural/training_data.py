@@ -11,10 +11,10 @@ from typing import Literal
 
 import numpy as np
 
-from turnwise.encode.episodes import check_answers, kept
+from turnwise.encode.episodes import check_alternatives, kept
 from turnwise.encode.neural.dialogue_layout import Exchange
 from turnwise.errors import Refused, UsageError
-from turnwise.types import Episodes, Floats, Ints, Said
+from turnwise.types import Episodes, Floats, Ints, RepliesAtPoints
 
 Reward = Literal["auto", "logged", "relabelled"]
 
@@ -53,10 +53,10 @@ def gather(
     "auto" uses that score if it is known for all. Raises `DataError` if the target has no reply at a point of another
     agent, and `Refused` if it has no alternatives at all or no dialogue has a reward.
     """
-    check_answers(episodes, target)
+    check_alternatives(episodes, target)
     said = episodes.alternatives.get(target)
     if said is None or not len(episodes.dialogues):
-        raise Refused(f"no dialogue is left from which `{target}` could be judged")
+        raise Refused(f"no dialogue is left from which `{target}` could be estimated")
     chosen, relabelled = _rewards(episodes, said, reward)
     rated = np.isfinite(chosen)
     if not rated.any():
@@ -80,7 +80,7 @@ def gather(
     )
 
 
-def _rewards(episodes: Episodes, said: Said, reward: Reward) -> tuple[Floats, bool]:
+def _rewards(episodes: Episodes, said: RepliesAtPoints, reward: Reward) -> tuple[Floats, bool]:
     """(N,) the reward of each dialogue (NaN if unknown), and whether it is the score of the target's own decision.
 
     A target's score is the mean over its samples at the last point. `reward=relabelled` without any is a `UsageError`.
@@ -108,11 +108,11 @@ def _rows(episodes: Episodes, own: Ints, heard: Ints) -> tuple[list[Exchange], I
     said = zip(episodes.user.tolist(), episodes.logged.text[:, 0].tolist(), heard.tolist(), strict=True)
     for point, (user, reply, replies) in enumerate(said):
         others = sorted(set(replies) - {reply, -1})  # an order that does not depend on the target
-        places = {code: size + place for place, code in enumerate((reply, *others))}
+        columns = {code: size + index for index, code in enumerate((reply, *others))}
         logged[point] = size
-        target[point] = [places.get(code, 0) for code in own[point].tolist()]
+        target[point] = [columns.get(code, 0) for code in own[point].tolist()]
         exchanges.append(
             Exchange(None if user < 0 else texts[user], texts[reply], tuple(texts[o] for o in others))
         )
-        size += len(places)
+        size += len(columns)
     return exchanges, logged, target, size

@@ -1,1 +1,1 @@
-"""From dialogues to items: which replies are judged, in which groups, clusters and pairs."""
+"""From dialogues to items: which replies are selected, in which groups, clusters and pairs."""

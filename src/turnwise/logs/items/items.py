@@ -1,9 +1,9 @@
-"""From dialogues to items: what is judged, what it is clustered and paired by, and in whose name.
+"""From dialogues to items: which turns are selected, what items are clustered and paired by, and in whose name.
 
-A `Selection` says what is asked for; `settled` adds what the files decide of it.
+A `Selection` says what is asked for; `resolve_selection` adds what the files decide of it.
 
-Two questions are settled here, once, for every metric and test. The *cluster* is what resampling and splits
-must not tear apart: the dialogue, or, where a record holds one judged reply only, all records that answer the
+Two questions are resolve_selection here, once, for every metric and test. The *cluster* is what resampling and splits
+must not tear apart: the dialogue, or, where a record holds one selected reply only, all records that answer the
 same context. The *pair* is what lets two agents be compared on the same thing: the identical context, or the
 value of a key such as `meta.item`. The key `id` is the id, or the line, that a dialogue has in its own file.
 """
@@ -22,7 +22,7 @@ from turnwise.logs.items.points import Point
 from turnwise.logs.scan import Census, Source
 from turnwise.types import Dialogue, Item, Role, item_id
 
-Judged = Literal["rated", "last", "all"]
+ItemChoice = Literal["rated", "last", "all"]
 EVERYONE = "@alternatives"  # stands for all agents that have alternatives
 FILE = "file"  # in --by: the file that a dialogue is in
 OWN_ID = "id"  # in --pair: the id or line of a dialogue in its own file, with the number of the reply
@@ -38,11 +38,11 @@ class FilePlace(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """Which dialogues and turns are judged, in whose words, and by which keys they are grouped, paired and
+    """Which dialogues and turns are scored, in whose words, and by which keys they are grouped, paired and
     clustered.
     """
 
-    judged: Judged | None = None  # None: rated where a file has turn ratings, else all
+    items: ItemChoice | None = None  # None: rated where a file has turn ratings, else all
     dimension: str | None = None  # with "rated": only turns rated on this dimension
     role: Role = "assistant"
     pair: str | None = None  # key such as meta.item
@@ -64,23 +64,23 @@ class Selection:
 
     @property
     def is_settled(self) -> bool:
-        """Whether nothing depends on the files: which turns are judged, and which agents, is given."""
-        return self.judged is not None and EVERYONE not in self.as_agents
+        """Whether nothing depends on the files: which turns are scored, and which agents, is given."""
+        return self.items is not None and EVERYONE not in self.as_agents
 
 
-def settled(selection: Selection, census: Census, *, source: Source | None = None) -> Selection:
-    """The selection with what the files decide: whether only rated turns are judged, and which agents
+def resolve_selection(selection: Selection, census: Census, *, source: Source | None = None) -> Selection:
+    """The selection with what the files decide: whether only rated turns are scored, and which agents
     `@alternatives` stands for (it stays if no agent has alternatives). Turn ratings of `source` decide if it is
     given, else those of all files. A named agent without alternatives raises `UsageError`.
     """
     rated = census.turn_rated if source is None else source.turn_rated
     is_rated = bool(rated) if selection.dimension is None else selection.dimension in rated
-    judged = selection.judged or ("rated" if is_rated else "all")
+    chosen = selection.items or ("rated" if is_rated else "all")
     named = [agent for agent in selection.as_agents if agent != EVERYONE]
     check_speakers(named, census.alternatives)
     if EVERYONE not in selection.as_agents or not census.alternatives:
-        return replace(selection, judged=judged)
-    return replace(selection, judged=judged, as_agents=tuple(dict.fromkeys([*named, *census.alternatives])))
+        return replace(selection, items=chosen)
+    return replace(selection, items=chosen, as_agents=tuple(dict.fromkeys([*named, *census.alternatives])))
 
 
 def check_speakers(agents: Iterable[str], there: Iterable[str]) -> None:
@@ -89,15 +89,15 @@ def check_speakers(agents: Iterable[str], there: Iterable[str]) -> None:
     for agent in agents:
         if agent not in known:
             names = ", ".join(known) or "none"
-            raise UsageError(f"no alternatives of agent `{agent}` at any judged turn; there are: {names}")
+            raise UsageError(f"no alternatives of agent `{agent}` at any selected turn; there are: {names}")
 
 
-__all__ = ["Judged", "Selection", "all_items", "items", "lookup", "settled"]
+__all__ = ["ItemChoice", "Selection", "all_items", "items", "lookup", "resolve_selection"]
 
 
 def items(dialogues: Iterable[Dialogue], selection: Selection, *, whole: bool = False) -> Iterator[Item]:
-    """The judged replies as items, or with `whole` one item a dialogue that has any; nothing to judge raises
-    `DataError`. One pass in flat memory if the selection is settled; else the dialogues are held in memory to
+    """The selected replies as items, or with `whole` one item a dialogue that has any; nothing to score raises
+    `DataError`. One pass in flat memory if the selection is resolve_selection; else the dialogues are held in memory to
     settle it.
     """
     asked, tally = selection, _Tally()
@@ -105,7 +105,7 @@ def items(dialogues: Iterable[Dialogue], selection: Selection, *, whole: bool = 
         census, dialogues = Census(), list(dialogues)
         for dialogue in dialogues:
             census.add(dialogue)
-        selection = settled(selection, census)
+        selection = resolve_selection(selection, census)
     yield from _items_of_file(dialogues, selection, tally, whole=whole, file=FilePlace())
     tally.check(asked)
 
@@ -120,15 +120,15 @@ def all_items(
 ) -> Iterator[Item]:
     """The items of files that are read together; `census` is the count over these files.
 
-    Each file decides for itself whether only its rated turns are judged; `limit` counts dialogues over all
+    Each file decides for itself whether only its rated turns are scored; `limit` counts dialogues over all
     files. Nothing to judge raises `DataError`. In `unrated`, the dialogues of each agent are counted that have
-    replies, of which none is rated, where only rated turns are judged.
+    replies, of which none is rated, where only rated turns are scored.
     """
     tally = _Tally(unrated)
     names, prefixes = native.file_names(paths), native.id_prefixes(paths)
     files: Iterable[Iterable[Dialogue]] = census.held or native.read_each(paths, apart=census.apart)
     for source, dialogues in zip(census.files, files, strict=True):
-        mine = settled(selection, census, source=source)
+        mine = resolve_selection(selection, census, source=source)
         place = FilePlace(names[source.path], prefixes[source.path], census.apart)
         yield from _items_of_file(dialogues, mine, tally, whole=whole, file=place)
     tally.check(selection)
@@ -145,11 +145,11 @@ def _items_of_file(
     """The items of the dialogues of one file, in order, counted in `tally`; with `as_agents` each item is
     repeated in the words of these agents.
     """
-    tally.rated = tally.rated or selection.judged == "rated"
+    tally.rated = tally.rated or selection.items == "rated"
     for dialogue in _filtered(dialogues, selection, tally):
-        places = _judged_places(dialogue, selection)
-        tally.judged += len(places)
-        if not places and selection.judged == "rated" and _replies(dialogue, selection.role):
+        places = _selected_turns(dialogue, selection)
+        tally.selected += len(places)
+        if not places and selection.items == "rated" and _replies(dialogue, selection.role):
             tally.unrated[dialogue.agent] += 1
         for point in _points(dialogue, places, selection, file, whole=whole) if places else ():
             found: Iterable[Item] = (point.item,)
@@ -176,14 +176,14 @@ def _filtered(dialogues: Iterable[Dialogue], selection: Selection, tally: "_Tall
             yield dialogue
 
 
-def _judged_places(dialogue: Dialogue, selection: Selection) -> list[int]:
-    """The indices of the judged turns: turns of the judged role that are replies, and of these all, the last,
+def _selected_turns(dialogue: Dialogue, selection: Selection) -> list[int]:
+    """The indices of the selected turns: turns of the chosen role that are replies, and of these all, the last,
     or those with a turn rating on the chosen dimension.
     """
     places = _replies(dialogue, selection.role)
-    if selection.judged == "last":
+    if selection.items == "last":
         return places[-1:]
-    if selection.judged == "rated":
+    if selection.items == "rated":
         wanted = selection.dimension
         rated = {rating.turn for rating in dialogue.ratings if wanted in (None, rating.dimension)}
         return [place for place in places if place in rated]
@@ -207,9 +207,9 @@ def _group(dialogue: Dialogue, keys: Sequence[str], file: FilePlace) -> str:
 def _points(
     dialogue: Dialogue, places: list[int], selection: Selection, file: FilePlace, *, whole: bool
 ) -> list[Point]:
-    """One point a judged place, or with `whole` one for the dialogue.
+    """One point a selected turn, or with `whole` one for the dialogue.
 
-    Unless the selection names keys for it, a dialogue with one judged reply is clustered and paired by that reply's
+    Unless the selection names keys for it, a dialogue with one selected reply is clustered and paired by that reply's
     context, others are clustered by dialogue. Pair and cluster begin with the group if results are by group.
     """
     group = _group(dialogue, selection.group_keys, file)
@@ -223,14 +223,16 @@ def _points(
 
     def pair(place: int | None) -> str:
         """What an item of this place (None: the whole dialogue) is paired by: the value of the pair key, with
-        the place if several turns are judged; or the dialogue's own id with the number of the reply; else the digest
+        the place if several turns are selected; or the dialogue's own id with the number of the reply; else the digest
         of its context, or its id if it has no context.
         """
         if by_id:
             return own if place is None else reply_of(own, numbers[place])
         if named is not None:
             return named if single or place is None else f"{named}#{place}"
-        at = places[0] if single else place  # a whole dialogue with one judged reply is paired as that reply
+        at = (
+            places[0] if single else place
+        )  # a whole dialogue with one selected reply is paired as that reply
         return contexts.get(at, item_id(dialogue.id, at))
 
     if selection.cluster:
@@ -260,7 +262,7 @@ def _points(
 
 
 def reply_of(own: str, number: int) -> str:
-    """What --pair id pairs the judged reply with this number, from 0, of a dialogue with this own id by."""
+    """What --pair id pairs the selected reply with this number, from 0, of a dialogue with this own id by."""
     return f"{own}#{number + 1}"
 
 
@@ -282,21 +284,21 @@ class _Tally:
     """
 
     def __init__(self, unrated: Counter[str] | None = None) -> None:
-        self.read = self.kept = self.judged = self.items = 0
+        self.read = self.kept = self.selected = self.items = 0
         self.unrated: Counter[str] = Counter() if unrated is None else unrated  # dialogues of each agent
         self.passed: Counter[tuple[str, str]] = Counter()
         self.spoken: dict[str, None] = {}  # agents with alternatives, in order of appearance
-        self.rated = False  # whether rated turns only were judged in some file
+        self.rated = False  # whether only rated turns were scored in some file
 
     def check(self, selection: Selection) -> None:
         """Raise `DataError` if there was no item, and `UsageError` if an agent that `as_agents` names has no
         alternatives.
         """
-        if self.judged:
+        if self.selected:
             check_speakers((agent for agent in selection.as_agents if agent != EVERYONE), self.spoken)
         if self.items:
             return
-        raise DataError(f"nothing is left to judge: {self._reason(selection)}")
+        raise DataError(f"no item is left: {self._reason(selection)}")
 
     def _reason(self, selection: Selection) -> str:
         """The first filter that left nothing, as a phrase: no dialogue, a `where`, no alternatives, no rated
@@ -311,8 +313,8 @@ class _Tally:
                 return f"--where {key}={value} matches none of {counted(before, 'dialogue')}"
             before = after
         kept = counted(before, "dialogue")
-        if self.judged:
-            return "no judged turn has alternatives"
+        if self.items:
+            return "no scored turn has alternatives"
         if self.rated:
             on = f" on dimension `{selection.dimension}`" if selection.dimension else ""
             return f"--items rated: no {selection.role} turn of {kept} is rated{on}"

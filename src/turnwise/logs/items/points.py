@@ -6,53 +6,53 @@ from dataclasses import dataclass, replace
 from turnwise.types import Item, Reply, Turn
 
 REFERENCE_ACTS = "reference_acts"  # key of a turn's `extra`: dialogue acts of its reference
-SILENT = "no alternative of this agent"  # why an item has nothing to judge
+SILENT = "no alternative of this agent"  # why an item has nothing to score
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """An item as it was logged, and the indices of its judged turns, where other agents may speak instead."""
+    """An item as it was logged, and the indices of its selected turns, where other agents may speak instead."""
 
     item: Item
-    places: tuple[int, ...]
+    indices: tuple[int, ...]
 
     @property
     def open(self) -> tuple[int, ...]:
-        """The indices of the judged turns that have alternatives of some agent."""
-        return tuple(place for place in self.places if self.item.turns[place].alternatives)
+        """The indices of the selected turns that have alternatives of some agent."""
+        return tuple(index for index in self.indices if self.item.turns[index].alternatives)
 
     @property
     def speakers(self) -> dict[str, None]:
-        """The agents that have alternatives at some judged turn, in order of appearance; a dict serves as an
+        """The agents that have alternatives at some selected turn, in order of appearance; a dict serves as an
         ordered set.
         """
-        return {agent: None for place in self.open for agent in self.item.turns[place].alternatives}
+        return {agent: None for index in self.open for agent in self.item.turns[index].alternatives}
 
     def spoken_by(self, agents: Sequence[str]) -> Iterator[Item]:
         """The item in each agent's words, one item a sample, with weights that add up to 1 for an agent.
 
         An agent without an alternative at one of the open turns has one item with `missing` set, so that agents
-        are compared on the same items. No items if no judged turn has alternatives.
+        are compared on the same items. No items if no selected turn has alternatives.
         """
-        places = self.open
-        for agent in dict.fromkeys(agents) if places else ():
-            samples = {place: self.item.turns[place].alternatives.get(agent, ()) for place in places}
+        indices = self.open
+        for agent in dict.fromkeys(agents) if indices else ():
+            samples = {index: self.item.turns[index].alternatives.get(agent, ()) for index in indices}
             # Ratings are of the logged reply, not of the alternatives.
             named = replace(self.item, id=f"{self.item.id}@{agent}", agent=agent, ratings=())
             if not all(samples.values()):
-                yield replace(named, turns=self._reworded(dict.fromkeys(places)), missing=SILENT)
+                yield replace(named, turns=self._reworded(dict.fromkeys(indices)), missing=SILENT)
                 continue
             count = max(map(len, samples.values()))
             for k in range(count):
-                said = {place: replies[k % len(replies)] for place, replies in samples.items()}
+                said = {index: replies[k % len(replies)] for index, replies in samples.items()}
                 identity = named.id + (f"~{k}" if count > 1 else "")
                 yield replace(named, id=identity, turns=self._reworded(said), weight=1 / count)
 
     def _reworded(self, said: Mapping[int, Reply | None]) -> tuple[Turn, ...]:
         """The turns of the item with those at the keys of `said` replaced; None leaves a turn without content."""
         return tuple(
-            self._instead(turn, said[place]) if place in said else turn
-            for place, turn in enumerate(self.item.turns)
+            self._instead(turn, said[index]) if index in said else turn
+            for index, turn in enumerate(self.item.turns)
         )
 
     def _instead(self, turn: Turn, reply: Reply | None) -> Turn:

@@ -26,7 +26,7 @@ class Reader:
 
     module: str  # with a function `read`; empty for a plugin
     summary: str
-    example: str  # of the expected input
+    example: str  # an example of the expected input
     tabular: bool = False  # whether it takes a column map (--map) and --split
     several: bool = False  # whether one source may be several files
     roles: bool = False  # whether a source never says who is the agent, so that --roles is needed
@@ -70,22 +70,22 @@ def _of_plugin(offer: registry.Offer, path: str, options: Options) -> Iterator[D
         raise offer.error(
             f"{offer.target} is no function; expected read(path, options) -> Iterator[Dialogue]"
         )
-    place = 0
+    number = 0
     try:
         found = read(path, options)
         if not isinstance(found, Iterable) or isinstance(found, str | bytes | Mapping):
             raise offer.error(f"returned {shown(found)}; expected an iterator of turnwise.plugins.Dialogue")
-        for place, dialogue in enumerate(found, 1):
+        for number, dialogue in enumerate(found, 1):
             if not isinstance(dialogue, Dialogue):
                 raise offer.error(
-                    f"dialogue {place} is a {type(dialogue).__name__}; expected a turnwise.plugins.Dialogue"
+                    f"dialogue {number} is a {type(dialogue).__name__}; expected a turnwise.plugins.Dialogue"
                 )
             yield dialogue
     except (TurnwiseError, OSError, GeneratorExit):
         raise
     except Exception as error:  # foreign code may raise anything
         raise offer.error(
-            f"raised {registry.described(error)} in {path} after {counted(place, 'dialogue')}; "
+            f"raised {registry.described(error)} in {path} after {counted(number, 'dialogue')}; "
             "expected a turnwise.plugins.DataError for malformed input"
         ) from error
 

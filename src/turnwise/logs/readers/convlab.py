@@ -29,10 +29,10 @@ from turnwise.logs.checks import (
     text,
     wrong,
 )
-from turnwise.logs.dialogue import beside
+from turnwise.logs.dialogue import other_entries
 from turnwise.logs.files import Packed
 from turnwise.logs.readers.sniff import Sample
-from turnwise.logs.readers.source import Options, decoded, dialogues, members, refuse
+from turnwise.logs.readers.source import Options, build_each, decoded, dialogues, raise_data_error
 from turnwise.types import Dialogue, Turn
 
 FILE = "dialogues.json"
@@ -80,9 +80,9 @@ def _unpacked(path: str) -> Iterator[Dialogue]:
         if not names:
             raise DataError(Problem(path, None, "", f"has no {FILE} in it"))
         try:
-            yield from members(enumerate(array(decoded(packed.read(names[0])))), _dialogue)
+            yield from build_each(enumerate(array(decoded(packed.read(names[0])))), _dialogue)
         except RuleError as error:
-            refuse(error, f"{path}: {names[0]}")
+            raise_data_error(error, f"{path}: {names[0]}")
 
 
 def _dialogue(value: Any, default_id: str) -> Dialogue:
@@ -105,9 +105,9 @@ def _moved(turns: tuple[Turn, ...]) -> tuple[Turn, ...]:
     state.
     """
     states = [turn.state for turn in turns]
-    for place, (turn, after) in enumerate(pairwise(turns)):
+    for index, (turn, after) in enumerate(pairwise(turns)):
         if (turn.role, after.role) == ("user", "assistant"):
-            states[place], states[place + 1] = None, turn.state
+            states[index], states[index + 1] = None, turn.state
     return tuple(replace(turn, state=state) for turn, state in zip(turns, states, strict=True))
 
 
@@ -121,7 +121,7 @@ def _turn(value: Any) -> Turn:
         content=required(values, "utterance", text),
         state=None if state is None else _mentioned(state),
         acts=optional(values, "dialogue_acts", _acts, default=None),
-        extra=beside(values, TURN),
+        extra=other_entries(values, TURN),
     )
 
 

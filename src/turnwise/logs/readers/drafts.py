@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from turnwise.errors import counted
 from turnwise.logs.checks import shown, wrong
-from turnwise.logs.dialogue import JUDGED, beside
+from turnwise.logs.dialogue import JUDGED, other_entries
 from turnwise.logs.readers import speakers
 from turnwise.logs.readers.columns import Columns, measured, moment, written
 from turnwise.logs.readers.messages import ALTERNATING, beside_rating
@@ -225,7 +225,7 @@ class Drafts:
             raise wrong(dict(values), "an id and a role in every row")
         role, name = self.speakers.role(speaker.strip())
         draft = self.known.setdefault(identity, Draft(identity))
-        extra = beside(
+        extra = other_entries(
             {**columns.unmapped(values), **columns.own(values, "message", "reply_to", "time")}, frozenset()
         )
         if name is not None:

@@ -30,7 +30,7 @@ from turnwise.logs.checks import (
     text,
     wrong,
 )
-from turnwise.logs.dialogue import beside
+from turnwise.logs.dialogue import other_entries
 from turnwise.logs.readers.sniff import Sample
 from turnwise.logs.readers.source import Options, dialogues
 from turnwise.types import Dialogue, DimensionScores, Rating, Reply, Turn, digest
@@ -167,7 +167,7 @@ def _said(value: Any) -> Act:
     """The text of one act, and its other keys."""
     values = record(value)
     known = {"text"} if values.get("speaker") not in SPEAKERS else {"text", "speaker"}
-    return required(values, "text", text), beside(values, frozenset(known))
+    return required(values, "text", text), other_entries(values, frozenset(known))
 
 
 def _rewards(value: Any) -> DimensionScores:

@@ -13,7 +13,7 @@ from turnwise.errors import DataError, Problem
 from turnwise.logs.checks import RuleError, each, name, record, required
 from turnwise.logs.readers import parquet
 from turnwise.logs.readers.sniff import Sample
-from turnwise.logs.readers.source import Options, refuse, whole
+from turnwise.logs.readers.source import Options, raise_data_error, read_json
 from turnwise.types import Dialogue, item_id
 
 
@@ -68,9 +68,9 @@ def _filename(value: Any) -> str:
 def _listed(file: Path, key: str, check: Any) -> tuple[str, ...]:
     """The checked list under `key` of a JSON file; a missing or wrong list raises `DataError`."""
     try:
-        return required(record(whole(str(file))), key, each(check))
+        return required(record(read_json(str(file))), key, each(check))
     except RuleError as error:
-        refuse(error, str(file))
+        raise_data_error(error, str(file))
 
 
 def _of_split(dialogue: Dialogue, split: str) -> Dialogue:

@@ -17,11 +17,11 @@ from typing import Any
 
 from turnwise.errors import DataError, Problem, UsageError
 from turnwise.logs.checks import RuleError, each, record, shown, wrong
-from turnwise.logs.dialogue import beside, from_record
+from turnwise.logs.dialogue import from_record, other_entries
 from turnwise.logs.readers import speakers, table
 from turnwise.logs.readers.columns import LISTED, measured, scaled, written
 from turnwise.logs.readers.messages import rating
-from turnwise.logs.readers.source import Options, is_large, records, refuse
+from turnwise.logs.readers.source import Options, is_large, raise_data_error, records
 from turnwise.types import ROLES, Dialogue, Role
 
 STEP = re.compile(r"([^.\[\]]+)|\[(\d+|\*)\]")
@@ -38,7 +38,8 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
     options = options or Options()
     if not options.columns:
         raise UsageError(
-            f"{path}: --from json needs --map, for example --map 'messages=messages,role=role,content=content,id=id'"
+            f"{path}: the format `json` needs --map, for example "
+            "--map 'messages=messages,role=role,content=content,id=id'"
         )
     if "messages" in options.columns:
         return _nested(path, options)
@@ -213,7 +214,7 @@ def _native(
         speaker = _speaker(one, inside["role"])
         kept = without_paths(one, inside.values())
         native = {
-            **beside(kept, frozenset()),
+            **other_entries(kept, frozenset()),
             "role": roles[speaker],
             "content": _content(one, inside["content"]),
         }
@@ -283,4 +284,4 @@ def _flat(path: str, options: Options) -> Iterator[Dialogue]:
     try:
         yield from table.dialogues(rows(), columns, path, options, again=rows if is_large(path) else None)
     except RuleError as error:
-        refuse(error, path)
+        raise_data_error(error, path)

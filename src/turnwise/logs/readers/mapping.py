@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from turnwise.errors import UsageError, unknown
+from turnwise.logs.files import replacing
 
 KEYS = ("from", "map", "split", "roles", "agent", "each")
 
@@ -42,6 +43,10 @@ def checked(values: Mapping[str, Any], source: str) -> dict[str, str]:
 
 
 def save(path: str, options: Mapping[str, str]) -> None:
-    """Write the options as TOML, each as one string, in the order of `KEYS`."""
+    """Write the options as TOML, each as one string, in the order of `KEYS`.
+
+    A file that cannot be written raises `UsageError`.
+    """
     plain = [f"{key} = {json.dumps(options[key], ensure_ascii=False)}" for key in KEYS if key in options]
-    Path(path).write_text("\n".join(plain) + "\n", encoding="utf-8")
+    with replacing(path) as file:
+        file.write(("\n".join(plain) + "\n").encode())

@@ -21,9 +21,9 @@ from turnwise.logs.checks import (
     text,
     wrong,
 )
-from turnwise.logs.dialogue import beside
+from turnwise.logs.dialogue import other_entries
 from turnwise.logs.readers.sniff import Sample
-from turnwise.logs.readers.source import Options, members, refuse, whole
+from turnwise.logs.readers.source import Options, build_each, raise_data_error, read_json
 from turnwise.types import Dialogue, Turn
 
 UNMENTIONED = ("", "not mentioned", None)
@@ -57,9 +57,9 @@ def recognises(sample: Sample) -> bool:
 def read(path: str, _: Options | None = None) -> Iterator[Dialogue]:
     """One dialogue a key of the file."""
     try:
-        yield from members(record(whole(path)).items(), _dialogue)
+        yield from build_each(record(read_json(path)).items(), _dialogue)
     except RuleError as error:
-        refuse(error, path)
+        raise_data_error(error, path)
 
 
 def _dialogue(value: Any, key: str) -> Dialogue:
@@ -75,8 +75,8 @@ def _dialogue(value: Any, key: str) -> Dialogue:
     meta = others(values, RECORD)
     meta |= {f"goal_{key}": goal.pop(key) for key in ("message", "topic") if key in goal}
     booked = [
-        {"turn": place, "domain": name, "booked": domain.booked}
-        for place, entry in enumerate(log)
+        {"turn": index, "domain": name, "booked": domain.booked}
+        for index, entry in enumerate(log)
         for name, domain in entry.domains.items()
         if domain.booked
     ]
@@ -91,7 +91,7 @@ def _dialogue(value: Any, key: str) -> Dialogue:
     return Dialogue(
         id=key.removesuffix(".json").lower(),
         agent="human",
-        turns=tuple(_turn(entry, by_wizard=place % 2 == 1) for place, entry in enumerate(log)),
+        turns=tuple(_turn(entry, by_wizard=index % 2 == 1) for index, entry in enumerate(log)),
         goal={domain: wanted for domain, wanted in goal.items() if wanted},
         meta=meta | ({"booked": booked} if booked else {}),
     )
@@ -120,7 +120,7 @@ def _entry(value: Any) -> _Entry:
         text=required(values, "text", text),
         domains=domains,
         acts=None if isinstance(acts, str) else acts,
-        extra=beside(values, ENTRY) | unannotated | ({"metadata": more} if more else {}),
+        extra=other_entries(values, ENTRY) | unannotated | ({"metadata": more} if more else {}),
     )
 
 

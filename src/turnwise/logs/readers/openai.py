@@ -18,10 +18,10 @@ from itertools import islice
 from typing import Any
 
 from turnwise.logs.checks import RuleError, array, each, number, optional, others, record, required, text
-from turnwise.logs.dialogue import TEXT_PARTS, beside, from_record
+from turnwise.logs.dialogue import TEXT_PARTS, from_record, other_entries
 from turnwise.logs.readers.messages import as_json, inner, text_at, tool_call
 from turnwise.logs.readers.sniff import Sample
-from turnwise.logs.readers.source import Options, records, refuse
+from turnwise.logs.readers.source import Options, raise_data_error, records
 from turnwise.logs.readers.speakers import renamed
 from turnwise.types import ROLES as NATIVE_ROLES
 from turnwise.types import Dialogue, Role
@@ -70,7 +70,7 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
         try:
             yield _thread(identity, several)
         except RuleError as error:
-            refuse(error, f"{path}: thread {identity}")
+            raise_data_error(error, f"{path}: thread {identity}")
 
 
 def _is_thread(values: Any) -> bool:
@@ -91,7 +91,9 @@ def _thread(identity: str, several: list[dict[str, Any]]) -> Dialogue:
         parts = [_thread_part(part) for part in required(one, "content", each(record))]
         only_text = len(parts) == 1 and parts[0].keys() == {"type", "text"} and parts[0]["type"] in TEXT_PARTS
         native_content = parts[0]["text"] if only_text else parts
-        said.append({"role": one.get("role"), "content": native_content, **beside(one, THREAD_MESSAGE)})
+        said.append(
+            {"role": one.get("role"), "content": native_content, **other_entries(one, THREAD_MESSAGE)}
+        )
     agents = {one["assistant_id"] for one in ordered if text_at(one, "assistant_id")}
     native = {"id": identity, "agent": agents.pop() if len(agents) == 1 else None, "messages": said}
     return from_record(native, default_id=identity)
@@ -189,13 +191,13 @@ def _item(item: dict[str, Any]) -> dict[str, Any] | None:
     """
     kind = item.get("type", "message")
     if kind == "message":
-        return {"role": item.get("role"), "content": item.get("content"), **beside(item, ITEM)}
+        return {"role": item.get("role"), "content": item.get("content"), **other_entries(item, ITEM)}
     if kind == "function_call":
         call = tool_call(required(item, "name", text), item.get("arguments") or {}, text_at(item, "call_id"))
-        return {"role": "assistant", "content": None, "tool_calls": [call], **beside(item, CALL)}
+        return {"role": "assistant", "content": None, "tool_calls": [call], **other_entries(item, CALL)}
     if kind == "function_call_output":
         content, identity = as_json(item.get("output")), item.get("call_id")
-        return {"role": "tool", "content": content, "tool_call_id": identity, **beside(item, RESULT)}
+        return {"role": "tool", "content": content, "tool_call_id": identity, **other_entries(item, RESULT)}
     if kind == "reasoning":
         return None
     call = tool_call(

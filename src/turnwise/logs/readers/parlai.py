@@ -28,12 +28,19 @@ from dataclasses import replace
 from typing import Any
 
 from turnwise.logs.checks import RuleError, each, name, optional, others, record, required, shown, text, wrong
-from turnwise.logs.dialogue import beside
+from turnwise.logs.dialogue import other_entries
 from turnwise.logs.files import PIPE
 from turnwise.logs.readers import speakers
 from turnwise.logs.readers.messages import inner, text_at, tool_call
 from turnwise.logs.readers.sniff import Sample
-from turnwise.logs.readers.source import Options, begun, decoded, json_lines, refuse, whole
+from turnwise.logs.readers.source import (
+    Options,
+    decoded,
+    first_line_and_lines,
+    json_lines,
+    raise_data_error,
+    read_json,
+)
 from turnwise.types import Dialogue, Direction, Rating, Role, Turn, item_id
 
 # Whole names of people. A part of a name means nothing: `customer_service_bot` and `personachat_blender` are bots.
@@ -47,9 +54,10 @@ RECORD = frozenset({"id", "dialog", "context"})
 ACT = frozenset({"text"})
 MARKED = frozenset({"text", "problem_data", "final_rating"})
 FIELDS = frozenset({"text", "labels", "eval_labels", "episode_done"})
-PREFIX = re.compile(r"(USER|SYSTEM|APICALL|APIRESP|APIS|GOAL): ?(.*)", re.DOTALL)  # of a task-oriented text
+# A text of a task-oriented log with its prefix.
+PREFIX = re.compile(r"(USER|SYSTEM|APICALL|APIRESP|APIS|GOAL): ?(.*)", re.DOTALL)
 ALL_GOOD = "none_all_good"  # the mark that a turn has no problem
-SIDE = re.compile(r"(.+)_([12])")  # of a self-chat
+SIDE = re.compile(r"(.+)_([12])")  # name of a speaker in a self-chat: the model and its side
 
 Act = dict[str, Any]
 
@@ -69,7 +77,7 @@ def recognises(sample: Sample) -> bool:
 def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
     """One dialogue a record of a log, or one an episode of a task in the text format."""
     options = options or Options()
-    first, numbered = begun(path)
+    first, numbered = first_line_and_lines(path)
     if not first.startswith((b"{", b"[")):
         return _episodes(numbered, path)
     about = _metadata(path, options)
@@ -101,7 +109,7 @@ def _single(content: bytes, path: str, build: Any) -> Iterator[Dialogue]:
         for number, one in enumerate(value if isinstance(value, list) else [value], 1):
             yield build(one, str(number))
     except RuleError as error:
-        refuse(error, path)
+        raise_data_error(error, path)
 
 
 def _metadata(path: str, options: Options) -> dict[str, Any]:
@@ -113,9 +121,9 @@ def _metadata(path: str, options: Options) -> dict[str, Any]:
     if path == PIPE or not os.path.isfile(companion):
         return {}
     try:
-        about = dict(record(whole(companion)))
+        about = dict(record(read_json(companion)))
     except RuleError as error:
-        refuse(error, companion)
+        raise_data_error(error, companion)
     if about.pop("opt", None):
         options.dropped["settings of the whole log (`opt`)"] += 1
     return about
@@ -203,13 +211,13 @@ def _ratings(
     """
     workers = values.get("workers")
     rater = workers[0] if isinstance(workers, list) and workers and isinstance(workers[0], str) else None
-    for place, act in enumerate(heard, first):
+    for index, act in enumerate(heard, first):
         marks = optional(act, "problem_data", record, default={})
         for dimension, marked in marks.items():
             if isinstance(marked, bool):
                 good: Direction = "higher" if dimension == ALL_GOOD else "lower"
-                item = item_id(identity, place)
-                yield Rating(item, dimension, float(marked), rater, place, (0.0, 1.0), direction=good)
+                item = item_id(identity, index)
+                yield Rating(item, dimension, float(marked), rater, index, (0.0, 1.0), direction=good)
             else:
                 options.dropped["marks of problems that are neither true nor false"] += 1
         final = act.get("final_rating")
@@ -235,7 +243,7 @@ def _task_oriented(
     for act in heard:
         match = PREFIX.match(act["text"])
         kind, said = (match[1], match[2].strip()) if match else ("", "")
-        extra = beside({key: one for key, one in act.items() if key != "prefix_stripped_text"}, ACT)
+        extra = other_entries({key: one for key, one in act.items() if key != "prefix_stripped_text"}, ACT)
         if not said and kind in ("APICALL", "APIRESP", "APIS", "GOAL"):
             options.dropped["empty calls, results and descriptions, which fill a place"] += 1
         elif kind == "GOAL":
@@ -289,7 +297,7 @@ def _with_text(acts: Iterable[Act]) -> list[Act]:
 
 def _turn(act: Act, role: Role) -> Turn:
     """An act as a turn, with its other keys beside it except ratings."""
-    return Turn(role, act["text"], extra=beside(act, MARKED))
+    return Turn(role, act["text"], extra=other_entries(act, MARKED))
 
 
 def _episodes(numbered: Iterable[tuple[int, bytes]], path: str) -> Iterator[Dialogue]:
@@ -301,7 +309,7 @@ def _episodes(numbered: Iterable[tuple[int, bytes]], path: str) -> Iterator[Dial
             fields = _fields(line)
             turns += _exchanged(fields)
         except RuleError as error:
-            refuse(error, path, number)
+            raise_data_error(error, path, number)
         if fields.get("episode_done", "").strip().lower() == "true":
             yield Dialogue(str(count := count + 1), "unknown", tuple(turns))
             turns = []
@@ -342,4 +350,4 @@ def _exchanged(fields: dict[str, str]) -> list[Turn]:
     if not turns:
         raise wrong(fields, "a text or labels")
     more = {key: _unescaped(one) for key, one in fields.items()}
-    return [*turns[:-1], replace(turns[-1], extra=beside(more, FIELDS))]
+    return [*turns[:-1], replace(turns[-1], extra=other_entries(more, FIELDS))]

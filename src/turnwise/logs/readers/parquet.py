@@ -20,15 +20,15 @@ from turnwise.logs.readers import openai, sharegpt, table
 from turnwise.logs.readers.chats import message_records
 from turnwise.logs.readers.columns import is_layout
 from turnwise.logs.readers.sniff import Sample
-from turnwise.logs.readers.source import Options, decoded, refuse
+from turnwise.logs.readers.source import Options, decoded, raise_data_error
 from turnwise.types import Dialogue, Role
 
 if TYPE_CHECKING:
     import polars
 
-ROWS = 4096  # that are read at a time, or more
-READ = 1 << 25  # bytes of text, about so many, that are read at a time
-PACKED = 4  # times that JSON Lines are as long as the same in Parquet, or about so
+ROWS = 4096  # smallest number of rows read at a time
+READ = 1 << 25  # approximate bytes read at a time
+PACKED = 4  # approximate ratio of JSON Lines size to Parquet size
 NESTED = RECORD - {"id", "agent"}
 Build = Callable[[Any, str, Mapping[str, Role]], Dialogue]  # of a row, its number, and what --roles says
 RECORDS: Mapping[str, Build] = {
@@ -168,7 +168,7 @@ def _records(rows: Iterator[table.Row], path: str, build: Build, options: Option
         try:
             yield build(_present(row.values), str(row.number), options.roles)
         except RuleError as error:
-            refuse(error, path, row.number)
+            raise_data_error(error, path, row.number)
 
 
 def _plain(row: dict[str, Any]) -> dict[str, Any]:

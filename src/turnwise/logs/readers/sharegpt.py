@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from turnwise.logs.checks import each, name, optional, others, record, required, text, wrong
-from turnwise.logs.dialogue import beside
+from turnwise.logs.dialogue import other_entries
 from turnwise.logs.readers.sniff import Sample
 from turnwise.logs.readers.source import Options, dialogues
 from turnwise.logs.readers.speakers import OTHERS
@@ -76,7 +76,7 @@ def _turn(value: Any, roles: Mapping[str, Role]) -> Turn:
     if role is None:
         raise wrong(speaker, f"one of {', '.join(SPEAKERS)}; or give its role with --roles").inside("from")
     said = required(values, "value", text)
-    extra = beside(values, TURN) | ({"source_role": speaker} if given else {})
+    extra = other_entries(values, TURN) | ({"source_role": speaker} if given else {})
     if speaker == "function_call" and said:
         return Turn(role, None, extra={**extra, "function_call": said})
     return Turn(role, said, extra=extra)

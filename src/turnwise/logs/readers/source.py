@@ -99,20 +99,20 @@ def _malformed(data: bytes, complaint: str) -> str:
     return f"is not JSON: {complaint}" + (f", near {shown(near)}" if near else "")
 
 
-def refuse(error: RuleError, file: str, line: int | None = None) -> NoReturn:
+def raise_data_error(error: RuleError, file: str, line: int | None = None) -> NoReturn:
     """Raise a `DataError` with the file, the line, and the path and message of `error`."""
     raise DataError(Problem(file, line, error.path if error.steps else "", error.message)) from None
 
 
-def whole(path: str) -> Any:
+def read_json(path: str) -> Any:
     """The value of a file that is one JSON text; a text that is not JSON raises `DataError`."""
     try:
         return decoded(content(path))
     except RuleError as error:
-        refuse(error, path)
+        raise_data_error(error, path)
 
 
-def begun(path: str) -> tuple[bytes, Iterator[tuple[int, bytes]]]:
+def first_line_and_lines(path: str) -> tuple[bytes, Iterator[tuple[int, bytes]]]:
     """The first line that is not blank, without leading space, and all such lines with their numbers from 1,
     the first one included; an empty file raises `DataError`.
     """
@@ -129,19 +129,19 @@ def dialogues(path: str, build: Build, *, skip: int = 0) -> Iterator[Dialogue]:
     """
     if _is_large_list(path):
         try:
-            yield from members(islice(enumerate(_elements(path)), skip, None), build)
+            yield from build_each(islice(enumerate(_elements(path)), skip, None), build)
         except RuleError as error:
-            refuse(error, path)
+            raise_data_error(error, path)
         return
-    first, numbered = begun(path)
+    first, numbered = first_line_and_lines(path)
     try:
         if first.startswith(b"["):
             values = decoded(b"".join(line for _, line in numbered))
-            yield from members(islice(enumerate(values), skip, None), build)
+            yield from build_each(islice(enumerate(values), skip, None), build)
         else:
             yield from json_lines(islice(numbered, skip, None), path, build)
     except RuleError as error:
-        refuse(error, path)
+        raise_data_error(error, path)
 
 
 def records(path: str) -> Iterator[tuple[Any, str, Callable[[], AbstractContextManager[None]]]]:
@@ -155,7 +155,7 @@ def records(path: str) -> Iterator[tuple[Any, str, Callable[[], AbstractContextM
         for index, one in enumerate(_elements(path)):
             yield one, str(index + 1), partial(placed, path, None, index)
         return
-    first, numbered = begun(path)
+    first, numbered = first_line_and_lines(path)
     ahead = list(islice(numbered, 2))
     numbered = chain(ahead, numbered)
     # A list, or one object over several lines: then neither of the first two lines is a JSON value.
@@ -163,7 +163,7 @@ def records(path: str) -> Iterator[tuple[Any, str, Callable[[], AbstractContextM
         try:
             value = decoded(b"".join(line for _, line in numbered))
         except RuleError as error:
-            refuse(error, path)
+            raise_data_error(error, path)
         if isinstance(value, list):
             for index, one in enumerate(value):
                 yield one, str(index + 1), partial(placed, path, None, index)
@@ -174,7 +174,7 @@ def records(path: str) -> Iterator[tuple[Any, str, Callable[[], AbstractContextM
             try:
                 value = decoded(line)
             except RuleError as error:
-                refuse(error, path, number)
+                raise_data_error(error, path, number)
             yield value, str(number), partial(placed, path, number, None)
 
 
@@ -201,7 +201,7 @@ def listed(path: str, *keys: str) -> tuple[dict[str, Any], Iterator[Any] | None]
     if is_large(path):
         place = ".".join(keys)
         return _without_list(path, place), _elements(path, f"{place}.item")
-    rest = inner = dict(record(whole(path)))
+    rest = inner = dict(record(read_json(path)))
     for depth, key in enumerate(keys[:-1]):
         try:
             inner[key] = inner = dict(required(inner, key, record))
@@ -266,7 +266,7 @@ def placed(path: str, line: int | None, index: int | None) -> Iterator[None]:
     try:
         yield
     except RuleError as error:
-        refuse(error if index is None else error.inside(index), path, line)
+        raise_data_error(error if index is None else error.inside(index), path, line)
 
 
 def json_lines(numbered: Iterable[tuple[int, bytes]], path: str, build: Build) -> Iterator[Dialogue]:
@@ -275,10 +275,10 @@ def json_lines(numbered: Iterable[tuple[int, bytes]], path: str, build: Build) -
         try:
             yield build(decoded(line), str(number))
         except RuleError as error:
-            refuse(error, path, number)
+            raise_data_error(error, path, number)
 
 
-def members(values: Iterable[tuple[int | str, Any]], build: Build, *above: str) -> Iterator[Dialogue]:
+def build_each(values: Iterable[tuple[int | str, Any]], build: Build, *above: str) -> Iterator[Dialogue]:
     """The dialogue that `build` makes of each value, given with its index or key.
 
     `build` gets the key, or the number from 1. A `RuleError` gets this step and the steps `above`.

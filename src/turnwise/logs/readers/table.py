@@ -29,7 +29,7 @@ from turnwise.logs.files import counting
 from turnwise.logs.ids import IdSet
 from turnwise.logs.readers.columns import Columns, written
 from turnwise.logs.readers.drafts import ROLES, Draft, Drafts, Row, Threads
-from turnwise.logs.readers.source import Options, refuse
+from turnwise.logs.readers.source import Options, raise_data_error
 from turnwise.types import Dialogue, Role, Turn
 
 __all__ = ["ROLES", "Row", "dialogues"]
@@ -76,7 +76,7 @@ def dialogues(
         try:
             before = drafts.add(row)
         except RuleError as error:
-            refuse(error, file, row.number)
+            raise_data_error(error, file, row.number)
         if grouped and before is not None:
             complete = drafts.take(before)
             if not drafts.speakers.unknown:  # else it is an error at the end
@@ -126,7 +126,7 @@ def _wide(
             draft.rate(row.values, columns, (len(draft.turns) - 1, 0))
             draft.speak(columns.cell(row.values, "agent", written))
         except RuleError as error:
-            refuse(error, file, row.number)
+            raise_data_error(error, file, row.number)
         yield draft.dialogue(options)
 
 

@@ -22,7 +22,8 @@ KINDS = ("PERSON", "EMAIL", "PHONE", "CARD", "IBAN", "IP", "URL", "KEY")
 NOT_COMPLETE = "redaction by rules is not complete: read a sample before you share the file"
 
 PLACEHOLDER = re.compile(rf"\[({'|'.join(KINDS)})_(\d+)\]")
-SPEAKER_KEYS = ("name", "speaker", "author", "sender", "from", "username", "user")  # of a message
+# Keys of a message that may name its speaker.
+SPEAKER_KEYS = ("name", "speaker", "author", "sender", "from", "username", "user")
 # Keys that say what kind their value is: in tool calls, results, goals, states and `meta`.
 NAME_KEY = re.compile(
     r"(?:(?:first|last|middle|given|family|full|user|customer|client|passenger|guest|patient|contact|sender|recipient|"
@@ -202,15 +203,15 @@ class _Walker:
         taken = [(span.start, span.end) for span in spans]
         taken += [match.span() for match in PLACEHOLDER.finditer(whole)]
         known = self.state.known()
-        places = [(span.start, span.end, self._placeholder(span, whole)) for span in spans]
+        replaced = [(span.start, span.end, self._placeholder(span, whole)) for span in spans]
         if known is not None and isinstance(text, str):
             for match in known.finditer(whole):
                 if all(match.end() <= start or end <= match.start() for start, end in taken):
-                    places.append((*match.span(), self.state.spelled[match[0]]))
-        if not places:
+                    replaced.append((*match.span(), self.state.spelled[match[0]]))
+        if not replaced:
             return text
         pieces, last = [], 0
-        for start, end, placeholder in sorted(places):
+        for start, end, placeholder in sorted(replaced):
             pieces += [whole[last:start], placeholder]
             last = end
             self.state.counts[placeholder[1:].rpartition("_")[0]] += 1

@@ -215,16 +215,16 @@ def _ibans(text: str) -> Found:
         if wanted is None:
             continue
         found: list[str] = []
-        place = match.start()
-        while place < len(text) and len(found) < wanted:
-            if text[place].isascii() and text[place].isalnum():
-                found.append(text[place].upper())
-            elif not (text[place] in " -" and text[place - 1] not in " -"):
+        index = match.start()
+        while index < len(text) and len(found) < wanted:
+            if text[index].isascii() and text[index].isalnum():
+                found.append(text[index].upper())
+            elif not (text[index] in " -" and text[index - 1] not in " -"):
                 break
-            place += 1
+            index += 1
         number = "".join(found)
-        if len(number) == wanted and is_iban(number) and not text[place : place + 1].isalnum():
-            yield match.start(), place, number
+        if len(number) == wanted and is_iban(number) and not text[index : index + 1].isalnum():
+            yield match.start(), index, number
 
 
 def is_iban(number: str) -> bool:
@@ -251,7 +251,7 @@ def is_card(number: str) -> bool:
     """Whether a text is 13 to 19 digits, not all equal, that begin as a card's and pass Luhn's check."""
     if not (number.isascii() and number.isdecimal() and 13 <= len(number) <= 19 and CARD_START.match(number)):
         return False
-    doubled = [int(digit) * (1 + place % 2) for place, digit in enumerate(reversed(number))]
+    doubled = [int(digit) * (1 + index % 2) for index, digit in enumerate(reversed(number))]
     return len(set(number)) > 1 and sum(value - 9 * (value > 9) for value in doubled) % 10 == 0
 
 

@@ -22,7 +22,7 @@ from turnwise.metrics.rows import Resampling, scored
 from turnwise.types import Floats, Item, Level, Need, Rows, Signature, digest
 
 FEWEST = 50  # replies needed on either side; papers/fbd-prd.md shows what fewer do to a ranking
-SEED = 0  # of the splits for `floor`, `thinned` and `at_infinity`
+SEED = 0  # seed of the splits for `floor`, `thinned` and `at_infinity`
 HEADER = 3  # columns before the vector: code of the group, hash of the reply, hash of the query
 MIXED_GROUPS = "rows of several groups are compared with different real replies: reduce each group separately"
 ALL_THE_SAME = "all replies are the same: they have no distribution"

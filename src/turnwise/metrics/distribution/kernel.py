@@ -25,7 +25,7 @@ class RealSample:
     """The real vectors with the kernel width and the term of MMD that depends only on them."""
 
     vectors: Floats  # (m, d)
-    width: float  # of the kernel
+    width: float  # width of the kernel
     within: float  # mean kernel of two different real vectors
 
     @classmethod

@@ -67,7 +67,7 @@ class Prd(_Attributes, EncodingSettings):
     clusters: int = 20
     components: int = 32  # principal components; 0: all dimensions
     angles: int = 0  # points of the curve; 0: the exact maximum
-    runs: int = 1  # of k-means
+    runs: int = 1  # runs of k-means
     batch: int = 0  # points in a mini-batch; 0: Lloyd's algorithm on all points
     seed: int = 0
     fewest: int = FEWEST

@@ -36,8 +36,8 @@ SUBSAMPLE_SHARES = (0.5, 0.625, 0.75, 0.875, 1.0)
 class EqualSizeDistances(NamedTuple):
     """Distances of held-out real vectors and of equally many generated ones from the remaining real vectors."""
 
-    floor: float  # of real vectors
-    thinned: float  # of generated vectors
+    floor: float  # distance between two samples of real vectors
+    thinned: float  # distance of as many generated vectors
 
 
 def equal_size_distances(
@@ -79,7 +79,7 @@ def _hold_out(
 ) -> NDArray[np.bool_]:
     """(m,) mask of the real vectors to hold out: about `n`, with all vectors of the same query together.
 
-    Queries that the agent answers too come first, so that the agent's replies can take their place.
+    Queries to which the agent replies too come first, so that the agent's replies can take their place.
     """
     different, counts = np.unique(real_queries, return_counts=True)
     order = np.argsort(~np.isin(different, own_queries) + rng.random(len(different)))

@@ -26,9 +26,7 @@ from turnwise.types import Card, Floats, Ints, Item, Level, Need, Signature
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-BITS = (
-    61  # of a column index; scipy needs the width of a sparse matrix to fit well into a signed 64-bit integer
-)
+BITS = 61  # bits of a column index; scipy needs the width of a sparse matrix to fit well into a signed 64-bit integer
 # Multiplier that combines the hashes of an n-gram's words. It is odd, so that the multiplication is invertible
 # modulo 2^64; the result depends on the order of the words. 2^64 divided by the golden ratio (Knuth).
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)

@@ -88,6 +88,6 @@ def folds(contexts: Ints, count: int, rng: np.random.Generator) -> Ints:
     different, index = np.unique(contexts, return_inverse=True)
     count = min(count, len(different))
     if count < 2:
-        raise DataError("all rated replies answer the same context: nothing can be held out")
+        raise DataError("all rated replies are to the same context: nothing can be held out")
     fold_of_context = rng.permutation(len(different)) % count
     return np.asarray(fold_of_context[index], dtype=np.int64)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from turnwise.encode.models.catalogue import label, locate
-from turnwise.encode.truncation import tell
+from turnwise.encode.truncation import report_truncation
 from turnwise.errors import UsageError
 from turnwise.metrics.rows import Ratio
 from turnwise.types import Card, Floats, Item, Level, Need, Signature
@@ -78,7 +78,7 @@ def _scores(spec: str, pairs: Sequence[tuple[str, str]]) -> list[float]:
     longest = loading.longest(model.config, tokenizer, LONGEST)
     first, second = (list(texts) for texts in zip(*pairs, strict=True))
     encoded = tokenizer(first, second, truncation=True, max_length=longest).encodings
-    tell(label(spec), longest, sum(bool(encoding.overflowing) for encoding in encoded))
+    report_truncation(label(spec), longest, sum(bool(encoding.overflowing) for encoding in encoded))
     lengths = [len(encoding.ids) for encoding in encoded]
     scores = np.full(len(pairs), np.nan)
     for batch in by_shape(lengths, cost=[1] * len(lengths), budget=BATCH):

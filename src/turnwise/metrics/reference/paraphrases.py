@@ -32,7 +32,7 @@ class Joined(NamedTuple):
 class Paraphrases:
     """A table of paraphrases, which holds in both directions."""
 
-    digest: str  # of the file
+    digest: str  # hash of the file
     others: Mapping[Phrase, Sequence[Phrase]]  # phrase -> its paraphrases, longest first
 
     def join(self, reply: Sequence[str], reference: Sequence[str]) -> Joined:

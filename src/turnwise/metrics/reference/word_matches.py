@@ -23,8 +23,8 @@ _SOURCE, _SINK = (">", "<")
 class WordMatches(NamedTuple):
     """The word pairs that may match, and the largest number of matches."""
 
-    matches: int  # of all stages
-    by_synonym: int  # of the synonym stage
+    matches: int  # matched words of all stages
+    by_synonym: int  # matched words of the synonym stage
     pairs: Mapping[str, list[str]]  # word of the reply -> words of the reference that it may match
     contested: frozenset[Pair]  # pairs whose match can make other matches impossible
     # Copies of a word, or of a stem on either side, that the earlier stages leave over.

@@ -26,7 +26,7 @@ import numpy as np
 
 from turnwise.encode import Cache
 from turnwise.errors import UsageError
-from turnwise.llm.chat import Answer, Chat, ChatError
+from turnwise.llm.chat import Chat, ChatError, Completion
 from turnwise.metrics.rows import Ratio
 from turnwise.metrics.unreferenced.cost import Cost, Price
 from turnwise.metrics.unreferenced.prompt import Prompt, Question, criteria
@@ -188,7 +188,7 @@ class Judge(Ratio):
         reminders = {
             index: requests[index][0].reminder(answer.text)
             for index, answer in enumerate(answers)
-            if isinstance(answer, Answer) and not answer.refused and verdicts[index] is None
+            if isinstance(answer, Completion) and not answer.refused and verdicts[index] is None
         }
         bodies = [self._body(messages, requests[index][1]) for index, messages in reminders.items()]
         for index, answer in zip(reminders, self.chat.ask(bodies, rng=rng), strict=True):
@@ -283,7 +283,7 @@ def _parse_scale(text: str) -> tuple[int, int]:
     return int(low), int(high)
 
 
-def _verdict_of(question: Question, answer: Answer | ChatError) -> str | ChatError | None:
+def _verdict_of(question: Question, answer: Completion | ChatError) -> str | ChatError | None:
     """The verdict of an answer; None without one; an error with a remedy added where we know it."""
     if isinstance(answer, ChatError):
         return type(answer)(f"{answer}; {_REMEDY}") if _NEW_KEY in str(answer) else answer

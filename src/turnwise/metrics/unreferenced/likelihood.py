@@ -16,7 +16,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from turnwise.encode import Utterance
+from turnwise.encode import TextInContext
 from turnwise.metrics import models
 from turnwise.metrics.rows import Ratio, quotient
 from turnwise.types import Card, Floats, Item, Level, Need, Role, Signature, Turn, digest
@@ -55,8 +55,8 @@ class _Likelihood(Ratio):
 
     def rows(self, items: Sequence[Item], /) -> Floats:
         """(n, 2): natural log p(reply | context), NaN without tokens, and the number of the reply's tokens."""
-        utterances = [Utterance(item.reply, item.context, item.role) for item in items]
-        return models.language_model(self.model).score(utterances)
+        texts = [TextInContext(item.reply, item.context, item.role) for item in items]
+        return models.language_model(self.model).score(texts)
 
 
 class LogLikelihood(_Likelihood):
@@ -111,7 +111,7 @@ class Pmi(_Likelihood):
         """
         given = super().rows(items)
         alone = models.language_model(self.model).score(
-            [Utterance(item.reply, (), item.role) for item in items]
+            [TextInContext(item.reply, (), item.role) for item in items]
         )
         rows = np.stack([given[:, 0] - alone[:, 0], given[:, 1]], axis=1)
         rows[[not any(turn.text for turn in item.context) for item in items], 0] = np.nan
@@ -159,7 +159,7 @@ class Fed(_Likelihood):
     def rows(self, items: Sequence[Item], /) -> Floats:
         """(n, 2): difference of the mean log-probabilities per token, and 1; NaN for an empty reply."""
         follow_ups = [
-            Utterance(text, (*item.context, Turn(item.role, item.reply)), _PARTNER.get(item.role, "user"))
+            TextInContext(text, (*item.context, Turn(item.role, item.reply)), _PARTNER.get(item.role, "user"))
             for item in items
             for text in (*POSITIVE_FOLLOW_UPS, *NEGATIVE_FOLLOW_UPS)
         ]

@@ -1,4 +1,4 @@
-"""The prompts of a judge, with measures against prompt injection by the judged texts.
+"""The prompts of a judge, with measures against prompt injection by the texts that it scores.
 
 Each text is quoted as JSON on one line, with `<`, unprintable characters and bracketed words in capitals escaped. So it
 cannot close its section, form the special tokens of a chat template (`<|im_end|>`, `[INST]`), or hide words in
@@ -41,7 +41,7 @@ class Question(NamedTuple):
     """A question to the judge, with the form of the verdict that it asks for."""
 
     messages: tuple[Mapping[str, str], ...]
-    code: str  # which the verdict must repeat
+    code: str  # code that the verdict must repeat
     allowed: tuple[str, ...]  # values of a verdict
     required: str  # the instruction on how the answer must end
 

@@ -1,7 +1,7 @@
 """Strict parser of a judge's answer; an ambiguous answer has no verdict.
 
 Only the last line counts, and only if it is `VERDICT CODE: VALUE` with the code of this question. So numbers in the
-explanation, a verdict inside the judged reply, or a line copied from it are never taken for the verdict. Asterisks and
+explanation, a verdict inside the scored reply, or a line copied from it are never taken for the verdict. Asterisks and
 backquotes around the line are ignored, because chat models write Markdown.
 """
 

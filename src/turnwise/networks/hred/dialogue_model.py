@@ -37,7 +37,7 @@ class Gaussian(NamedTuple):
         return 0.5 * (ratio + gap - 1 - ratio.log()).sum(dim=1)
 
 
-class Beliefs(nn.Module):
+class GaussianHead(nn.Module):
     """A feed-forward network whose output is a Gaussian."""
 
     def __init__(self, inputs: int, latent: int) -> None:
@@ -53,8 +53,8 @@ class Beliefs(nn.Module):
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
-    """Sums over the predicted turns of some dialogues."""
+class ElboTerms:
+    """Terms of the variational bound, summed over turns."""
 
     loss: Tensor  # negative log-likelihood of the words, in nats
     divergence: Tensor
@@ -74,15 +74,15 @@ class DialogueModel(nn.Module):
         )
         self.latent = latent
         if latent:
-            self.prior = Beliefs(context, latent)
-            self.posterior = Beliefs(context + utterance, latent)
+            self.prior = GaussianHead(context, latent)
+            self.posterior = GaussianHead(context + utterance, latent)
         self.condition = nn.Linear(context + latent, embedding)
         self.start = nn.Linear(context + latent, 2 * decoder)
         self.decoder = nn.LSTM(2 * embedding, decoder, batch_first=True)
         self.output = nn.Linear(decoder, embedding)
         self.bias = nn.Parameter(torch.zeros(vocabulary))
 
-    def bound(self, dialogues: Tokens, noise: Tensor, dropped: Tensor) -> Bound:
+    def bound(self, dialogues: Tokens, noise: Tensor, dropped: Tensor) -> ElboTerms:
         """The likelihood of every turn except the first, or its lower bound, as sums over these turns.
 
         `noise` (predicted turns, latent) makes the draws; `dropped` (predicted turns, longest) says which words the
@@ -103,7 +103,9 @@ class DialogueModel(nn.Module):
         states, _ = self.decode(read, *self.begin(torch.cat(known, dim=1)))
         there = targets != PAD
         loss = nn.functional.cross_entropy(self.logits(states[there]), targets[there], reduction="sum")
-        return Bound(loss, divergence, sum(len(turn) for one in dialogues for turn in one[1:]), len(targets))
+        return ElboTerms(
+            loss, divergence, sum(len(turn) for one in dialogues for turn in one[1:]), len(targets)
+        )
 
     def begin(self, known: Tensor) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         """(b, e) the decoder's input at every word, and its initial state; `known` (b, c + z): context, variable."""

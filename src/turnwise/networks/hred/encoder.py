@@ -141,7 +141,7 @@ class Hierarchical:
             [context] if isinstance(context, str) else list(context)[-self.max_turns :]
             for context in contexts
         ]
-        texts, places = distinct([text for context in turns for text in context])
+        texts, inverse = distinct([text for context in turns for text in context])
         vectors = np.full((len(turns), self.dimension), np.nan, dtype=np.float32)
         if not texts:
             return vectors
@@ -152,7 +152,7 @@ class Hierarchical:
         )
         for first in range(0, len(by_length), self.at_once):
             rows = by_length[first : first + self.at_once]
-            vectors[rows] = self._contexts([spoken[places[ends[row] : ends[row + 1]]] for row in rows])
+            vectors[rows] = self._contexts([spoken[inverse[ends[row] : ends[row + 1]]] for row in rows])
         return vectors
 
     def utterances(self, texts: Sequence[str], /) -> Vectors:
@@ -164,7 +164,7 @@ class Hierarchical:
     def _spoken(self, texts: Sequence[str]) -> Tensor:
         """(n, h) the state of the lower RNN after each text, on the network's device."""
         tokens = self.subwords.encode(texts, longest=self.max_tokens)
-        order = sorted(range(len(tokens)), key=lambda place: len(tokens[place]))
+        order = sorted(range(len(tokens)), key=lambda index: len(tokens[index]))
         found = torch.empty(len(tokens), self.network.utterance.hidden, device=self.network.device)
         for first in range(0, len(order), self.at_once):
             rows = order[first : first + self.at_once]

@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 import torch
 
-from turnwise.networks.hred.dialogue_model import Bound, DialogueModel
+from turnwise.networks.hred.dialogue_model import DialogueModel, ElboTerms
 from turnwise.networks.hred.encoder import Tokens
 from turnwise.networks.training import on_dialogues
 from turnwise.networks.training.checkpoint import Point
@@ -91,7 +91,7 @@ class Likelihood:
         perplexity = float(np.exp(total))
         return {"loss": loss / tokens, "kl": divergence / turns, "bound": total, "perplexity": perplexity}
 
-    def _bounds(self, dialogues: Tokens, generator: torch.Generator, *, drop: float) -> Iterator[Bound]:
+    def _bounds(self, dialogues: Tokens, generator: torch.Generator, *, drop: float) -> Iterator[ElboTerms]:
         """The bound of each part of a batch; random numbers are drawn for the whole batch at once."""
         counts = [len(dialogue) - 1 for dialogue in dialogues]
         noise = torch.randn(sum(counts), self.settings.latent, generator=generator)

@@ -38,8 +38,8 @@ class NormalisedLSTM(nn.Module):
             states.append(state)
         starts = np.cumsum([0, *alive[:-1]])
         ends = np.minimum(np.arange(inputs.shape[1]), sizes[:, None] - 1)  # (b, t)
-        places = starts[ends] + np.argsort(order, kind="stable")[:, None]
-        return torch.cat(states)[torch.as_tensor(places, device=inputs.device)]
+        indices = starts[ends] + np.argsort(order, kind="stable")[:, None]
+        return torch.cat(states)[torch.as_tensor(indices, device=inputs.device)]
 
     def _step(self, driven: Tensor, state: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
         """State and cell after one step; `driven` is the normalised contribution of the input."""

@@ -10,7 +10,7 @@ from torch import Tensor
 from turnwise.errors import DataError, TooFewItems
 from turnwise.logs.dialogue import POINTER
 from turnwise.networks.hred.encoder import padded
-from turnwise.networks.lava.situation import Situation
+from turnwise.networks.lava.state_layout import StateLayout
 from turnwise.networks.lava.words import Words
 from turnwise.types import Dialogue
 
@@ -38,23 +38,23 @@ class Corpus:
         return replace(self, **moved)
 
 
-def spoken(dialogue: Dialogue) -> list[int]:
+def reply_positions(dialogue: Dialogue) -> list[int]:
     """Positions of the turns to learn from: replies of the system directly after a user's turn, both with a text."""
     pairs = enumerate(zip(dialogue.turns, dialogue.turns[1:], strict=False), start=1)
     return [
-        place
-        for place, (before, turn) in pairs
+        position
+        for position, (before, turn) in pairs
         if turn.role == "assistant" and before.role == "user" and turn.text.strip() and before.text.strip()
     ]
 
 
-def pointer(dialogue: Dialogue, place: int) -> str:
+def database_bits(dialogue: Dialogue, index: int) -> str:
     """The database bits at the user's turn before this position; "" if the dialogue has none.
 
     Raises `DataError` if it has bits, but too few.
     """
     bits: Sequence[str] = dialogue.meta.get(POINTER, ())
-    number = sum(turn.role == "user" for turn in dialogue.turns[:place]) - 1
+    number = sum(turn.role == "user" for turn in dialogue.turns[:index]) - 1
     if not bits:
         return ""
     if number >= len(bits):
@@ -62,34 +62,34 @@ def pointer(dialogue: Dialogue, place: int) -> str:
     return str(bits[number])
 
 
-def corpus(dialogues: Sequence[Dialogue], words: Words, situation: Situation, *, longest: int) -> Corpus:
-    """The dialogues as tensors on the CPU; utterances are cut at `longest` words. `TooFewItems` without dialogues."""
+def corpus(dialogues: Sequence[Dialogue], words: Words, layout: StateLayout, *, longest: int) -> Corpus:
+    """The dialogues as tensors on the CPU; turns are cut at `longest` words. `TooFewItems` without dialogues."""
     if not dialogues:
-        raise TooFewItems("there is no dialogue in which a system answers a user")
-    places = [spoken(dialogue) for dialogue in dialogues]
-    flat = [(dialogue, place) for dialogue, mine in zip(dialogues, places, strict=True) for place in mine]
+        raise TooFewItems("there is no dialogue in which a system replies to a user")
+    positions = [reply_positions(dialogue) for dialogue in dialogues]
+    flat = [(dialogue, index) for dialogue, mine in zip(dialogues, positions, strict=True) for index in mine]
     cpu = torch.device("cpu")
     states = [
-        situation.bits(dialogue.turns[place].state, pointer(dialogue, place)) for dialogue, place in flat
+        layout.bits(dialogue.turns[index].state, database_bits(dialogue, index)) for dialogue, index in flat
     ]
-    ends = np.cumsum([0, *map(len, places)])
-    turns = np.full((len(dialogues), max(map(len, places))), -1, dtype=np.int64)
-    for row, first, mine in zip(turns, ends, places, strict=False):
+    ends = np.cumsum([0, *map(len, positions)])
+    turns = np.full((len(dialogues), max(map(len, positions))), -1, dtype=np.int64)
+    for row, first, mine in zip(turns, ends, positions, strict=False):
         row[: len(mine)] = np.arange(first, first + len(mine))
     return Corpus(
-        user=padded([words.encode(d.turns[place - 1].text, longest=longest) for d, place in flat], cpu),
+        user=padded([words.encode(d.turns[index - 1].text, longest=longest) for d, index in flat], cpu),
         state=torch.as_tensor(np.stack(states)),
-        reply=padded([words.encode(d.turns[place].text, longest=longest) for d, place in flat], cpu),
-        goal=torch.as_tensor(np.stack([situation.goal(dialogue) for dialogue in dialogues])),
+        reply=padded([words.encode(d.turns[index].text, longest=longest) for d, index in flat], cpu),
+        goal=torch.as_tensor(np.stack([layout.goal(dialogue) for dialogue in dialogues])),
         turns=torch.as_tensor(turns),
     )
 
 
 def usable(dialogues: Sequence[Dialogue]) -> list[Dialogue]:
-    """Dialogues with a system that answers a user; `TooFewItems` if there are fewer than ten."""
-    found = [dialogue for dialogue in dialogues if spoken(dialogue)]
+    """Dialogues with a system that replies to a user; `TooFewItems` if there are fewer than ten."""
+    found = [dialogue for dialogue in dialogues if reply_positions(dialogue)]
     if len(found) < _FEWEST:
         raise TooFewItems(
-            f"training needs {_FEWEST} dialogues in which a system answers a user, and there are {len(found)}"
+            f"training needs {_FEWEST} dialogues in which a system replies to a user, and there are {len(found)}"
         )
     return found

@@ -16,8 +16,8 @@ from torch import Tensor
 from turnwise.encode.neural.loading import default_device
 from turnwise.errors import UsageError
 from turnwise.networks.lava.critic import Batch
-from turnwise.networks.lava.model import Ground, Model
-from turnwise.networks.lava.network import Gaussian, undropped
+from turnwise.networks.lava.model import EvaluatedDialogues, Model
+from turnwise.networks.lava.network import Gaussian, copy_without_dropout
 from turnwise.networks.lava.search import Search
 from turnwise.networks.training.loop import descend
 from turnwise.types import Floats
@@ -46,33 +46,33 @@ class Settings:
 
 def train(
     model: Model,
-    learned: Ground,
-    held: Ground,
+    train_data: EvaluatedDialogues,
+    held_out: EvaluatedDialogues,
     *,
     settings: Settings,
     seed: int,
     stop: Callable[[], bool] | None = None,
-    say: Callable[[str], None] = lambda _: None,
+    report: Callable[[str], None] = lambda _: None,
 ) -> tuple[Model, Search]:
-    """Train the state encoder on the success of its rollouts in `learned`; the model itself is not changed.
+    """Train the state encoder on the success of its rollouts in `train_data`; the model itself is not changed.
 
     Returns the policy with the best held-out success, and the search with its curve.
     """
     with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
         torch.manual_seed(seed)
-        actor = undropped(model.network.state)
+        actor = copy_without_dropout(model.network.state)
         optimiser = torch.optim.Adam(actor.parameters(), lr=settings.rate)
-        search = Search(model, actor, held, say)
+        search = Search(model, actor, held_out, report)
         order = np.random.default_rng([seed, 1])
 
         def update(_: int) -> dict[str, float]:
             """One update on rollouts of random dialogues; returns the mean success (`reward`) and the loss."""
-            drawn = order.integers(len(learned), size=settings.batch).repeat(settings.samples)
-            batch = Batch.of(learned.corpus, torch.as_tensor(drawn, device=learned.corpus.user.device))
+            drawn = order.integers(len(train_data), size=settings.batch).repeat(settings.samples)
+            batch = Batch.of(train_data.corpus, torch.as_tensor(drawn, device=train_data.corpus.user.device))
             chosen: Gaussian = actor(batch.user, batch.state)
             with torch.no_grad():
                 point = chosen.draw(torch.randn_like(chosen.mean))
-            success = learned.judge(model.texts(point), drawn.tolist())
+            success = train_data.successes(model.texts(point), drawn.tolist())
             advantage = torch.as_tensor(_advantages(success, settings.samples), dtype=torch.float32)
             loss = -(_returns(advantage, batch, settings.gamma) * chosen.log_density(point)).mean()
             descend(optimiser, [loss], clip=1.0)

@@ -14,7 +14,7 @@ from turnwise.errors import DataError
 from turnwise.networks.hred.encoder import fill, padded
 from turnwise.networks.lava.corpus import Corpus, corpus
 from turnwise.networks.lava.network import Gaussian, Lava, Sizes
-from turnwise.networks.lava.situation import Bits, Situation
+from turnwise.networks.lava.state_layout import Bits, StateLayout
 from turnwise.networks.lava.words import Words
 from turnwise.types import Dialogue
 
@@ -29,9 +29,9 @@ class Model:
 
     network: Lava
     words: Words
-    situation: Situation
+    layout: StateLayout
     sizes: Sizes
-    longest: int  # largest number of words of an utterance, with the end mark
+    longest: int  # largest number of words of a turn, with the end mark
     bound: float | None = (
         None  # largest absolute coordinate of a point that the policy may choose; None: no bound
     )
@@ -41,7 +41,7 @@ class Model:
     def new(
         cls,
         words: Words,
-        situation: Situation,
+        layout: StateLayout,
         *,
         longest: int,
         seed: int = 0,
@@ -49,12 +49,12 @@ class Model:
         **sizes: Any,
     ) -> "Model":
         """An untrained model; `sizes` are embedding, hidden, latent and dropout."""
-        chosen = Sizes(vocabulary=len(words), state=situation.width, **sizes)
+        chosen = Sizes(vocabulary=len(words), state=layout.width, **sizes)
         # torch initialises from its global generator, whose state is restored.
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             network = Lava.new(chosen)
-        return cls(network, words, situation, chosen, longest, beta=beta)
+        return cls(network, words, layout, chosen, longest, beta=beta)
 
     @classmethod
     def of(cls, stored: Folder, *, device: str) -> "Model":
@@ -62,13 +62,13 @@ class Model:
         try:
             config = stored.config
             words = Words(tuple(config["words"]))
-            situation = Situation(
+            layout = StateLayout(
                 tuple((domain, slot) for domain, slot in config["slots"]),
                 tuple((domain, part, slot) for domain, part, slot in config["wishes"]),
                 int(config["pointer"]),
             )
             beta = float(config.get("beta", BETA))
-            model = cls.new(words, situation, longest=int(config["longest"]), beta=beta, **config["sizes"])
+            model = cls.new(words, layout, longest=int(config["longest"]), beta=beta, **config["sizes"])
         except (KeyError, TypeError, ValueError) as error:
             raise DataError(f"{stored.path}: is damaged: {error}") from error
         fill(model.network, dict(stored.tensors))
@@ -88,9 +88,9 @@ class Model:
             "bound": self.bound,
             "beta": self.beta,
             "words": list(self.words.known),
-            "slots": [list(slot) for slot in self.situation.slots],
-            "wishes": [list(wish) for wish in self.situation.wishes],
-            "pointer": self.situation.pointer,
+            "slots": [list(slot) for slot in self.layout.slots],
+            "wishes": [list(wish) for wish in self.layout.wishes],
+            "pointer": self.layout.pointer,
         }
 
     def tensors(self) -> dict[str, NDArray[Any]]:
@@ -105,12 +105,12 @@ class Model:
 
     def corpus(self, dialogues: Sequence[Dialogue]) -> Corpus:
         """The dialogues as tensors, on the model's device."""
-        return corpus(dialogues, self.words, self.situation, longest=self.longest).to(str(self.device))
+        return corpus(dialogues, self.words, self.layout, longest=self.longest).to(str(self.device))
 
-    def answer(self, said: Sequence[tuple[str, Bits]]) -> list[str]:
-        """The policy's reply to each (user utterance, state bits); there must be one or more."""
-        user = padded([self.words.encode(text, longest=self.longest) for text, _ in said], self.device)
-        return self.speak(user, torch.as_tensor(np.stack([bits for _, bits in said]), device=self.device))
+    def replies(self, inputs: Sequence[tuple[str, Bits]]) -> list[str]:
+        """The policy's reply to each (text of the user, state bits); there must be one or more."""
+        user = padded([self.words.encode(text, longest=self.longest) for text, _ in inputs], self.device)
+        return self.speak(user, torch.as_tensor(np.stack([bits for _, bits in inputs]), device=self.device))
 
     @torch.no_grad()
     def speak(self, user: Tensor, state: Tensor) -> list[str]:
@@ -125,8 +125,8 @@ class Model:
 
     def texts(self, point: Tensor) -> list[str]:
         """The reply that the decoder generates from each of (n, z) points."""
-        said = self.network.decoder.say(point, longest=self.longest)
-        return [self.words.decode(row) for row in said.tolist()]
+        tokens = self.network.decoder.generate(point, longest=self.longest)
+        return [self.words.decode(row) for row in tokens.tolist()]
 
 
 def bounded(choice: Gaussian, bound: float | None) -> Gaussian:
@@ -143,8 +143,8 @@ Success = Callable[[int, Sequence[str]], float]  # number of a dialogue, the rep
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Ground:
-    """Dialogues, and the function that judges a policy's replies in each of them."""
+class EvaluatedDialogues:
+    """Dialogues, and the function that computes the success of a policy's replies in each of them."""
 
     corpus: Corpus
     success: Success
@@ -152,7 +152,7 @@ class Ground:
     def __len__(self) -> int:
         return len(self.corpus.turns)
 
-    def judge(self, replies: Sequence[str], dialogues: Sequence[int]) -> NDArray[np.float64]:
+    def successes(self, replies: Sequence[str], dialogues: Sequence[int]) -> NDArray[np.float64]:
         """(n,) the success of each of these dialogues, by index; `replies` are those of all of them, concatenated."""
         counts = self.corpus.there[list(dialogues)].sum(dim=1).tolist()
         ends = np.cumsum([0, *counts])
@@ -166,7 +166,7 @@ class Ground:
     def mean(self, model: Model) -> float:
         """Mean success (0 to 1) of a policy over all dialogues."""
         replies = model.speak(self.corpus.user, self.corpus.state)
-        return float(self.judge(replies, range(len(self))).mean())
+        return float(self.successes(replies, range(len(self))).mean())
 
 
 Curve = list[Mapping[str, float]]

@@ -1,10 +1,10 @@
 """LAVA's three parts: the state encoder (theta), the action encoder (phi) and the decoder (omega).
 
-A state is the user's last utterance, the belief state and the database; an action is a reply. Each becomes a Gaussian
+A state is the user's last turn, the belief state and the database; an action is a reply. Each becomes a Gaussian
 over the same latent space, and the decoder generates a reply from a point of that space alone. The parts share no
 weights, so each can be trained while the others are frozen.
 
-As in LaRL and LAVA: GRUs, attention over the words of an utterance, mean and variance of the latent variable linear in
+As in LaRL and LAVA: GRUs, attention over the words of a turn, mean and variance of the latent variable linear in
 the encoding. Ours: the decoder gets the point at every word, not only at the first, so a change of the point can change
 the end of a reply too; all cells are GRUs (their decoder is an LSTM).
 """
@@ -133,7 +133,7 @@ class Decoder(nn.Module):
         return nats.view_as(reply).sum(dim=1)
 
     @torch.no_grad()
-    def say(self, point: Tensor, *, longest: int) -> Tensor:
+    def generate(self, point: Tensor, *, longest: int) -> Tensor:
         """(n, at most `longest`) greedy decoding; a reply is padded after its end."""
         state = self.begin(point).tanh().unsqueeze(0)
         word = torch.full((len(point), 1), BEGIN, device=point.device)
@@ -185,7 +185,7 @@ def copied(part: Copied) -> Copied:
     return copy
 
 
-def undropped(encoder: StateEncoder) -> StateEncoder:
+def copy_without_dropout(encoder: StateEncoder) -> StateEncoder:
     """A copy without dropout in training mode: a GRU on a GPU has gradients only in training mode."""
     copy = copied(encoder).train()
     for part in copy.modules():
@@ -195,7 +195,7 @@ def undropped(encoder: StateEncoder) -> StateEncoder:
 
 
 @torch.no_grad()
-def follow(one: nn.Module, target: nn.Module, rate: float) -> None:
-    """Soft update in place: move the weights of `target` towards those of `one` by this rate."""
-    for new, old in zip(one.parameters(), target.parameters(), strict=True):
+def soft_update(source: nn.Module, target: nn.Module, rate: float) -> None:
+    """Soft update in place: move the weights of `target` towards those of `source` by this rate."""
+    for new, old in zip(source.parameters(), target.parameters(), strict=True):
         old.lerp_(new, rate)

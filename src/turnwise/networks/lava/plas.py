@@ -36,8 +36,8 @@ from turnwise.errors import UsageError, unknown
 from turnwise.networks.lava import supervised
 from turnwise.networks.lava.corpus import Corpus
 from turnwise.networks.lava.critic import Batch, Critic, Shape
-from turnwise.networks.lava.model import Curve, Ground, Model, bounded
-from turnwise.networks.lava.network import Gaussian, copied, follow, undropped
+from turnwise.networks.lava.model import Curve, EvaluatedDialogues, Model, bounded
+from turnwise.networks.lava.network import Gaussian, copied, copy_without_dropout, soft_update
 from turnwise.networks.lava.search import Search
 from turnwise.networks.training.loop import descend
 from turnwise.types import Floats
@@ -80,14 +80,14 @@ class Settings:
 
 def train(
     model: Model,
-    learned: Corpus,
+    train_data: Corpus,
     rewards: Floats,
-    held: Ground,
+    held_out: EvaluatedDialogues,
     *,
     settings: Settings,
     seed: int,
     stop: Callable[[], bool] | None = None,
-    say: Callable[[str], None] = lambda _: None,
+    report: Callable[[str], None] = lambda _: None,
 ) -> tuple[Model, Search]:
     """Train a policy that starts as the model's; `rewards` (N,) are those at the ends of the logged dialogues.
 
@@ -95,14 +95,14 @@ def train(
     """
     with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
         torch.manual_seed(seed)
-        pair = _Pair(model, learned, rewards, settings)
-        search = Search(model.acting(model.network, settings.sigma), pair.actor, held, say)
+        pair = _Pair(model, train_data, rewards, settings)
+        search = Search(model.acting(model.network, settings.sigma), pair.actor, held_out, report)
         order = np.random.default_rng([seed, 0])
 
         def update(number: int) -> dict[str, float]:
             """One update on a batch of random dialogues; the first `lead` updates train the critic alone."""
             drawn = order.integers(len(rewards), size=settings.batch)
-            dialogues = torch.as_tensor(drawn, device=learned.user.device)
+            dialogues = torch.as_tensor(drawn, device=train_data.user.device)
             return pair.update(dialogues, leading=number < settings.lead)
 
         updates = settings.episodes // settings.batch
@@ -112,13 +112,13 @@ def train(
 
 def warm_up(
     model: Model,
-    learned: Corpus,
-    held: Corpus,
+    train_data: Corpus,
+    held_out: Corpus,
     *,
     settings: Settings,
     seed: int,
     stop: Callable[[], bool] | None = None,
-    say: Callable[[str], None] = lambda _: None,
+    report: Callable[[str], None] = lambda _: None,
 ) -> Curve:
     """Eq. 5: train the action encoder and the decoder for `warm` epochs, without the state encoder, in place.
 
@@ -129,20 +129,30 @@ def warm_up(
         return []
     how = supervised.Settings(device=settings.device, patience=settings.warm, beta=model.beta)
     return supervised.learn(
-        model, learned, held, task="vae", epochs=settings.warm, settings=how, seed=seed, stop=stop, say=say
+        model,
+        train_data,
+        held_out,
+        task="vae",
+        epochs=settings.warm,
+        settings=how,
+        seed=seed,
+        stop=stop,
+        report=report,
     )
 
 
 class _Pair:
     """Actor and critic with their target networks."""
 
-    def __init__(self, model: Model, learned: Corpus, rewards: Floats, settings: Settings) -> None:
-        self.settings, self.learned = settings, learned
-        self.rewards = torch.as_tensor(rewards, dtype=torch.float32, device=learned.user.device)
-        self.behaviour = _points(model, learned)
-        shape = Shape(model.sizes, learned.goal.shape[1], settings.hidden, settings.dropout, settings.passes)
-        self.critic = Critic(shape).to(learned.user.device)
-        self.actor = undropped(model.network.state)
+    def __init__(self, model: Model, train_data: Corpus, rewards: Floats, settings: Settings) -> None:
+        self.settings, self.train_data = settings, train_data
+        self.rewards = torch.as_tensor(rewards, dtype=torch.float32, device=train_data.user.device)
+        self.behaviour = _points(model, train_data)
+        shape = Shape(
+            model.sizes, train_data.goal.shape[1], settings.hidden, settings.dropout, settings.passes
+        )
+        self.critic = Critic(shape).to(train_data.user.device)
+        self.actor = copy_without_dropout(model.network.state)
         self.before = copied(self.actor).requires_grad_(False)  # the policy before training
         # The critic starts with the policy's word reader.
         self.critic.reader.load_state_dict(self.actor.reader.state_dict())
@@ -155,15 +165,15 @@ class _Pair:
 
         Returns losses and values.
         """
-        batch = Batch.of(self.learned, dialogues)
+        batch = Batch.of(self.train_data, dialogues)
         reward = torch.zeros(len(batch.rows), device=dialogues.device)
         reward[batch.last] = self.rewards[dialogues]
         logged = Gaussian(self.behaviour.mean[batch.rows], self.behaviour.log_var[batch.rows])
         numbers = {"critic_loss": float(self._update_critic(batch, logged, reward))}
-        follow(self.critic, self.target_critic, self.settings.follow)
+        soft_update(self.critic, self.target_critic, self.settings.follow)
         if not leading:
             numbers |= self._update_actor(batch, logged)
-            follow(self.actor, self.target_actor, self.settings.follow)
+            soft_update(self.actor, self.target_actor, self.settings.follow)
         return numbers
 
     def _update_critic(self, batch: Batch, logged: Gaussian, reward: Tensor) -> Tensor:

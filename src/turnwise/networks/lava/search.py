@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from turnwise.networks.lava.model import Curve, Ground, Model
+from turnwise.networks.lava.model import Curve, EvaluatedDialogues, Model
 from turnwise.networks.lava.network import StateEncoder, copied
 from turnwise.networks.training.checkpoint import Point, restore_weights
 from turnwise.networks.training.loop import Hooks, Stop, run
@@ -11,8 +11,10 @@ from turnwise.networks.training.loop import Hooks, Stop, run
 class Search:
     """Trains the state encoder `actor` in place of the model's own; the initial policy is a candidate too."""
 
-    def __init__(self, model: Model, actor: StateEncoder, held: Ground, say: Callable[[str], None]) -> None:
-        self.model, self.actor, self.held, self.say = model, actor, held, say
+    def __init__(
+        self, model: Model, actor: StateEncoder, held_out: EvaluatedDialogues, report: Callable[[str], None]
+    ) -> None:
+        self.model, self.actor, self.held_out, self.report = model, actor, held_out, report
         self.curve: Curve = []
         self._best = copied(actor)
 
@@ -41,7 +43,7 @@ class Search:
 
         def measure(done: int) -> Point:
             """A point of the curve: the updates done, held-out success, and the numbers of the last update."""
-            success = self.held.mean(self.last)
+            success = self.held_out.mean(self.last)
             self.actor.train()
             return {"update": float(done), "success": success, **last}
 
@@ -51,11 +53,11 @@ class Search:
             updates=updates,
             hooks=Hooks(
                 measured=lambda done: done in (0, updates) or (done % every == 0 and done > after),
-                best=lambda curve: max(range(len(curve)), key=lambda place: curve[place]["success"]),
+                best=lambda curve: max(range(len(curve)), key=lambda index: curve[index]["success"]),
                 line=_line,
             ),
             weights=self.actor.state_dict,
-            say=self.say,
+            say=self.report,
         )
         self.curve = list(progress.curve)
         restore_weights(self._best.state_dict(), progress.best)

@@ -47,7 +47,7 @@ class Settings:
     latent: int = 200
     dropout: float = 0.3
     fewest: int = 5  # smallest number of occurrences of a word of the vocabulary
-    longest: int = 36  # largest number of words of an utterance; 99 % are shorter
+    longest: int = 36  # largest number of words of a turn; 99 % are shorter
     alpha: float = 0.01  # weight of the KL of the state's distribution, in nats per latent dimension
     beta: float = BETA  # weight of the KL of the action's distribution, likewise
     rate: float = 5e-4
@@ -80,15 +80,15 @@ class Settings:
 
 def train(
     model: Model,
-    learned: Corpus,
-    held: Corpus,
+    train_data: Corpus,
+    held_out: Corpus,
     *,
     settings: Settings,
     seed: int,
     work: Path | None = None,
     about: str = "",
     stop: Callable[[], bool] | None = None,
-    say: Callable[[str], None] = lambda _: None,
+    report: Callable[[str], None] = lambda _: None,
 ) -> Curve:
     """Train the model in place by the objective of the settings; the weights of the best epoch are kept.
 
@@ -102,16 +102,16 @@ def train(
     curve: Curve = []
     for task, epochs in stages:
         curve += learn(
-            model, learned, held, task=task, epochs=epochs, settings=settings, seed=seed,
-            work=None if work is None else work / task, about=about, stop=stop, say=say,
+            model, train_data, held_out, task=task, epochs=epochs, settings=settings, seed=seed,
+            work=None if work is None else work / task, about=about, stop=stop, report=report,
         )  # fmt: skip
     return curve
 
 
 def learn(
     model: Model,
-    learned: Corpus,
-    held: Corpus,
+    train_data: Corpus,
+    held_out: Corpus,
     *,
     task: Task,
     epochs: int,
@@ -120,35 +120,35 @@ def learn(
     work: Path | None = None,
     about: str = "",
     stop: Callable[[], bool] | None = None,
-    say: Callable[[str], None] = lambda _: None,
+    report: Callable[[str], None] = lambda _: None,
 ) -> Curve:
     """One stage: train the parts that the task does not freeze, in place, and return the curve.
 
-    `held` decides the best epoch and when to stop; `work` and `about` are as in `fit`. `say` gets a warning if the
-    latent variable cannot tell the replies apart at the end (`_collapse`).
+    `held_out` decides the best epoch and when to stop; `work` and `about` are as in `fit`. `report` gets a warning if
+    the latent variable cannot tell the replies apart at the end (`_collapse`).
     """
-    network, teacher = model.network, _Teacher(model.network, learned, settings, task)
+    network, teacher = model.network, _Teacher(model.network, train_data, settings, task)
     for name, parameter in network.named_parameters():
         parameter.requires_grad_(not name.startswith(_FROZEN.get(task, "-")))
     records = fit(
         teacher,
         teacher.losses,
-        len(learned.user),
+        len(train_data.user),
         plan=settings.plan(epochs, seed),
-        validate=lambda: teacher.bound(held),
+        validate=lambda: teacher.bound(held_out),
         measures=lambda: teacher.seen,
         work=work,
         about=f"{task} {about}",
         stop=stop,
-        say=lambda line: say(f"{task}: {line}"),
+        say=lambda line: report(f"{task}: {line}"),
     )
     network.requires_grad_(True)
-    if task != "rg-kl" and (collapse := _collapse(teacher.seen, learned)):
-        say(f"warning: {task}: {collapse}")
+    if task != "rg-kl" and (collapse := _collapse(teacher.seen, train_data)):
+        report(f"warning: {task}: {collapse}")
     return [dict(record) for record in records]
 
 
-def _collapse(seen: Mapping[str, float], learned: Corpus) -> str | None:
+def _collapse(seen: Mapping[str, float], train_data: Corpus) -> str | None:
     """What to say if the latent actions carry less information than the replies have; otherwise None.
 
     The mean KL of the latent actions from the prior is an upper bound of their mutual information with the replies.
@@ -156,7 +156,7 @@ def _collapse(seen: Mapping[str, float], learned: Corpus) -> str | None:
     """
     if "kl_action" not in seen:
         return None
-    counts = torch.unique(learned.reply, dim=0, return_counts=True)[1]
+    counts = torch.unique(train_data.reply, dim=0, return_counts=True)[1]
     shares = counts / counts.sum()
     entropy = -float((shares * shares.log()).sum())
     if seen["kl_action"] >= entropy:
@@ -173,23 +173,23 @@ _FROZEN = {"vae": "state.", "rg-kl": "action."}  # parts that a task does not tr
 class _Teacher(torch.nn.Module):
     """The network with the losses and the validation of one task."""
 
-    def __init__(self, network: Lava, learned: Corpus, settings: Settings, task: Task) -> None:
+    def __init__(self, network: Lava, train_data: Corpus, settings: Settings, task: Task) -> None:
         super().__init__()
-        self.network, self.learned, self.settings, self.task = network, learned, settings, task
-        self.words = float((learned.reply != PAD).sum(dim=1).float().mean())
-        self.dimensions = network.action.latent.out_features // 2  # of the latent space
+        self.network, self.train_data, self.settings, self.task = network, train_data, settings, task
+        self.words = float((train_data.reply != PAD).sum(dim=1).float().mean())
+        self.dimensions = network.action.latent.out_features // 2  # dimensions of the latent space
         self.seen: dict[str, float] = {}
         # A buffer, so that the checkpoint holds the position in the cycle.
         self.updates: Tensor
         self.register_buffer("updates", torch.zeros((), dtype=torch.long))
 
-    def losses(self, places: Sequence[int]) -> Tensor:
-        """(b,) nats per word plus weighted divergences of the examples at `places`; counts the update.
+    def losses(self, indices: Sequence[int]) -> Tensor:
+        """(b,) nats per word plus weighted divergences of the examples at `indices`; counts the update.
 
         With `alternate`, every eleventh update is the VAE's.
         """
-        rows = torch.as_tensor(places, device=self.learned.user.device)
-        data, task = self.learned, self.task
+        rows = torch.as_tensor(indices, device=self.train_data.user.device)
+        data, task = self.train_data, self.task
         if task == "alternate":
             task = "vae" if int(self.updates) % _CYCLE == _CYCLE - 1 else "rg"
         self.updates += 1
@@ -218,9 +218,9 @@ class _Teacher(torch.nn.Module):
         nats = self.network.decoder.loss(points, reply.repeat(len(chosen), 1))
         return nats.view(len(chosen), -1).sum(dim=0) / self.words + penalty
 
-    def bound(self, held: Corpus) -> float:
+    def bound(self, held_out: Corpus) -> float:
         """The validation loss: at the means, without draws. Its parts are stored in `seen`."""
-        found = self.seen = self.measures(held)
+        found = self.seen = self.measures(held_out)
         alpha, beta = (weight / self.dimensions for weight in (self.settings.alpha, self.settings.beta))
         if self.task == "vae":
             return found["vae"] + beta * found["kl_action"]
@@ -228,17 +228,17 @@ class _Teacher(torch.nn.Module):
         return total + found["vae"] if self.task == "joint" else total
 
     @torch.no_grad()
-    def measures(self, held: Corpus, at_once: int = 2048) -> dict[str, float]:
+    def measures(self, held_out: Corpus, at_once: int = 2048) -> dict[str, float]:
         """Nats per word of both tasks at the means, and the mean divergence of both distributions from the prior.
 
         A divergence is in nats, summed over the latent dimensions.
         """
-        sums = torch.zeros(5, device=held.user.device)
+        sums = torch.zeros(5, device=held_out.user.device)
         self.network.eval()
-        for first in range(0, len(held.user), at_once):
+        for first in range(0, len(held_out.user), at_once):
             part = slice(first, first + at_once)
-            reply = held.reply[part]
-            policy = self.network.state(held.user[part], held.state[part])
+            reply = held_out.reply[part]
+            policy = self.network.state(held_out.user[part], held_out.state[part])
             posterior = self.network.action(reply)
             decode = self.network.decoder.loss
             sums += torch.stack(
@@ -251,5 +251,5 @@ class _Teacher(torch.nn.Module):
                 ]
             )
         rg, vae, kl_state, kl_action, words = sums.tolist()
-        n = len(held.user)
+        n = len(held_out.user)
         return {"rg": rg / words, "vae": vae / words, "kl_state": kl_state / n, "kl_action": kl_action / n}

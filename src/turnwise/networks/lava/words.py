@@ -25,14 +25,14 @@ class Words:
         return len(self.known)
 
     @cached_property
-    def _places(self) -> dict[str, int]:
-        """Word or mark -> its token, the place in `known`."""
-        return {word: place for place, word in enumerate(self.known)}
+    def _tokens(self) -> dict[str, int]:
+        """Word or mark -> its token, the index in `known`."""
+        return {word: index for index, word in enumerate(self.known)}
 
     def encode(self, text: str, *, longest: int) -> list[int]:
         """The tokens of the lower-case words of a text and the end mark, at most `longest` with it."""
         words = text.lower().split()[: longest - 1]
-        return [*(self._places.get(word, UNKNOWN) for word in words), END]
+        return [*(self._tokens.get(word, UNKNOWN) for word in words), END]
 
     def decode(self, tokens: Sequence[int]) -> str:
         """The text of the tokens before the end mark; special marks are left out."""

@@ -6,7 +6,6 @@ without one is of an earlier version and not used.
 """
 
 import json
-import os
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,10 +13,11 @@ from pathlib import Path
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors.torch import save
 from torch import Tensor
 
 from turnwise.errors import DataError, UsageError
+from turnwise.logs.files import atomic
 
 FILE = "checkpoint.safetensors"  # its name in a work folder
 Point = dict[str, float]  # one record of the curve
@@ -39,7 +39,7 @@ class Checkpoint:
     """The checkpoint file of one training."""
 
     path: Path
-    identity: str  # of data, settings and seed: a checkpoint of another training is not used
+    identity: str  # hash of data, settings and seed: a checkpoint of another training is not used
     strict: bool = (
         False  # raise an error if the file is damaged or of another training, instead of starting anew
     )
@@ -61,9 +61,8 @@ class Checkpoint:
         }
         header["checksum"] = _checksum(header, tensors)
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        draft = self.path.with_name(f"{self.path.name}.{os.getpid()}")
-        save_file(tensors, draft, metadata=header)
-        draft.replace(self.path)
+        with atomic(self.path) as file:
+            file.write(save(tensors, metadata=header))
 
     def read(self, weights: Weights, optimiser: torch.optim.Optimizer | None = None) -> Progress | None:
         """Restore `weights` and `optimiser` in place, and return the progress; None if there is nothing to resume from.

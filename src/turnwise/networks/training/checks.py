@@ -20,6 +20,9 @@ def trainer_problem(trainer: object) -> str | None:
     learns: object = trainer_extras(trainer).learns
     if learns not in get_args(Learns):
         return f"`learns` is {shown(learns)}; expected one of {', '.join(get_args(Learns))}"
+    takes_guard: object = trainer_extras(trainer).takes_guard
+    if not isinstance(takes_guard, bool):
+        return f"`takes_guard` is {shown(takes_guard)}; expected True or False"
     return None
 
 

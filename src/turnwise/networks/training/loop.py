@@ -49,9 +49,8 @@ class Hooks:
     best: Callable[[Curve], int] | None = None  # which point of the curve is best: its weights are kept
     finished: Callable[[Curve], bool] = lambda _: False  # early stopping, asked before every round
     stop: Callable[[], bool] = lambda: False  # asked after every measurement, e.g. whether time is up
-    around: Callable[[int], AbstractContextManager[None]] = lambda _: (
-        nullcontext()
-    )  # of a round that begins there
+    # The context in which a round runs that begins after this number of updates.
+    around: Callable[[int], AbstractContextManager[None]] = lambda _: nullcontext()
     line: Callable[[Point], str] | None = None  # the progress line of a point, "POSITION: ..."
 
 
@@ -168,10 +167,10 @@ class Plan:
         0 for an empty curve.
         """
         sign, best = (1 if self.better == "lower" else -1), 0
-        for place, point in enumerate(curve):
+        for index, point in enumerate(curve):
             value = curve[best]["validation"]
             if math.isnan(value) or sign * point["validation"] < sign * value:
-                best = place
+                best = index
         return best
 
     def is_stale(self, curve: Curve) -> bool:

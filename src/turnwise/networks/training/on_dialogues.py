@@ -37,7 +37,7 @@ class Settings:
     embedding: int = 256
     utterance: int = 512
     context: int = 1000  # the paper: 2000
-    max_tokens: int = 40  # of a turn
+    max_tokens: int = 40  # most tokens of a turn
     max_turns: int = 12  # a longer dialogue is split into pieces
     batch: int = 64  # dialogues in an update
     at_once: int = 64  # dialogues computed together
@@ -204,7 +204,7 @@ class _Training:
         epoch, at = divmod(number, -(-len(self.data) // size))
         if epoch != self.epoch:
             self.epoch, self.batches = epoch, self._batches_of_epoch(epoch)
-        return [self.data[place] for place in self.batches[at]]
+        return [self.data[index] for index in self.batches[at]]
 
     def _batches_of_epoch(self, epoch: int) -> list[list[int]]:
         """The batches of one epoch as positions of dialogues; those of a batch have similar numbers of turns."""
@@ -213,24 +213,24 @@ class _Training:
         order = rng.permutation(len(self.data))
         batches: list[list[int]] = []
         for first in range(0, len(order), size * _POOL):
-            pool = sorted(order[first : first + size * _POOL], key=lambda place: len(self.data[place]))
+            pool = sorted(order[first : first + size * _POOL], key=lambda index: len(self.data[index]))
             batches += [pool[start : start + size] for start in range(0, len(pool), size)]
-        return [batches[place] for place in rng.permutation(len(batches))]
+        return [batches[index] for index in rng.permutation(len(batches))]
 
 
 def _counted(curve: Curve) -> list[int]:
     """Indices of the points that early stopping considers: those with the annealed term at its full weight."""
-    return [place for place, point in enumerate(curve) if point["weight"] >= 1.0]
+    return [index for index, point in enumerate(curve) if point["weight"] >= 1.0]
 
 
 def _best(curve: Curve) -> int:
     """Index of the lowest `bound` among the points at full weight; among all points if there are none."""
-    return min(_counted(curve) or range(len(curve)), key=lambda place: curve[place]["bound"])
+    return min(_counted(curve) or range(len(curve)), key=lambda index: curve[index]["bound"])
 
 
 def _is_stale(curve: Curve, patience: int) -> bool:
     """Whether none of the last `patience` points at full weight reached the best one."""
-    seen = [curve[place]["bound"] for place in _counted(curve)]
+    seen = [curve[index]["bound"] for index in _counted(curve)]
     return len(seen) > patience and min(seen[-patience:]) > min(seen)
 
 

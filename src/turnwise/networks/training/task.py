@@ -118,7 +118,7 @@ class TrainingTask:
             )
         if self.ratings.per_item < 1.5:
             self.say(
-                "warning: one rater judged each reply: how far people agree is unknown, and so is the ceiling"
+                "warning: one rater rated each reply: how far people agree is unknown, and so is the ceiling"
             )
         return items, values
 

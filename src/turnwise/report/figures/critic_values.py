@@ -19,9 +19,9 @@ Turn = Mapping[str, Any]  # a line of that file: dialogue, turn, user, replies a
 
 def system_values(run: Run) -> Iterator[Figure]:
     """One figure for each critic: the value of each system, of the logged agent and of the controls, highest first."""
-    judged = [r for r in with_estimate(run.results) if r.get("kind") in KINDS]
-    for estimator in dict.fromkeys(r["estimator"] for r in judged):
-        mine = [r for r in judged if r["estimator"] == estimator]
+    estimated = [r for r in with_estimate(run.results) if r.get("kind") in KINDS]
+    for estimator in dict.fromkeys(r["estimator"] for r in estimated):
+        mine = [r for r in estimated if r["estimator"] == estimator]
         mine.sort(key=lambda record: -record["estimate"])
         title = f"what systems are worth to {estimator}"
         yield Figure(

@@ -186,7 +186,7 @@ def strategies(run: Run) -> Iterator[Figure]:
         meaning="How far each strategy scores above what people said in the same contexts. Right of the line, with its "
         "whole interval, is a fraud: the metric prefers it to people."
         + lower_is_better_note(mine[:1], ", so a gain is how far it scores below people"),
-        notes=provenance_notes(mine, more=["intervals of the gain share 5 % among all that were judged"]),
+        notes=provenance_notes(mine, more=["intervals of the gain share 5 % among all that were tested"]),
         head=("strategy", "kind", "gain", "low", "high", "beats people in", "fraud", "description"),
         rows=tuple(
             (r["strategy"], r.get("kind"), r["gain"], *(interval(r, "gain_interval") or (None, None)),

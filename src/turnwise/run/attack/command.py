@@ -12,8 +12,8 @@ import numpy as np
 from turnwise.attacks.attack import Attack, attack
 from turnwise.attacks.context import Context, sample_contexts, split_contexts
 from turnwise.attacks.perturb import CALLS_PER_CONTEXT, Perturbation, perturb
-from turnwise.attacks.target import Answer, Target
-from turnwise.attacks.verdict import JudgedStrategy
+from turnwise.attacks.target import ScoreOrError, Target
+from turnwise.attacks.verdict import TestedStrategy
 from turnwise.conformance.calls import rows_of
 from turnwise.errors import Unmeasured, UsageError
 from turnwise.logs.items.items import FILE, all_items
@@ -35,19 +35,19 @@ PATH = "calls.jsonl"  # in the output folder
 
 
 class CallJournal:
-    """The metric's answers by the key of the call; each batch of answers is one part of the journal."""
+    """The metric's scores and errors by the key of the call; each batch is one part of the journal."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
-        self.known: dict[str, Answer] = {}
+        self.known: dict[str, ScoreOrError] = {}
         parts = journal.parts
         self._next = parts[-1] + 1 if parts else 0
         for part in parts:
-            self.known |= msgspec.convert(journal.get(part), dict[str, Answer])
+            self.known |= msgspec.convert(journal.get(part), dict[str, ScoreOrError])
 
-    def put(self, answers: dict[str, Answer]) -> None:
-        """Append a batch of answers (key -> answer) to the journal; `known` keeps only what was there at the start."""
-        self._journal.put(self._next, answers)
+    def put(self, found: dict[str, ScoreOrError]) -> None:
+        """Append a batch (key -> score or error) to the journal; `known` keeps only what was there at the start."""
+        self._journal.put(self._next, found)
         self._next += 1
 
 
@@ -115,7 +115,7 @@ def run_attack(spec: AttackSpec, *, report: Report = lambda _: None) -> Outcome:
         repetitions=run.repetitions,
         tried=run.found.tried,
         unsearched=run.found.unsearched,
-        unjudged=run.found.unjudged,
+        unjudged=run.found.untested,
         errors=run.found.errors,
         calls=run.found.calls,
     )  # fmt: skip
@@ -139,7 +139,7 @@ class AttackRun:
 
     found: Attack
     edits: list[Perturbation]
-    repetitions: list[dict[str, Any]]  # of policy tuning, best first
+    repetitions: list[dict[str, Any]]  # repetitions of policy tuning, best first
     people: str  # agent whose replies the strategies are compared with
     sign: int  # -1 if lower scores are better, else 1
     contexts: tuple[Context, ...]
@@ -155,30 +155,30 @@ def attack_metric(
     """
     if "dialogue" in metric.needs or metric.level == "system":
         raise UsageError(f"`{name}` does not score single replies, which an attack needs")
-    stream = all_items(spec.data, replace(spec.selection, judged=spec.selection.judged or "all"), census)
+    stream = all_items(spec.data, replace(spec.selection, items=spec.selection.items or "all"), census)
     # Strategies are compared with the replies of the agent `human` if there is one, else with all replies.
     people = HUMAN if HUMAN in census.agents else None
     rng_contexts = generator(spec.seed, "contexts")  # the same contexts for every metric
     chosen = sample_contexts(
         (item for item in stream if people in (None, item.agent)), spec.count, rng_contexts
     )
-    search_on, judge_on = split_contexts(chosen)
+    search_on, test_on = split_contexts(chosen)
     rng = generator(spec.seed, "attack", name)
     with open_call_journal(spec, str(metric.signature), sorted(census.sha256.values())) as journal:
         target = Target(
             scorer(metric), spec.budget, timeout=spec.timeout,
             lower_is_better=not metric.higher_is_better, remembered=journal.known, remember=journal.put,
         )  # fmt: skip
-        tuning = PolicyTuning(spec, str(metric.signature), target, search_on, judge_on, report)
+        tuning = PolicyTuning(spec, str(metric.signature), target, search_on, test_on, report)
         found = attack(
-            target, search_on, judge_on, texts=_texts_to_mine(search_on), rng=rng, draws=spec.draws,
+            target, search_on, test_on, texts=_texts_to_mine(search_on), rng=rng, draws=spec.draws,
             verdicts=metric_extras(metric).verdicts,
             stages=spec.stages, further=tuning if "rl" in spec.stages else tuple, report=report,
         )  # fmt: skip
         edits = []
         if spec.perturb:
-            target.budget += CALLS_PER_CONTEXT * len(judge_on)
-            edits = perturb(target, judge_on, rng)
+            target.budget += CALLS_PER_CONTEXT * len(test_on)
+            edits = perturb(target, test_on, rng)
     sign = 1 if metric.higher_is_better else -1
     return AttackRun(found, edits, tuning.repetitions, people or "everyone in the data", sign, tuple(chosen))
 
@@ -191,9 +191,9 @@ def scorer(metric: Metric) -> Callable[[Sequence[Item]], Floats]:
 def _scores(metric: Metric, items: Sequence[Item]) -> Floats:
     """The metric's score of each item; NaN, without a call of the metric, for items that lack what it needs."""
     found = np.full(len(items), np.nan)
-    able = [place for place, item in enumerate(items) if missing(metric, item) is None]
+    able = [index for index, item in enumerate(items) if missing(metric, item) is None]
     if able:
-        found[able] = item_scores(metric, rows_of(metric, [items[place] for place in able]))
+        found[able] = item_scores(metric, rows_of(metric, [items[index] for index in able]))
     return found
 
 
@@ -235,7 +235,7 @@ def _findings(name: str, signature: str, found: Attack, sign: int, end: Directio
             n_items=one.n,
             n_clusters=one.n_clusters,
             unscored={"not scored by the metric": one.unscored} if one.unscored else {},
-            method="mean over held-out contexts, interval by cluster; gain at the level shared by all judged",
+            method="mean over held-out contexts, interval by cluster; gain at the level shared by all that were tested",
             signature=signature,
             status="ok" if one.n else "error",
             reason=None if one.n else "the metric scored none of these replies",
@@ -250,7 +250,7 @@ def _findings(name: str, signature: str, found: Attack, sign: int, end: Directio
     ]
 
 
-def _strategy_details(one: JudgedStrategy, sign: int) -> dict[str, Any]:
+def _strategy_details(one: TestedStrategy, sign: int) -> dict[str, Any]:
     """The details of a strategy's finding; transcript scores in the metric's own sign, gains as positive if better."""
     return {
         "description": one.description,

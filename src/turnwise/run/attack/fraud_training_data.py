@@ -49,7 +49,7 @@ def training_dialogues(
         if (one := strategy(template)).slots
     )
     all_turns = [(k, at) for k, one in enumerate(dialogues) for at in range(1, len(one.turns))]
-    chosen = {all_turns[place] for place in rng.permutation(len(all_turns))[:turns].tolist()}
+    chosen = {all_turns[index] for index in rng.permutation(len(all_turns))[:turns].tolist()}
     for k, dialogue in enumerate(dialogues):
         new_turns = list(dialogue.turns)
         for at in range(1, len(new_turns)):
@@ -58,7 +58,7 @@ def training_dialogues(
             name = item_id(dialogue.id, at)
             context = Context(Item(name, dialogue.id, FRAUD, dialogue.turns[: at + 1], at, dialogue.id, name))
             strategies = [
-                found[place] for place in rng.integers(len(found), size=FRAUDS_PER_TURN if found else 0)
+                found[index] for index in rng.integers(len(found), size=FRAUDS_PER_TURN if found else 0)
             ]
             strategies += islice(random_strategies, FRAUDS_PER_TURN)
             frauds = tuple(

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from turnwise.attacks.attack import Attack
-from turnwise.attacks.verdict import JudgedStrategy
+from turnwise.attacks.verdict import TestedStrategy
 from turnwise.errors import Unmeasured, UsageError
 from turnwise.logs.native import file_names, write
 from turnwise.logs.scan import Census
@@ -43,11 +43,10 @@ from turnwise.run.scoring.meta import meta
 from turnwise.run.scoring.shards import prepare
 from turnwise.run.scoring.tally import generator
 from turnwise.run.spec import HardenSpec, MetaSpec, Outcome, TrainSpec, finish
-from turnwise.run.train.command import train
+from turnwise.run.train.command import TRAINERS, names, train, trainer
 from turnwise.stats.interval import Interval
 from turnwise.types import Finding, Metric, digest
 
-HARDENABLE = ("usr-ret", "maude", "att")  # metrics that support a guard
 MAX_TEMPLATES = 400  # templates of frauds used for training
 HUMAN_REPLY_EDITS = ("shuffled", "no-punctuation", "repeated")  # strategies that edit the person's own reply
 
@@ -119,11 +118,11 @@ def _why_inconclusive(found: Attack) -> str | None:
     if found.unsearched:
         return "--budget is too small for a search; raise it, or lower --count"
     return found.diagnosis.warning or (
-        f"{found.unjudged} strategies were left unjudged" if found.unjudged else None
+        f"{found.untested} strategies were left untested" if found.untested else None
     )
 
 
-def frauds(made: AttackRun) -> list[JudgedStrategy]:
+def frauds(made: AttackRun) -> list[TestedStrategy]:
     """The tested strategies that have a gain and are neither people's replies nor edits of them, significant or not."""
     return [
         one
@@ -139,10 +138,9 @@ def harden(spec: HardenSpec, *, report: Callable[[str], None] = lambda _: None) 
     last round. Raises `UsageError` for a metric without a guard, without an output folder or without the search stage.
     """
     kind = settings(spec.metrics[0])[0]
-    if kind not in HARDENABLE:
-        raise UsageError(
-            f"`{kind}` cannot be hardened: it does not support a guard; {', '.join(HARDENABLE)} do"
-        )
+    if kind not in names() or not trainer(kind).takes_guard:
+        able = [name for name, one in TRAINERS.items() if one.takes_guard]
+        raise UsageError(f"`{kind}` cannot be hardened: it does not support a guard; {', '.join(able)} do")
     if spec.output is None:
         raise UsageError("--harden writes a model: give its folder with -o")
     if "search" not in spec.stages:
@@ -205,9 +203,9 @@ def _attack_files(spec: HardenSpec, name: str, number: int, report: Callable[[st
     attacked, promising, attacked_prefixes = list[FileAttack](), list[str](), list[str]()
     names = file_names(spec.data)
     folder = (spec.output or Path()) / f"round-{number}"
-    for place, path in enumerate(spec.data):
+    for index, path in enumerate(spec.data):
         # Files with the same name are identified by their paths, which cannot be folder names.
-        own = names[path] if Path(names[path]).name == names[path] else str(place)
+        own = names[path] if Path(names[path]).name == names[path] else str(index)
         part = replace(spec, data=(path,), metrics=(name,), output=folder / own)
         census = scan_data(part)
         made = attack_metric(part, name, _metric(part, name, census), census, report=report)
@@ -238,7 +236,7 @@ def _summary(last: dict[str, Any]) -> str:
     return "not shown to be gameable, nor to be robust: the best fraud scores no less than people"
 
 
-def _template(one: JudgedStrategy) -> str:
+def _template(one: TestedStrategy) -> str:
     """The template for training: a slot for copies, the example reply for fixed strategies, else the strategy's name.
 
     "" if the strategy is no template: replies of other dialogues and of tuned policies.

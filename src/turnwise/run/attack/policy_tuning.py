@@ -33,7 +33,7 @@ class PolicyTuning:
     metric: str  # signature of the metric
     target: Target
     search_on: Sequence[Context]
-    judge_on: Sequence[Context]
+    test_on: Sequence[Context]
     report: Callable[[str], None]
     repetitions: list[dict[str, Any]] = field(default_factory=list)
 
@@ -88,7 +88,7 @@ class PolicyTuning:
             target.remember = _ignore
         return _RepetitionInputs(
             target, settings, self.spec.policy, self.spec.longest, self.spec.seed,
-            tuple(train_on), tuple(track_on), tuple(self.judge_on),
+            tuple(train_on), tuple(track_on), tuple(self.test_on),
             agent if in_process else None, self.report if in_process else None,
         )  # fmt: skip
 
@@ -104,7 +104,7 @@ class _RepetitionInputs:
     seed: int
     train_on: tuple[Context, ...]
     track_on: tuple[Context, ...]
-    judge_on: tuple[Context, ...]
+    test_on: tuple[Context, ...]
     agent: Any  # None: the worker loads it
     report: Callable[[str], None] | None
 
@@ -121,7 +121,7 @@ def _repetition(inputs: _RepetitionInputs, number: int) -> "tuple[TunedPolicy, i
         remembered=one.remembered, remember=one.remember,
     )  # fmt: skip
     tuned = tune(
-        agent, target, train_on=inputs.train_on, track_on=inputs.track_on, reply_on=inputs.judge_on,
+        agent, target, train_on=inputs.train_on, track_on=inputs.track_on, reply_on=inputs.test_on,
         settings=inputs.settings, seed=inputs.seed, repetition=number, report=inputs.report or _ignore,
     )  # fmt: skip
     return tuned, target.calls

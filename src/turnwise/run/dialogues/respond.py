@@ -218,8 +218,8 @@ def _ask_agent(request: Request, agent: Agent, total: int, journal: Journal) -> 
             if missing:
                 fresh = _request_samples(request, agent, [shard[index] for index in missing])
                 said = said or [_Samples([]) for _ in shard]
-                for index, answer in zip(missing, fresh, strict=True):
-                    said[index] = answer
+                for index, samples in zip(missing, fresh, strict=True):
+                    said[index] = samples
                 journal.put(part, said)
             failures += [
                 Failure(point.dialogue, point.turn, one.reason)
@@ -242,12 +242,12 @@ def _request_samples(request: Request, agent: Agent, points: Sequence[Point]) ->
         for point in points
         for sample in range(request.samples)
     ]
-    answers = request.call_limits.ask(agent, asked)
+    results = request.call_limits.ask(agent, asked)
     found = []
-    for first in range(0, len(answers), request.samples):
-        samples = answers[first : first + request.samples]
-        failed = next((answer for answer in samples if isinstance(answer, NoReply)), None)
-        replies = [answer for answer in samples if isinstance(answer, Reply)]
+    for first in range(0, len(results), request.samples):
+        samples = results[first : first + request.samples]
+        failed = next((one for one in samples if isinstance(one, NoReply)), None)
+        replies = [one for one in samples if isinstance(one, Reply)]
         found.append(_Samples(replies) if failed is None else _Samples([], str(failed)))
     return found
 
@@ -261,11 +261,11 @@ def _seed(request: Request, point: Point, sample: int) -> int:
 def _with_replies(request: Request, journal: Journal) -> Iterator[Dialogue]:
     """The selected dialogues with the replies of the journal as alternatives; failed points are left as they were."""
     parts = (msgspec.convert(journal.get(part), list[_Samples]) for part in range(len(journal)))
-    answers = (said for part in parts for said in part)
+    samples = (one for part in parts for one in part)
     for dialogue in selected_dialogues(request):
         turns = list(dialogue.turns)
         for index in _open_turns(dialogue, request):
-            if replies := next(answers).replies:
+            if replies := next(samples).replies:
                 said = {**turns[index].alternatives, request.name: tuple(replies)}
                 turns[index] = replace(turns[index], alternatives=said)
         yield replace(dialogue, turns=tuple(turns))

@@ -100,16 +100,16 @@ def hold_dialogue(
     turns = [Turn(turn.role, turn.content, extra=turn.extra) for turn in first_turns]
     for index in range(2 * replies - 1):
         agents_turn = index % 2 == 0
-        answer = _reply(
+        reply = _reply(
             agent if agents_turn else user, turns if agents_turn else swap_roles(turns), request, rng
         )
-        if isinstance(answer, NoReply):
-            return answer
+        if isinstance(reply, NoReply):
+            return reply
         turns.append(
             Turn(
                 "assistant" if agents_turn else "user",
-                answer.content,
-                outcome=answer.outcome if agents_turn else None,
+                reply.content,
+                outcome=reply.outcome if agents_turn else None,
             )
         )
         if turns[-1].outcome is not None:
@@ -122,8 +122,8 @@ def _reply(
     speaker: Agent, turns: Sequence[Turn], request: Request, rng: np.random.Generator
 ) -> Reply | NoReply:
     """The speaker's reply to `turns` within the call limits of the request, with a seed drawn from `rng`."""
-    (answer,) = request.call_limits.ask(speaker, [ReplyRequest(turns, int(rng.integers(2**63)))])
-    return answer
+    (reply,) = request.call_limits.ask(speaker, [ReplyRequest(turns, int(rng.integers(2**63)))])
+    return reply
 
 
 def _first_turns(dialogue: Dialogue) -> tuple[Turn, ...]:
@@ -149,7 +149,7 @@ def without_played(name: str) -> tuple[str, str | None]:
     return (f"{plain}[{written}]" if written else plain), str(path)
 
 
-def given_self_play(
+def with_self_play(
     estimator: TakesSelfPlay,
     name: str,
     path: str | None,
@@ -169,7 +169,7 @@ def given_self_play(
         )
     dialogues = list(native.read_all([path]))
     played = episodes_by_agent(dialogues, rating, scale=scale, delexicalised=delexicalised)
-    return called(estimator, "given", played)  # type: ignore[no-any-return]
+    return called(estimator, "with_dialogues", played)  # type: ignore[no-any-return]
 
 
 def episodes_by_agent(

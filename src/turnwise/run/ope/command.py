@@ -71,7 +71,7 @@ def _ope(spec: OpeSpec, scanned: Census, done: PartialResults) -> Outcome:
             raise UsageError("--seeds is for estimators of ratings, not for a critic of task logs")
         return ope_of_task(spec, dialogues, scanned.sha256, targets)
     if critics and task_log.is_task(dialogues):
-        dialogues = task_log.in_one_form(dialogues)
+        dialogues = task_log.with_uniform_placeholders(dialogues)
     others = [name for name in census.agents if name not in targets] if spec.calibrate else []
     everyone = (*targets, *others)
     findings: list[Finding] = []

@@ -14,23 +14,30 @@ import numpy as np
 
 from turnwise import estimators as registry
 from turnwise.errors import PluginError, Refused, UsageError, counted
-from turnwise.estimators.critic.controls import CONTROLS, LOGGED, PREFIX, Verdict, judged, with_controls
+from turnwise.estimators.critic.controls import (
+    CONTROLS,
+    LOGGED,
+    PREFIX,
+    Verdict,
+    verdict_on_controls,
+    with_controls,
+)
 from turnwise.estimators.critic.evaluation import Evaluation
 from turnwise.logs.scan import Census
 from turnwise.protocols import TaskCritic
 from turnwise.report import results
 from turnwise.run.dialogues.selfplay import without_played
 from turnwise.run.ope import task_log
-from turnwise.run.ope.critic_values import Judged, criticise
+from turnwise.run.ope.critic_values import CriticValues, value_systems
 from turnwise.run.ope.estimate import TargetEstimate
 from turnwise.run.ope.logged_data import METRIC, prepare
 from turnwise.run.ope.reward import scored
-from turnwise.run.scoring.shards import beside
+from turnwise.run.scoring.shards import tables_beside
 from turnwise.run.scoring.tally import generator
 from turnwise.run.spec import OpeSpec, Outcome, finish
 from turnwise.run.workers.execute import progress
 from turnwise.stats.interval import Interval, mean_t_interval
-from turnwise.types import Dialogue, Estimator, Finding, Floats, Said
+from turnwise.types import Dialogue, Estimator, Finding, Floats, RepliesAtPoints
 
 BASELINES = ("bleu-delex", "length", "entropy-2", "success")
 TASK_REWARDS = ("success", "one", "progress")
@@ -79,7 +86,7 @@ def ope_of_task(
         raise UsageError(
             "--all leaves rated agents out in turn; for a critic of task logs name --target NAMES"
         )
-    there, left_out = task_log.speaking(dialogues, targets)
+    there, left_out = task_log.with_replies_of_all(dialogues, targets)
     findings: list[Finding] = []
     section: dict[str, Any] = {}
     biases: list[str] = []
@@ -88,18 +95,18 @@ def ope_of_task(
         critic = registry.resolve(name, model=None)
         if not isinstance(critic, TaskCritic):
             raise UsageError(f"`{name}` is no critic of task logs")
-        critic = critic.rewarded("success" if critic.reward == "auto" else critic.reward)
+        critic = critic.with_reward("success" if critic.reward == "auto" else critic.reward)
         chosen, rewards = _rewarded(spec, there, critic)
-        plain = task_log.in_one_form(chosen) if critic.worded == "one" else chosen
+        plain = task_log.with_uniform_placeholders(chosen) if critic.text_form == "one" else chosen
         facts = task_log.facts(chosen, dense=critic.reward == "progress")
         with progress(name, len(targets) + len(CONTROLS), quiet=spec.quiet) as advance:
-            given = critic.given(facts)
-            found = criticise(given, plain, rewards, targets, seed=spec.seed, advance=advance)
+            ready = critic.with_facts(facts)
+            found = value_systems(ready, plain, rewards, targets, seed=spec.seed, advance=advance)
         who = _logged_name(chosen)
         if critic.reward == "success":
             baselines.setdefault("success", {})[who] = float(np.mean(list(rewards.values())))
         findings += _findings(name, critic, found, who=who, baselines=baselines)
-        section[name] = _section(found, who=who) | {"taught": critic.taught}
+        section[name] = _section(found, who=who) | {"taught": critic.trained_controls}
         biases += [f"{name}: {found.bias}"] if found.bias else []
         _write_turns(spec, name, chosen, found, targets, who=who)
     notes = [
@@ -159,16 +166,16 @@ def controls(
             if one.estimator == name and "raw" in one.diagnostics
         }
         logged = of_controls.pop(LOGGED, None)
-        verdict = judged(raw, of_controls, logged=logged)
+        verdict = verdict_on_controls(raw, of_controls, logged=logged)
         found[f"{name} {rating}"] = _verdict(verdict, who="the logged agents") | {
             "controls": of_controls,
-            "taught": critics[name].taught,
+            "taught": critics[name].trained_controls,
             "unvalued": [one for one in CONTROLS if of_controls and one not in of_controls],
         }
     return found
 
 
-def _value(evaluation: Evaluation, said: Said) -> float | None:
+def _value(evaluation: Evaluation, said: RepliesAtPoints) -> float | None:
     """The value of a control; None if it is refused."""
     try:
         return evaluation.value(said).value
@@ -184,11 +191,11 @@ def _rewarded(
     Raises `UsageError` for a critic of ratings, and for success if no dialogue has a goal.
     """
     if critic.reward == "success":
-        rewards = task_log.success(dialogues, db=spec.db or beside(spec.data))
+        rewards = task_log.success(dialogues, db=spec.db or tables_beside(spec.data))
         return [one for one in dialogues if one.id in rewards], rewards
     if critic.reward == "rating":
         raise UsageError("critic[reward=rating] needs ratings, and these dialogues have none")
-    return list(dialogues), dict.fromkeys((one.id for one in dialogues), task_log.PAID)
+    return list(dialogues), dict.fromkeys((one.id for one in dialogues), task_log.SUCCESS_REWARD)
 
 
 def _logged_name(dialogues: Sequence[Dialogue]) -> str:
@@ -200,7 +207,7 @@ def _logged_name(dialogues: Sequence[Dialogue]) -> str:
 def _findings(
     name: str,
     critic: TaskCritic,
-    found: Judged,
+    found: CriticValues,
     *,
     who: str,
     baselines: Mapping[str, Mapping[str, float]],
@@ -254,7 +261,7 @@ def _interval(contributions: Floats) -> Interval | None:
     return None if found is None else (float(found[0]), float(found[1]))
 
 
-def _section(found: Judged, *, who: str) -> dict[str, Any]:
+def _section(found: CriticValues, *, who: str) -> dict[str, Any]:
     """The part of the results document about one critic: verdict, values of controls, value and return of `who`."""
     return _verdict(found.verdict, who=who) | {
         "controls": {
@@ -282,7 +289,7 @@ def _baselines(
 ) -> dict[str, dict[str, float]]:
     """Metric -> agent -> score, higher is better; a metric that cannot be computed here is left out."""
     found = {}
-    located = replace(spec, db=spec.db or beside(spec.data))
+    located = replace(spec, db=spec.db or tables_beside(spec.data))
     for metric in BASELINES:
         try:
             found[metric] = scored(located, dialogues, metric, systems)
@@ -295,7 +302,7 @@ def _write_turns(
     spec: OpeSpec,
     name: str,
     dialogues: Sequence[Dialogue],
-    found: Judged,
+    found: CriticValues,
     systems: Sequence[str],
     *,
     who: str,
@@ -309,7 +316,7 @@ def _write_turns(
     records, point = [], 0
     for one in dialogues:
         user = ""
-        for place, turn in enumerate(one.turns):
+        for index, turn in enumerate(one.turns):
             user = turn.text if turn.role == "user" else user
             if turn.role != "assistant" or turn.content is None:
                 continue
@@ -321,7 +328,7 @@ def _write_turns(
                 if key in found.values
             }
             records.append(
-                {"dialogue": one.id, "turn": place, "estimator": name, "user": user, "replies": said, "q": q}
+                {"dialogue": one.id, "turn": index, "estimator": name, "user": user, "replies": said, "q": q}
             )
             point += 1
     results.write_lines(spec.output / f"{name}.turns.jsonl", records)

@@ -7,8 +7,8 @@ import numpy as np
 
 from turnwise.encode.episodes import encode, leave_out, whole
 from turnwise.errors import Refused
-from turnwise.estimators.critic.controls import LOGGED, PREFIX, Verdict, judged, with_controls
-from turnwise.estimators.critic.evaluation import Valued
+from turnwise.estimators.critic.controls import LOGGED, PREFIX, Verdict, verdict_on_controls, with_controls
+from turnwise.estimators.critic.evaluation import SystemValue
 from turnwise.protocols import TaskCritic
 from turnwise.run.scoring.tally import generator
 from turnwise.types import Dialogue, Episodes, Floats
@@ -17,10 +17,10 @@ NEAR = 0.02  # largest difference of the logged agent's value and its return, as
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class CriticValues:
     """The critic's values of systems, controls and logged replies."""
 
-    values: Mapping[str, Valued]  # the logged replies, systems and controls
+    values: Mapping[str, SystemValue]  # the logged replies, systems and controls
     refused: Mapping[str, Refused]  # systems and controls without a value, with the reason
     differences: Mapping[str, Floats]  # contributions minus those of the logged replies in the same dialogues
     verdict: Verdict
@@ -39,7 +39,7 @@ class Judged:
         )
 
 
-def criticise(
+def value_systems(
     critic: TaskCritic,
     dialogues: Sequence[Dialogue],
     rewards: Mapping[str, float],
@@ -47,7 +47,7 @@ def criticise(
     *,
     seed: int,
     advance: Callable[[int], None] = lambda done: None,
-) -> Judged:
+) -> CriticValues:
     """The values of the systems, the controls and the logged replies; a system that is refused is in `refused`.
 
     `dialogues` are in one form and have replies of all systems; `rewards` are by dialogue id. A system that held
@@ -70,7 +70,7 @@ def criticise(
         except Refused as error:
             refused[name] = error
         advance(1)
-    verdict = judged(
+    verdict = verdict_on_controls(
         {name: values[name].value for name in systems if name in values},
         {name.removeprefix(PREFIX): values[name].value for name in controls if name in values},
         logged=logged.value,
@@ -78,10 +78,10 @@ def criticise(
     reward, starts = evaluation.features.reward, episodes.first[:-1]
     returned = float(np.add.reduceat(critic.discount**evaluation.features.turn * reward, starts).mean())
     greatest = float(np.abs(np.add.reduceat(reward, starts)).max())
-    return Judged(values, refused, differences, verdict, returned, greatest)
+    return CriticValues(values, refused, differences, verdict, returned, greatest)
 
 
-def _without_own(critic: TaskCritic, episodes: Episodes, name: str, seed: int) -> tuple[Valued, Floats]:
+def _without_own(critic: TaskCritic, episodes: Episodes, name: str, seed: int) -> tuple[SystemValue, Floats]:
     """The value of an agent that held dialogues, from those of the others, and its contributions minus the logged.
 
     Its Q is NaN in its own dialogues, and the differences are only over the others' dialogues.

@@ -19,7 +19,7 @@ from turnwise.estimators.refusal import (
     check_replies,
     measured_reach,
 )
-from turnwise.estimators.vectors import encoded, give
+from turnwise.estimators.vectors import encoded, register_vectors
 from turnwise.protocols import estimator_extras
 from turnwise.run.ope.logged_data import LoggedData
 from turnwise.run.resume.partial_results import PartialResults, content_digest
@@ -140,7 +140,7 @@ def estimate_target(request: Request, target: str) -> list[TargetEstimate]:
     A refusal of the target as such (too few dialogues) is repeated for each estimator; a plugin's error has `failed`.
     """
     for model, known_vectors in request.vectors.items():
-        give(request.data.episodes.texts, model, known_vectors)
+        register_vectors(request.data.episodes.texts, model, known_vectors)
     seen = request.data.without(target)
     known = request.data.known(target)
     here = [name for name in known if name in seen.alternatives]

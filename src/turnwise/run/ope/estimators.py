@@ -17,7 +17,7 @@ from turnwise.conformance.plugins import estimator_problem
 from turnwise.errors import PluginError, Refused
 from turnwise.estimators.baselines.ranker import Ranker
 from turnwise.protocols import TakesMetrics, TakesSelfPlay, TaskCritic
-from turnwise.run.dialogues.selfplay import given_self_play, without_played
+from turnwise.run.dialogues.selfplay import with_self_play, without_played
 from turnwise.run.ope import task_log
 from turnwise.run.ope.logged_data import METRIC
 from turnwise.run.ope.reward import scored
@@ -77,9 +77,9 @@ def resolved_estimators(
         columns = {metric: scored(spec, dialogues, metric, agents) for metric in metrics or ()}
         try:
             if metrics is not None:
-                estimator = called(estimator, "given", columns)
+                estimator = called(estimator, "with_scores", columns)
             elif isinstance(estimator, TakesSelfPlay):
-                estimator = given_self_play(
+                estimator = with_self_play(
                     estimator,
                     name,
                     played,
@@ -93,7 +93,7 @@ def resolved_estimators(
             found[name] = Unusable(name, str(error))
             continue
         if isinstance(estimator, TaskCritic) and task_log.is_task(dialogues):
-            estimator = estimator.given(task_log.facts(dialogues))
+            estimator = estimator.with_facts(task_log.facts(dialogues))
         found[name] = estimator
     return found
 
@@ -108,7 +108,9 @@ def _resolved(name: str, model: str | None) -> tuple[Estimator, str | None]:
 
 
 def _check(estimator: Estimator) -> None:
-    """Raise `PluginError` if a plugin is no estimator after `given`, or if its signature raises."""
+    """Raise `PluginError` if what `with_scores` or `with_dialogues` returned is no estimator, or if its signature
+    raises.
+    """
     if (problem := estimator_problem(estimator)) is not None:
         raise PluginError(problem)
     signature_of(estimator)

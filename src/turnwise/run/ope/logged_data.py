@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from turnwise.encode.episodes import Episode, check_answers, encode, kept, leave_out, single, whole
+from turnwise.encode.episodes import Episode, check_alternatives, encode, kept, leave_out, single, whole
 from turnwise.errors import DataError, UsageError, counted
 from turnwise.estimators.calibration import known_means
 from turnwise.logs.items.items import Selection, items, lookup
@@ -139,12 +139,12 @@ def prepare(
         episodes, found = kept(episodes, there), [one for one, keep in zip(found, there, strict=True) if keep]
     if not paired:
         for name in targets:
-            check_answers(episodes, name)
+            check_alternatives(episodes, name)
         for name in others:
             if (
                 name in episodes.alternatives
             ):  # otherwise it cannot calibrate, and the calibration reports that
-                check_answers(episodes, name)
+                check_alternatives(episodes, name)
     if not len(episodes.dialogues):
         raise DataError(_nothing(rating, [*targets, *others], paired=paired))
     used = _fraction(episodes, spec.fraction, generator(spec.seed, "fraction"))
@@ -159,7 +159,7 @@ def _nothing(rating: str, targets: Sequence[str], *, paired: bool) -> str:
     if not paired:
         return f"no dialogue is rated on `{rating}`"
     return (
-        f"no context was answered by all of {', '.join(targets)}: agents are paired by identical contexts; "
+        f"no context has replies of all of {', '.join(targets)}: agents are paired by identical contexts; "
         "name what pairs them with --pair KEY, e.g. meta.item, or give `alternatives`"
     )
 
@@ -194,7 +194,7 @@ def _single(dialogues: Sequence[Dialogue], selection: Selection, rating: str) ->
             if one.dimension == rating and one.turn is not None:
                 given.setdefault(f"{dialogue.id}#{one.turn}", []).append(one.value)
     rewards = {name: float(np.mean(values)) for name, values in given.items()}
-    chosen = replace(selection, judged="rated", dimension=rating, where=(), limit=None)
+    chosen = replace(selection, items="rated", dimension=rating, where=(), limit=None)
     return single(items(dialogues, chosen), rewards)
 
 
@@ -214,8 +214,8 @@ def _complete(episodes: Episodes, targets: Sequence[str]) -> NDArray[np.bool_]:
 def _fraction(episodes: Episodes, share: float, rng: np.random.Generator) -> NDArray[np.bool_]:
     """(N,) true for a random share of each agent's dialogues, rounded, at least one."""
     used = np.zeros(len(episodes.dialogues), dtype=np.bool_)
-    for place in range(len(episodes.agents)):
-        mine = np.flatnonzero(episodes.agent == place)
+    for index in range(len(episodes.agents)):
+        mine = np.flatnonzero(episodes.agent == index)
         used[rng.permutation(mine)[: max(1, round(share * len(mine)))]] = True
     return used
 
@@ -236,8 +236,8 @@ def close_to_target(episodes: Sequence[Episode], target: str, distance: int) -> 
 
     def all_close(episode: Episode) -> bool:
         """Whether the logged reply at every point of the episode is close to a reply of the target."""
-        for place in episode.points:
-            turn = episode.turns[place]
+        for index in episode.points:
+            turn = episode.turns[index]
             instead = episode.alternatives(turn).get(target, ())
             if not close(turn.text, [reply.content for reply in instead]):
                 return False

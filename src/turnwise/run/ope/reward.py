@@ -12,7 +12,7 @@ from turnwise.logs.items.items import Selection, items
 from turnwise.metrics import resolve
 from turnwise.metrics.rows import rows_or_errors
 from turnwise.run.spec import OpeSpec
-from turnwise.types import Dialogue, Fitted, Floats, Item, Metric
+from turnwise.types import Dialogue, Floats, Item, Metric, NeedsFitting
 
 log = logging.getLogger(__name__)
 MOST = (
@@ -25,8 +25,8 @@ def computed(spec: OpeSpec, dialogues: Sequence[Dialogue], name: str) -> dict[st
 
     Raises a `DataError` if it can score none.
     """
-    judged = replace(spec.selection, judged="all", where=(), limit=None)
-    metric, found = _ready(spec, name, judged, dialogues)
+    selection = replace(spec.selection, items="all", where=(), limit=None)
+    metric, found = _ready(spec, name, selection, dialogues)
     numbers = _by(metric, found, [item.dialogue for item in found])
     if not numbers:
         raise DataError(f"metric `{name}` has no number of any dialogue: {metric.unscored}")
@@ -43,11 +43,11 @@ def scored(
     """
     judged_alternatives = any(turn.alternatives for dialogue in dialogues for turn in dialogue.turns)
     if judged_alternatives:
-        judged = Selection(judged="all", role=spec.selection.role, as_agents=tuple(agents))
-        metric, found = _ready(spec, name, judged, dialogues[:: max(1, len(dialogues) // MOST)])
-    else:  # each answered in records of its own
+        selection = Selection(items="all", role=spec.selection.role, as_agents=tuple(agents))
+        metric, found = _ready(spec, name, selection, dialogues[:: max(1, len(dialogues) // MOST)])
+    else:  # each agent's replies are in records of its own
         metric, found = _ready(
-            spec, name, replace(spec.selection, judged="last", where=(), limit=None), dialogues
+            spec, name, replace(spec.selection, items="last", where=(), limit=None), dialogues
         )
     holder = {dialogue.id: dialogue.agent for dialogue in dialogues}
     first = [
@@ -68,15 +68,15 @@ def _later_sample(item: Item) -> bool:
 
 
 def _ready(
-    spec: OpeSpec, name: str, judged: Selection, dialogues: Sequence[Dialogue]
+    spec: OpeSpec, name: str, selection: Selection, dialogues: Sequence[Dialogue]
 ) -> tuple[Metric, list[Item]]:
     """The metric, fitted on the items if it has to be, and the items of the dialogues, unscorable ones included.
 
     Raises `UsageError` for a metric that cannot score single dialogues.
     """
     metric = resolve(name, model=spec.model, db=spec.db)
-    found = list(items(dialogues, judged, whole="dialogue" in metric.needs))
-    if isinstance(metric, Fitted):
+    found = list(items(dialogues, selection, whole="dialogue" in metric.needs))
+    if isinstance(metric, NeedsFitting):
         metric = fitted_on(metric, (item for item in found if item.missing is None))
     if not isinstance(metric, Metric):
         raise UsageError(f"`{name}` cannot be used as a number of single dialogues")
@@ -93,13 +93,13 @@ def _by(metric: Metric, found: Sequence[Item], keys: Sequence[str]) -> dict[str,
         first = next(iter(errors.values()))
         name = metric.signature.name
         log.warning("%s failed on %d of %d items; first error: %s", name, len(errors), len(found), first)
-    places: dict[str, list[int]] = {}
-    known = (key for place, key in enumerate(keys) if place not in errors)
-    for place, (key, finite) in enumerate(zip(known, np.isfinite(_row_sums(rows)), strict=True)):
+    indices: dict[str, list[int]] = {}
+    known = (key for index, key in enumerate(keys) if index not in errors)
+    for index, (key, finite) in enumerate(zip(known, np.isfinite(_row_sums(rows)), strict=True)):
         if finite:
-            places.setdefault(key, []).append(place)
+            indices.setdefault(key, []).append(index)
     numbers = {}
-    for key, mine in places.items():
+    for key, mine in indices.items():
         try:
             value = float(number_of(metric, rows[mine]))
         except Refused:

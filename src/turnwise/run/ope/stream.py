@@ -16,7 +16,7 @@ import numpy as np
 
 from turnwise import estimators as registry
 from turnwise.conformance.calls import signature_of
-from turnwise.encode.episodes import check_answers, encode, whole
+from turnwise.encode.episodes import check_alternatives, encode, whole
 from turnwise.errors import DataError, PluginError, UsageError
 from turnwise.estimators.linear.stream import FirstSums, SecondSums, TargetBasis
 from turnwise.logs.native import dump, parse
@@ -268,7 +268,7 @@ def _first(about: Pass, shard: Shard) -> FirstPass:
     for rated in _chunks(about, shard):
         episodes = _encoded(about, rated)
         for name in about.needed:
-            check_answers(episodes, name)
+            check_alternatives(episodes, name)
         sample = tuple(
             dump(one) for one, _ in rated if int(digest(one.id), 16) < about.below.get(one.agent, 0)
         )

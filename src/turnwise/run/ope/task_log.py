@@ -23,7 +23,7 @@ from turnwise.metrics.task.system_turns import delexicalised, system_turns
 from turnwise.types import Dialogue, Floats, Turn
 
 _PLURAL = re.compile(r"\s*-s\b")  # `restaurant -s`
-PAID = 100.0  # reward of a success, so that values have the scale of the metric
+SUCCESS_REWARD = 100.0  # reward of a success, so that values have the scale of the metric
 
 
 def is_task(dialogues: Sequence[Dialogue], ontology: str = "multiwoz") -> bool:
@@ -38,7 +38,7 @@ def is_task(dialogues: Sequence[Dialogue], ontology: str = "multiwoz") -> bool:
     return any(name.lower() in domains for name in named)
 
 
-def in_one_form(dialogues: Sequence[Dialogue], ontology: str = "multiwoz") -> list[Dialogue]:
+def with_uniform_placeholders(dialogues: Sequence[Dialogue], ontology: str = "multiwoz") -> list[Dialogue]:
     """The dialogues with every value and placeholder as one word per slot, for all speakers."""
     words = ontology_of(ontology)
     return [replace(one, turns=tuple(_plain(turn, words) for turn in one.turns)) for one in dialogues]
@@ -68,22 +68,22 @@ def facts(
     """Dialogue id -> its facts at its system turns; with `dense`, also the progress of each turn as its reward."""
     words = ontology_of(ontology)
     known = {one.id: list(_bits(one, words)) for one in dialogues}
-    places: dict[str, int] = {}
+    columns: dict[str, int] = {}
     for bits in known.values():
         for at in bits:
             for bit in sorted(at):
-                places.setdefault(bit, len(places))
+                columns.setdefault(bit, len(columns))
     return {
-        one.id: Facts(_rows(known[one.id], places), progress(one, words) if dense else None)
+        one.id: Facts(_rows(known[one.id], columns), progress(one, words) if dense else None)
         for one in dialogues
     }
 
 
-def _rows(bits: Sequence[frozenset[str]], places: Mapping[str, int]) -> Floats:
-    """(t, k) 1 where the turn has the bit; `places` maps a bit to its column."""
-    rows = np.zeros((len(bits), len(places)))
+def _rows(bits: Sequence[frozenset[str]], columns: Mapping[str, int]) -> Floats:
+    """(t, k) 1 where the turn has the bit; `columns` maps a bit to its column."""
+    rows = np.zeros((len(bits), len(columns)))
     for row, at in zip(rows, bits, strict=True):
-        row[[places[bit] for bit in at]] = 1.0
+        row[[columns[bit] for bit in at]] = 1.0
     return rows
 
 
@@ -102,7 +102,7 @@ def _bits(dialogue: Dialogue, ontology: Ontology) -> Iterator[frozenset[str]]:
             (domain, slot) not in filled for domain, wish in wanted.items() for slot in wish.constraints
         )
         known = {f"state {domain} {slot}" for domain, slot in filled}
-        yield frozenset(goal | known | {f"left {place}" for place in range(min(left, 8))})
+        yield frozenset(goal | known | {f"left {index}" for index in range(min(left, 8))})
 
 
 def goal_of(dialogue: Dialogue, ontology: Ontology) -> dict[str, DomainGoal]:
@@ -123,7 +123,7 @@ def progress(dialogue: Dialogue, ontology: Ontology) -> Floats:
 
     Parts are an offer in each domain that needs one, and every request. Tool calls without text are no turns.
     """
-    item = next(items([dialogue], Selection(judged="all"), whole=True))
+    item = next(items([dialogue], Selection(items="all"), whole=True))
     wanted = goal_of(dialogue, ontology)
     parts = {
         (domain, slot)
@@ -138,7 +138,7 @@ def progress(dialogue: Dialogue, ontology: Ontology) -> Floats:
         now = {(domain, slot) for domain, slot in open_ if slot in move.mentioned_slots(domain)}
         now = {(domain, slot) for domain, slot in now if slot != ontology.booking or domain in move.booked}
         open_ -= now
-        earned.append(PAID * len(now) / max(len(parts), 1))
+        earned.append(SUCCESS_REWARD * len(now) / max(len(parts), 1))
     return np.array(earned)
 
 
@@ -162,11 +162,13 @@ def success(dialogues: Sequence[Dialogue], *, db: str | None) -> dict[str, float
             "critic[reward=progress] (goals are then derived from the states), or rate the dialogues"
         )
     metric = Success(db=db)
-    judged = items(with_goal, Selection(judged="all"), whole=True)
-    return {item.dialogue: metric.value(item) for item in judged}
+    whole = items(with_goal, Selection(items="all"), whole=True)
+    return {item.dialogue: metric.value(item) for item in whole}
 
 
-def speaking(dialogues: Sequence[Dialogue], targets: Sequence[str]) -> tuple[list[Dialogue], dict[str, int]]:
+def with_replies_of_all(
+    dialogues: Sequence[Dialogue], targets: Sequence[str]
+) -> tuple[list[Dialogue], dict[str, int]]:
     """The dialogues in which every target has a reply at every system turn, and reason -> number of those left out.
 
     Raises a `DataError` if none is left.

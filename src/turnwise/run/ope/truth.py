@@ -58,8 +58,8 @@ def logged_means(data: LoggedData) -> dict[str, float]:
         return dict(data.means)
     episodes = data.episodes
     return {
-        agent: float(np.mean(episodes.reward[episodes.agent == place]))
-        for place, agent in enumerate(episodes.agents)
+        agent: float(np.mean(episodes.reward[episodes.agent == index]))
+        for index, agent in enumerate(episodes.agents)
     }
 
 

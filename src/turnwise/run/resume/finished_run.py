@@ -17,7 +17,7 @@ from turnwise.metrics.rows import stack_rows
 from turnwise.protocols import metric_extras
 from turnwise.report import results
 from turnwise.run.resume.block_store import BlockStore
-from turnwise.types import Direction, Fitted, Metric
+from turnwise.types import Direction, Metric, NeedsFitting
 
 ITEMS = "items.jsonl"
 
@@ -104,7 +104,7 @@ class FinishedRun:
         return ScoreTable(name=name, metric=metric, rows=stack_rows(rows), weights=weights, **columns)
 
 
-def restored_rating(name: str, part: MetricBlocks) -> Metric | Fitted:
+def restored_rating(name: str, part: MetricBlocks) -> Metric | NeedsFitting:
     """The metric of ratings that the blocks were scored with: its level and direction are in the signature."""
     dimension, written = parse(name)
     level: RatedLevel = "dialogue" if part.whole else "turn"

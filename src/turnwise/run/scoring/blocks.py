@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 
 from turnwise.conformance.calls import foreign, number_of, numbers_of
-from turnwise.encode.truncation import listening
+from turnwise.encode.truncation import collect_truncations
 from turnwise.errors import PluginError, Refused
 from turnwise.metrics.rows import rows_or_errors
 from turnwise.metrics.rows import scored as has_evidence
@@ -102,10 +102,10 @@ def score(metric: Metric, items: Sequence[Item]) -> Block:
             wanted.append(position)
         else:
             failures.append(Failure(position, "skipped", reason))
-    with listening() as cut:
+    with collect_truncations() as cut:
         rows, errors = rows_or_errors(metric, [items[position] for position in wanted])
-    failures += [Failure(wanted[place], _status(error), _words(error)) for place, error in errors.items()]
-    scored = np.array([at for place, at in enumerate(wanted) if place not in errors], dtype=np.int64)
+    failures += [Failure(wanted[index], _status(error), _words(error)) for index, error in errors.items()]
+    scored = np.array([at for index, at in enumerate(wanted) if index not in errors], dtype=np.int64)
     known = has_evidence(rows)
     why = f"no value or NaN: {metric.unscored}" if foreign(metric) else metric.unscored
     failures += [Failure(int(at), "skipped", why) for at in scored[~known]]

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from turnwise.errors import DataError, Refused, UsageError
-from turnwise.logs.items.items import Judged, Selection, all_items
+from turnwise.logs.items.items import ItemChoice, Selection, all_items
 from turnwise.logs.scan import Census, scan
 from turnwise.meta.calibrate import Units, calibrate, units_of, unscored_by_agent
 from turnwise.meta.correlate import has_level
@@ -29,7 +29,7 @@ class Choice:
     draw: Draw
     rating: str | None = None  # dimension; None where nothing is rated yet
     level: RatedLevel | None = None
-    judged: Judged | None = None
+    judged: ItemChoice | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +107,7 @@ def choose(spec: CalibrateSpec) -> Choice:
         draw=draw,
         rating=labels.dimension,
         level=labels.level,
-        judged=labels.selection.judged if labels.level == "turn" else None,
+        judged=labels.selection.items if labels.level == "turn" else None,
     )
 
 
@@ -145,7 +145,9 @@ def _labels(spec: CalibrateSpec, census: Census) -> _Labels:
         level=level,
         weights=_weights(spec, census, mine),
         means=aggregate(rating_matrix(mine, dimension, level=level, rescale=spec.rescale)).by_item(),
-        selection=replace(spec.selection, judged=spec.selection.judged or _judged(census, mine, level, spec)),
+        selection=replace(
+            spec.selection, items=spec.selection.items or _item_choice(census, mine, level, spec)
+        ),
     )
 
 
@@ -192,23 +194,23 @@ def _level(census: Census, dimension: str, spec: CalibrateSpec) -> RatedLevel:
     return known[0]
 
 
-def _judged(census: Census, ratings: list[Rating], level: RatedLevel, spec: CalibrateSpec) -> Judged:
+def _item_choice(census: Census, ratings: list[Rating], level: RatedLevel, spec: CalibrateSpec) -> ItemChoice:
     """Which replies are items: the last of each dialogue where only last replies are rated, else all."""
     if level == "dialogue":
         return "all"
     last = {
-        f"{one.id}#{place}"
+        f"{one.id}#{index}"
         for dialogues in census.held
         for one in dialogues
-        if (place := _last_reply(one, spec.selection)) is not None
+        if (index := _last_reply(one, spec.selection)) is not None
     }
     return "last" if all(rating.item in last for rating in ratings) else "all"
 
 
 def _last_reply(dialogue: Dialogue, selection: Selection) -> int | None:
-    """The place of the last message of the judged role; None if there is none."""
-    places = [place for place, turn in enumerate(dialogue.turns) if turn.role == selection.role]
-    return places[-1] if places else None
+    """The index of the last message of the scored role; None if there is none."""
+    indices = [index for index, turn in enumerate(dialogue.turns) if turn.role == selection.role]
+    return indices[-1] if indices else None
 
 
 def _weights(spec: CalibrateSpec, census: Census, ratings: list[Rating]) -> Mapping[str, float]:
@@ -230,7 +232,7 @@ def _check(units: Units, dimension: str) -> None:
             f"every item is rated on `{dimension}`, and scores add nothing to that; add the logs that nobody rated"
         )
     if labelled == 0:
-        raise DataError(f"no item that is judged is rated on `{dimension}`")
+        raise DataError(f"no scored item is rated on `{dimension}`")
 
 
 def _lacking(table: ScoreTable, level: RatedLevel) -> Finding:

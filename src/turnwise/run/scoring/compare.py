@@ -109,7 +109,7 @@ def _by_people(spec: CompareSpec, census: Census) -> tuple[Finding, ...]:
     if len(known[dimension].scales) > 1 or len(known[dimension].directions) > 1:
         return ()
     name = next(one for one in rating_names(census) if one.split("[")[0] == f"{RATING}{dimension}")
-    selection = replace(spec.selection, as_agents=(), judged=None, limit=None)
+    selection = replace(spec.selection, as_agents=(), items=None, limit=None)
     own = replace(spec, metrics=(name,), agents=(first, second), selection=selection, output=None)
     return with_adjusted_p(_by_metrics(own, census))
 
@@ -144,7 +144,7 @@ def _default_metrics(spec: CompareSpec, census: Census) -> tuple[str, ...]:
     if chosen:
         return chosen
     raise UsageError(
-        "the data has no ratings and no preferences to compare; name the metrics with -m (in Python, metrics=...): "
+        "the data has no ratings and no preferences to compare; name the metrics with -m: "
         "`turnwise ls metrics` lists them"
     )
 

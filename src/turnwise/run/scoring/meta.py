@@ -230,7 +230,7 @@ def _questions(
                     yield Question(group, name, what, levels)
     if not answered:
         at = f" at {level} level" if level else ""
-        raise UsageError(f"nothing that is judged was rated on `{dimension or 'any dimension'}`{at}")
+        raise UsageError(f"no scored item was rated on `{dimension or 'any dimension'}`{at}")
 
 
 def _default_dimension(known: Sequence[str], group: str) -> str:
@@ -242,7 +242,7 @@ def _default_dimension(known: Sequence[str], group: str) -> str:
         return "overall" if "overall" in known else known[0]
     place = f" in group `{group}`" if group else ""
     if not known:
-        raise DataError(f"nothing that is judged{place} was rated")
+        raise DataError(f"no scored item{place} was rated")
     raise UsageError(
         f"several dimensions were rated{place}: {', '.join(known)}; choose with --dimension, or `all`"
     )

@@ -35,7 +35,7 @@ def pair_meta(spec: MetaSpec, census: Census) -> Outcome:
     census.hold()
     metrics, absent = prepare(spec, census)
     watch = Watch(spec.max_errors)
-    chosen = replace(spec.selection, judged="all", as_agents=())
+    chosen = replace(spec.selection, items="all", as_agents=())
     with (
         spec.executor() as workers,
         BlockStore(spec.output, reuse=spec.reuse) as store,

@@ -12,7 +12,7 @@ from turnwise.metrics import RATING
 from turnwise.metrics.rating import parse, rating_metric
 from turnwise.protocols import metric_extras
 from turnwise.run.spec import Spec
-from turnwise.types import Fitted, Metric
+from turnwise.types import Metric, NeedsFitting
 
 
 def rating_names(census: Census) -> tuple[str, ...]:
@@ -69,17 +69,17 @@ def prepared_rating(name: str, spec: Spec, census: Census) -> Metric:
         "declared": about.declared,
     }
     metric = rating_metric(dimension, **settings)
-    if not isinstance(metric, Fitted):
+    if not isinstance(metric, NeedsFitting):
         return metric
     whole = level == "dialogue"
     chosen = rating_selection(selection, {name: metric}) if whole else selection
     return fitted_on(metric, all_items(spec.data, chosen, census, whole=whole))
 
 
-def rating_selection(selection: Selection, metrics: Mapping[str, Metric | Fitted]) -> Selection:
+def rating_selection(selection: Selection, metrics: Mapping[str, Metric | NeedsFitting]) -> Selection:
     """The selection of whole dialogues: all of them where the metrics are ratings and nothing else was asked for.
 
     Otherwise only dialogues with a rated turn would be taken in files that have ratings of turns too.
     """
     only_ratings = all(metric_extras(metric).reads_ratings for metric in metrics.values())
-    return replace(selection, judged="all") if selection.judged is None and only_ratings else selection
+    return replace(selection, items="all") if selection.items is None and only_ratings else selection

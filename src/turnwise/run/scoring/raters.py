@@ -80,7 +80,7 @@ def raters(spec: MetaSpec) -> Outcome:
             found += _agreement(units.rated(kept, level), units, name, level, group, spec)
     if not found:
         at = f" at {spec.level} level" if spec.level else ""
-        raise DataError(f"nothing that is judged was rated on `{spec.dimension or 'any dimension'}`{at}")
+        raise DataError(f"no selected item was rated on `{spec.dimension or 'any dimension'}`{at}")
     return finish(spec, tuple(found), census.sha256, raters=reports)
 
 
@@ -140,7 +140,7 @@ def rated_levels(census: Census, dimension: str | None) -> list[RatedLevel]:
 
 def selection(spec: MetaSpec, rated: RatedLevel) -> Selection:
     """The selection of items: rated turns for ratings of turns, all turns of the role for ratings of dialogues."""
-    return replace(spec.selection, judged=spec.selection.judged or ("rated" if rated == "turn" else "all"))
+    return replace(spec.selection, items=spec.selection.items or ("rated" if rated == "turn" else "all"))
 
 
 def rated_units(spec: MetaSpec, census: Census, rated: RatedLevel) -> dict[str, RatedUnits]:

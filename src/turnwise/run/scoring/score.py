@@ -42,16 +42,16 @@ def score(spec: ScoreSpec) -> Outcome:
         progress("scoring", census.n_dialogues, quiet=spec.quiet) as advance,
     ):
         for shard in shards(spec, census, metrics, store, spec.selection, watch, workers):
-            places = _places(shard.items)
-            seen.update(dict.fromkeys(places))
+            by_agent = _by_group_and_agent(shard.items)
+            seen.update(dict.fromkeys(by_agent))
             for name, block in shard.blocks.items():
                 if lines is not None:  # without -o no run is resumed or compared
                     parts[name].blocks.append(shard.keys[name])
                 cut[name] += block.cut
                 unresolved.setdefault(name, Counter()).update(_unresolved(metrics[name], shard.items))
-                for place, positions in places.items():
+                for key, positions in by_agent.items():
                     tally = tallies.setdefault(
-                        (name, *place), Tally(metrics[name], seed=spec.seed, draws=spec.draws)
+                        (name, *key), Tally(metrics[name], seed=spec.seed, draws=spec.draws)
                     )
                     tally.add(shard.items, block, positions)
             if lines is not None:
@@ -100,7 +100,7 @@ def _unrated(spec: ScoreSpec, unrated: Mapping[str, int]) -> Iterator[str]:
     """A note on dialogues that were not scored because none of their replies is rated; none with `--items`, and where
     ratings are all that is scored.
     """
-    if unrated and spec.selection.judged is None and not all(map(is_rating, spec.metrics)):
+    if unrated and spec.selection.items is None and not all(map(is_rating, spec.metrics)):
         agents = [f"{agent} {count}" for agent, count in Counter(unrated).most_common(SHOWN)]
         shown = ", ".join([*agents, *(["..."] if len(unrated) > SHOWN else [])])
         yield (
@@ -124,9 +124,9 @@ def _input_details(cut: int, unresolved: Counter[str]) -> dict[str, Any]:
     )
 
 
-def _places(items: Sequence[Item]) -> dict[tuple[str, str], list[int]]:
+def _by_group_and_agent(items: Sequence[Item]) -> dict[tuple[str, str], list[int]]:
     """The positions of the items of each (group, agent)."""
-    places: dict[tuple[str, str], list[int]] = {}
+    by_agent: dict[tuple[str, str], list[int]] = {}
     for position, item in enumerate(items):
-        places.setdefault((item.group, item.agent), []).append(position)
-    return places
+        by_agent.setdefault((item.group, item.agent), []).append(position)
+    return by_agent

@@ -35,7 +35,7 @@ from turnwise.run.scoring.costs import announce
 from turnwise.run.scoring.rated import prepared_rating, rating_selection
 from turnwise.run.spec import Spec
 from turnwise.run.workers.execute import Executor
-from turnwise.types import Finding, Fitted, Item, Metric, Summed, Turn, digest
+from turnwise.types import Finding, Item, Metric, NeedsFitting, Summed, Turn, digest
 
 SHARD = 512  # items; an interrupted run loses at most the shards in work
 
@@ -65,7 +65,7 @@ def prepare(spec: Spec, census: Census) -> tuple[dict[str, Metric], list[Finding
     for name in dict.fromkeys(spec.metrics):
         what = {"metric": name}
         try:
-            db, cache = spec.db or beside(spec.data), None if spec.reuse else False
+            db, cache = spec.db or tables_beside(spec.data), None if spec.reuse else False
             if is_rating(name):
                 metric = prepared_rating(name, spec, census)
             else:
@@ -84,27 +84,27 @@ def prepare(spec: Spec, census: Census) -> tuple[dict[str, Metric], list[Finding
     return metrics, absent
 
 
-def beside(data: Sequence[str]) -> str | None:
+def tables_beside(data: Sequence[str]) -> str | None:
     """The first folder of venue tables beside a data file; None if there is none."""
     folders = (Path(path).parent / FOLDER for path in data)
     return next((str(folder) for folder in folders if folder.is_dir()), None)
 
 
-def _checked(metric: Metric | Fitted) -> Metric | Fitted:
+def _checked(metric: Metric | NeedsFitting) -> Metric | NeedsFitting:
     """The metric; raises `PluginError` if an attribute of a plugin raises that tells whether it must be fitted."""
     if foreign(metric):
         check_needs(metric)
     return metric
 
 
-def _fitted(metric: Metric | Fitted, spec: Spec, census: Census) -> Metric:
+def _fitted(metric: Metric | NeedsFitting, spec: Spec, census: Census) -> Metric:
     """The metric; one that needs fitting is fitted on --real, or on the data itself."""
-    if not isinstance(metric, Fitted):
+    if not isinstance(metric, NeedsFitting):
         return metric
     if spec.real is None:
         there = all_items(spec.data, spec.selection, census)
         return fitted_on(metric, (item for item in there if item.missing is None))
-    there = items(read_all([spec.real], command=None), Selection(judged="all", role=spec.selection.role))
+    there = items(read_all([spec.real], command=None), Selection(items="all", role=spec.selection.role))
     return fitted_on(metric, (_real(item) for item in there))
 
 

@@ -24,13 +24,13 @@ from turnwise.stats.interval import interval_of_rows, interval_of_sums, percenti
 from turnwise.stats.poisson import PoissonSums
 from turnwise.stats.reservoir import Reservoir
 from turnwise.types import (
-    Added,
+    Addable,
+    ChecksSample,
     Finding,
     Floats,
-    Guarded,
+    HasMoments,
     Ints,
     Item,
-    Merged,
     Metric,
     Rows,
     Status,
@@ -38,13 +38,13 @@ from turnwise.types import (
     digest,
 )
 
-CORNERS = 100  # points of a curve in results.json, roughly
+CURVE_POINTS = 100  # points of a curve in results.json, roughly
 
 
 def _thinned(curve: Any) -> dict[str, list[float]]:
-    """A curve for results.json: a named tuple of arrays as lists of about `CORNERS` points."""
+    """A curve for results.json: a named tuple of arrays as lists of about `CURVE_POINTS` points."""
     return {
-        name: values[:: max(1, len(values) // CORNERS)].tolist()
+        name: values[:: max(1, len(values) // CURVE_POINTS)].tolist()
         for name, values in zip(curve._fields, curve, strict=True)
     }
 
@@ -108,7 +108,7 @@ class Tally:
         self._rows: list[Rows] = []
         self._row_codes: list[int] = []
         self._sample = Reservoir(seed=seed)
-        self._moments: Added | None = None  # of all rows, once there are more than the sample holds
+        self._moments: Addable | None = None  # moments of all rows, once there are more than the sample holds
 
     def add(self, items: Sequence[Item], block: Block, positions: Sequence[int]) -> None:
         """Add the rows and failures of `block` for the items at `positions` of its shard."""
@@ -136,7 +136,7 @@ class Tally:
     @property
     def _samples(self) -> bool:
         """Whether only a sample of the rows is kept, because the number needs no more."""
-        return isinstance(self.metric, Merged) or metric_extras(self.metric).sampled
+        return isinstance(self.metric, HasMoments) or metric_extras(self.metric).sampled
 
     def _sum(self, codes: Sequence[int], clusters: Sequence[str], rows: Floats) -> None:
         """Add the rows to the sums of their clusters, or to the sums of each draw."""
@@ -154,7 +154,7 @@ class Tally:
 
     def _merge(self, items: Sequence[Item], rows: Floats) -> None:
         """Add the rows to the sample, and to the moments once there are more rows than the sample holds."""
-        if isinstance(self.metric, Merged):
+        if isinstance(self.metric, HasMoments):
             if self._moments is not None:
                 self._moments += called(self.metric, "moments", rows)
             elif self._sample.seen + len(rows) > self._sample.max_rows:
@@ -207,9 +207,9 @@ class Tally:
     def _details(self) -> Mapping[str, Any]:
         """The extra diagnostics of the metric and its curve, where it has them.
 
-        Empty for a metric that is not `Guarded`.
+        Empty for a metric that is not `ChecksSample`.
         """
-        if not isinstance(self.metric, Guarded):
+        if not isinstance(self.metric, ChecksSample):
             return {}
         rows = self._table()[0]
         curve = (
@@ -232,7 +232,7 @@ class Tally:
             method = "of_sums" if isinstance(self.metric, Summed) else "reduce"
             name = f"{plugin_name(self.metric)}.{method}"
             reasons.insert(0, f"{name} returned NaN for {counted(n_scored, 'scored item')}")
-        return "; ".join(reasons) or "the metric is undefined on what was judged"
+        return "; ".join(reasons) or "the metric is undefined on what was scored"
 
     def _measure(self, draws: int, rng: np.random.Generator) -> tuple[float, tuple[float, float] | None, str]:
         """The estimate, its interval (None if it has none) and the method of the interval.
@@ -252,10 +252,10 @@ class Tally:
             )
             return float(numbers_of(metric, sums.sum(axis=0))), interval, method
         rows, codes, n_kept = self._table()
-        if isinstance(metric, Merged) and self._moments is not None:
+        if isinstance(metric, HasMoments) and self._moments is not None:
             estimate = called(metric, "of_moments", self._moments)
         else:
-            if isinstance(metric, Guarded):
+            if isinstance(metric, ChecksSample):
                 called(metric, "check", rows)
             estimate = number_of(metric, rows)
         if isinstance(metric, SamplesRaters):

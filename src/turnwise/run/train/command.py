@@ -33,30 +33,40 @@ from turnwise.types import Item
 
 
 class Trainer(NamedTuple):
-    """One entry of the table of trainers: `module:function`, what the data must contain, a text, the package."""
+    """One entry of the table of trainers: `module:function`, what the data must contain, a text, the package, and
+    whether it can train a guard.
+    """
 
     target: str  # module:function, called with a `TrainingTask`, returns a `TrainedModel`
     learns: Learns  # what the data must contain
     what: str  # one line for `turnwise ls trainers`
     owner: str = "turnwise"  # the package
+    takes_guard: bool = False  # whether it can train a guard, so that `attack --harden` can use it
     on_preferences: str = ""  # the target with --on preferences; empty for a trainer that cannot use them
 
 
-def _learned(module: str, learns: Learns, what: str) -> Trainer:
+def _learned(module: str, learns: Learns, what: str, *, takes_guard: bool = False) -> Trainer:
     """The entry of a trainer in a module of `metrics.learned`."""
-    return Trainer(f"turnwise.metrics.learned.{module}:train", learns, what)
+    return Trainer(f"turnwise.metrics.learned.{module}:train", learns, what, takes_guard=takes_guard)
 
 
 TRAINERS: dict[str, Trainer] = {
     "turnwise": _learned(
         "turnwise.calibration", "ratings", "our own metric, fitted to your domain from 30 ratings or more"
     )._replace(on_preferences="turnwise.metrics.learned.turnwise.preference_fit:train"),
-    "usr-ret": _learned("usr.retrieval", "dialogues", "USR's retrieval score: a head on frozen turn vectors"),
+    "usr-ret": _learned(
+        "usr.retrieval", "dialogues", "USR's retrieval score: a head on frozen turn vectors", takes_guard=True
+    ),
     "usr-full": _learned("usr.full", "ratings", "USR's regression over its sub-metrics"),
     "maude": _learned(
-        "contrastive.maude", "dialogues", "MAUDE: noise-contrastive, semantic and syntactic negatives"
+        "contrastive.maude",
+        "dialogues",
+        "MAUDE: noise-contrastive, semantic and syntactic negatives",
+        takes_guard=True,
     ),
-    "att": _learned("contrastive.att", "dialogues", "a Turing test trained against an adversary"),
+    "att": _learned(
+        "contrastive.att", "dialogues", "a Turing test trained against an adversary", takes_guard=True
+    ),
     "adem": _learned("adem.training", "ratings", "ADEM: a rating predicted from context and reference"),
     "adem-c": _learned("adem.training", "ratings", "ADEM from the context alone"),
     "adem-r": _learned("adem.training", "ratings", "ADEM from the reference alone"),
@@ -101,11 +111,11 @@ def train(spec: TrainSpec, *, say: Callable[[str], None] = lambda _: None) -> Ou
     work = spec.output.with_name(f".{spec.output.name}.training")
     if spec.restart:
         shutil.rmtree(work, ignore_errors=True)
-    judged: Any = {"judged": "rated", "dimension": ratings.dimension} if ratings else {"judged": "all"}
+    choice: Any = {"items": "rated", "dimension": ratings.dimension} if ratings else {"items": "all"}
     task = TrainingTask(
         metric=metric,
         dialogues=list(read_all(spec.data)),
-        items=_items(spec, census, **judged),
+        items=_items(spec, census, **choice),
         ratings=ratings,
         preferences=preferences,
         settings=spec.settings,
@@ -159,7 +169,8 @@ def trainer(name: str) -> Trainer:
     if problem is not None:
         raise offer.error(problem)
     what = (inspect.getdoc(function) or "").partition("\n")[0] or f"of the package {offer.owner}"
-    return Trainer(offer.target, trainer_extras(function).learns, what, offer.owner)
+    extras = trainer_extras(function)
+    return Trainer(offer.target, extras.learns, what, offer.owner, extras.takes_guard)
 
 
 def _on_preferences(name: str, chosen: Trainer) -> Trainer:
@@ -199,9 +210,9 @@ def _plugins() -> registry.Offers:
     return registry.offered("trainers", TRAINERS)
 
 
-def _items(spec: TrainSpec, census: Census, **judged: Any) -> list[Item]:
-    """The items to learn from: those of the selection, with `judged` as its settings."""
-    selection: Selection = replace(spec.selection, **judged)
+def _items(spec: TrainSpec, census: Census, **choice: Any) -> list[Item]:
+    """The items to learn from: those of the selection, with `choice` as its settings."""
+    selection: Selection = replace(spec.selection, **choice)
     return list(all_items(spec.data, selection, census))
 
 

@@ -1,8 +1,8 @@
-"""The trainers of LAVA, PLAS and policy gradient: the policies of `networks/lava`, judged by the task metrics.
+"""The trainers of LAVA, PLAS and policy gradient: the policies of `networks/lava`, evaluated by the task metrics.
 
 Rewards and the choice of the best policy use corpus success (`evaluator`: multiwoz2018, the paper's), which needs
-goals, states and venue tables. A corpus with named splits (`meta.split`) is trained on `train` and judged on `val`; of
-any other corpus a part is held out. Splits of other names are never used for training.
+goals, states and venue tables. A corpus with named splits (`meta.split`) is trained on `train` and evaluated on
+`val`; of any other corpus a part is held out. Splits of other names are never used for training.
 """
 
 from collections.abc import Sequence
@@ -17,11 +17,11 @@ from turnwise.errors import DataError, UsageError
 from turnwise.metrics.task.tables import NoTables
 from turnwise.networks.lava import gradient, plas, supervised
 from turnwise.networks.lava.corpus import usable
-from turnwise.networks.lava.model import KINDS, Curve, Ground, Model
-from turnwise.networks.lava.situation import Situation
+from turnwise.networks.lava.model import KINDS, Curve, EvaluatedDialogues, Model
+from turnwise.networks.lava.state_layout import StateLayout
 from turnwise.networks.lava.words import Words
 from turnwise.networks.training.task import TrainedModel, TrainingTask
-from turnwise.run.train.policy_judge import EVALUATOR, Judge
+from turnwise.run.train.policy_evaluation import EVALUATOR, PolicyEvaluator
 from turnwise.types import Dialogue, Finding
 
 Chosen = TypeVar("Chosen", supervised.Settings, plas.Settings, gradient.Settings)
@@ -31,72 +31,83 @@ _HELD_OUT = 0.05  # share of the dialogues, if no split is named
 def lava(task: TrainingTask) -> TrainedModel:
     """Train a LAVA model by supervision; match and success are measured only with goals and venue tables."""
     settings = _settings(task, supervised.Settings(device=task.device), ("evaluator", "db"))
-    learned, held = _split(task, settings.held_out)
-    words = Words.learn((turn.text for one in learned for turn in one.turns), fewest=settings.fewest)
-    situation = Situation.learn(learned)
+    training, held_out = _split(task, settings.held_out)
+    words = Words.learn((turn.text for one in training for turn in one.turns), fewest=settings.fewest)
+    layout = StateLayout.learn(training)
     seed = int(task.rng.integers(2**31))
     model = Model.new(
-        words, situation, longest=settings.longest, seed=seed, beta=settings.beta, **settings.sizes
+        words, layout, longest=settings.longest, seed=seed, beta=settings.beta, **settings.sizes
     )
     model.network.to(task.device)
     curve = supervised.train(
-        model, model.corpus(learned), model.corpus(held), settings=settings, seed=seed, work=task.work,
-        about=task.fingerprint, say=task.say,
+        model, model.corpus(training), model.corpus(held_out), settings=settings, seed=seed, work=task.work,
+        about=task.fingerprint, report=task.say,
     )  # fmt: skip
-    judge = _judge(task, held) if all(one.goal for one in held) else None
-    if judge is None:
+    evaluator = _evaluator(task, held_out) if all(one.goal for one in held_out) else None
+    if evaluator is None:
         task.say("warning: the held-out dialogues have no goals, so match and success are not measured")
     try:
-        return _trained(task, model, held, judge, curve, len(learned), settings.objective)
+        return _trained(task, model, held_out, evaluator, curve, len(training), settings.objective)
     except NoTables as error:
         task.say(f"warning: match and success are not measured: {error}")
-        return _trained(task, model, held, None, curve, len(learned), settings.objective)
+        return _trained(task, model, held_out, None, curve, len(training), settings.objective)
 
 
 def offline(task: TrainingTask) -> TrainedModel:
-    """Train a policy by PLAS, from the model of --from, on the logged success or (reward=one) on constant rewards.
+    """Train a policy by PLAS, from the model of --model, on the logged success or (reward=one) on constant rewards.
 
     Raises `UsageError` for another reward, and `DataError` if no logged dialogue succeeds.
     """
     settings = _settings(task, plas.Settings(device=task.device), ("evaluator", "db", "reward"))
-    model, (learned, held), judge = _start(task)
+    model, (training, held_out), evaluator = _start(task)
     reward = task.setting("reward", "success")
     if reward not in ("success", "one"):
         raise UsageError(
             f"--set reward={reward}: expected success, or one (every logged dialogue counts as won)"
         )
-    rewards = _judge(task, learned).logged() if reward == "success" else np.ones(len(learned))
+    rewards = _evaluator(task, training).logged() if reward == "success" else np.ones(len(training))
     if not rewards.any():
         raise DataError("no logged dialogue succeeds: there is nothing to learn from")
     seed = int(task.rng.integers(2**31))
-    data, test = model.corpus(learned), model.corpus(held)
-    curve = plas.warm_up(model, data, test, settings=settings, seed=seed, say=task.say)
+    data, test = model.corpus(training), model.corpus(held_out)
+    curve = plas.warm_up(model, data, test, settings=settings, seed=seed, report=task.say)
     found, search = plas.train(
-        model, data, rewards, Ground(test, judge.success), settings=settings, seed=seed, say=task.say
+        model,
+        data,
+        rewards,
+        EvaluatedDialogues(test, evaluator.success),
+        settings=settings,
+        seed=seed,
+        report=task.say,
     )
-    return _trained(task, found, held, judge, [*curve, *search.curve], len(learned), "plas")
+    return _trained(task, found, held_out, evaluator, [*curve, *search.curve], len(training), "plas")
 
 
 def by_gradient(task: TrainingTask) -> TrainedModel:
     """Train a policy by policy gradient on corpus success."""
     settings = _settings(task, gradient.Settings(device=task.device), ("evaluator", "db"))
-    model, (learned, held), judge = _start(task)
-    ground = Ground(model.corpus(learned), _judge(task, learned).success)
+    model, (training, held_out), evaluator = _start(task)
+    train_data = EvaluatedDialogues(model.corpus(training), _evaluator(task, training).success)
     seed = int(task.rng.integers(2**31))
     found, search = gradient.train(
-        model, ground, Ground(model.corpus(held), judge.success), settings=settings, seed=seed, say=task.say
+        model,
+        train_data,
+        EvaluatedDialogues(model.corpus(held_out), evaluator.success),
+        settings=settings,
+        seed=seed,
+        report=task.say,
     )
-    return _trained(task, found, held, judge, search.curve, len(learned), "lava-pg")
+    return _trained(task, found, held_out, evaluator, search.curve, len(training), "lava-pg")
 
 
-def _start(task: TrainingTask) -> tuple[Model, tuple[list[Dialogue], list[Dialogue]], Judge]:
-    """The initial model (--from), the training and held-out dialogues, and the judge of the latter.
+def _start(task: TrainingTask) -> tuple[Model, tuple[list[Dialogue], list[Dialogue]], PolicyEvaluator]:
+    """The initial model (--model), the training and held-out dialogues, and the evaluator of the latter.
 
     Raises `UsageError` without such a model, and `DataError` if a dialogue has no goal.
     """
     if task.model is None:
         raise UsageError(
-            f"`train {task.metric}` goes on from a model: give --from the folder of `train lava`"
+            f"`train {task.metric}` goes on from a model: give the folder of `train lava` with --model"
         )
     kind = str(folder.read_config(Path(task.model))["kind"])
     if kind not in KINDS:
@@ -106,14 +117,16 @@ def _start(task: TrainingTask) -> tuple[Model, tuple[list[Dialogue], list[Dialog
     for dialogues in split:
         if lost := sum(not one.goal for one in dialogues):
             raise DataError(
-                f"{lost} of {len(dialogues)} dialogues have no goal, and success is judged by goals"
+                f"{lost} of {len(dialogues)} dialogues have no goal, and success is decided by goals"
             )
-    return model, split, _judge(task, split[1])
+    return model, split, _evaluator(task, split[1])
 
 
-def _judge(task: TrainingTask, dialogues: Sequence[Dialogue]) -> Judge:
-    """The judge of these dialogues with the task's evaluator and venue tables."""
-    return Judge(dialogues, evaluator=task.setting("evaluator", EVALUATOR), db=task.setting("db", "") or None)
+def _evaluator(task: TrainingTask, dialogues: Sequence[Dialogue]) -> PolicyEvaluator:
+    """The evaluator of policies in these dialogues, with the task's setting `evaluator` and its venue tables."""
+    return PolicyEvaluator(
+        dialogues, evaluator=task.setting("evaluator", EVALUATOR), db=task.setting("db", "") or None
+    )
 
 
 def _split(task: TrainingTask, held_out: float) -> tuple[list[Dialogue], list[Dialogue]]:
@@ -145,32 +158,32 @@ def _settings(task: TrainingTask, default: Chosen, also: Sequence[str]) -> Chose
 def _trained(
     task: TrainingTask,
     model: Model,
-    held: Sequence[Dialogue],
-    judge: Judge | None,
+    held_out: Sequence[Dialogue],
+    evaluator: PolicyEvaluator | None,
     curve: Curve,
-    learned: int,
+    n_training: int,
     how: str,
 ) -> TrainedModel:
-    """The model with its scores on the held-out dialogues as findings; no scores without a judge.
+    """The model with its scores on the held-out dialogues as findings; no scores without an evaluator.
 
-    `learned` is the number of training dialogues, `how` the objective that is named in the config.
+    `n_training` is the number of training dialogues, `how` the objective that is named in the config.
     """
-    data = model.corpus(held)
+    data = model.corpus(held_out)
     found: dict[str, Any] = {}
-    if judge is not None:
-        found = judge.scores(model.speak(data.user, data.state))
+    if evaluator is not None:
+        found = evaluator.scores(model.speak(data.user, data.state))
     findings = tuple(
         Finding(
             what={"metric": task.metric, "statistic": name},
             estimate=value,
-            n_clusters=len(held),
+            n_clusters=len(held_out),
             method=f"held-out dialogues, evaluator {task.setting('evaluator', EVALUATOR)}",
         )
         for name, value in found.items()
     )
     card = {
-        "held_out": {**found, "dialogues": len(held)},
-        "trained_on": learned,
+        "held_out": {**found, "dialogues": len(held_out)},
+        "trained_on": n_training,
         "languages": "those of the training text",
     }
     config = {**model.config, "how": how, "settings": dict(task.settings)}

@@ -86,24 +86,24 @@ class Cluster:
         if not some:  # no worker needs to start
             return
         stream = chain(some, stream)
-        ray, crew = self._ray, self._workers(model)
+        ray, workers = self._ray, self._workers(model)
         # In a list, so that the worker and not Ray decides when to fetch it.
         held = [ray.put((function, shared))]
-        starting = {_ready(worker): worker for worker in crew}
+        starting = {_ready(worker): worker for worker in workers}
         free: deque[Any] = deque()
-        at_work: dict[Any, tuple[Any, _Asked]] = {}  # reference -> worker and its task
-        window: deque[_Asked] = deque()  # in order; the first is yielded when it has its result
-        unasked: deque[_Asked] = (
+        at_work: dict[Any, tuple[Any, _SentTask]] = {}  # reference -> worker and its task
+        window: deque[_SentTask] = deque()  # in order; the first is yielded when it has its result
+        unsent: deque[_SentTask] = (
             deque()
         )  # those of the window that no worker has: of lost workers, then new ones
         while True:
-            room = min(len(free) - len(unasked), WINDOW * len(crew) - len(window))
+            room = min(len(free) - len(unsent), WINDOW * len(workers) - len(window))
             for task in islice(stream, max(0, room)):
-                window.append(_Asked(task))
-                unasked.append(window[-1])
-            while free and unasked:
-                worker, asked = free.popleft(), unasked.popleft()
-                at_work[worker.work.remote(held, asked.task)] = worker, asked
+                window.append(_SentTask(task))
+                unsent.append(window[-1])
+            while free and unsent:
+                worker, sent = free.popleft(), unsent.popleft()
+                at_work[worker.work.remote(held, sent.task)] = worker, sent
             if not window and free:
                 return
             done, _ = ray.wait([*at_work, *starting], num_returns=1, timeout=PATIENCE)
@@ -119,8 +119,8 @@ class Cluster:
                     _check_version(_reported_version(ray, reference))
                     free.extend(AHEAD * [starting.pop(reference)])
                     continue
-                worker, asked = at_work[reference]
-                loss = asked.take(ray, reference)
+                worker, sent = at_work[reference]
+                loss = sent.take(ray, reference)
                 if loss is None:
                     del at_work[reference]
                     free.append(worker)
@@ -129,13 +129,13 @@ class Cluster:
                 had = [given for given, (whose, _) in at_work.items() if whose is worker]
                 back = [at_work.pop(given)[1] for given in had]
                 back[0].count(loss)  # it was running the first; the others waited
-                unasked.extendleft(asked for asked in reversed(back) if not asked.answer.done())
+                unsent.extendleft(sent for sent in reversed(back) if not sent.result.done())
                 free = deque(other for other in free if other is not worker)
                 starting[_ready(worker)] = worker
-            while window and window[0].answer.done():
-                asked = window.popleft()
-                outcome, host = asked.answer.result()
-                yield asked.task, outcome.result(f"on worker {host}: ")
+            while window and window[0].result.done():
+                sent = window.popleft()
+                outcome, host = sent.result.result()
+                yield sent.task, outcome.result(f"on worker {host}: ")
 
     def _workers(self, model: bool) -> list[Any]:
         """Start the workers if needed, and return those for this work: for models those with GPUs, if there are GPUs.
@@ -153,8 +153,8 @@ class Cluster:
             share = min(1.0, gpus / self._n_gpu) if self._n_gpu else 0.0
             passed = {name: os.environ[name] for name in PASSED if name in os.environ}
             kind = self._ray.remote(_Worker)
-            for place in range(size):
-                options = {"num_cpus": 1, "num_gpus": share if place < self._n_gpu else 0.0}
+            for index in range(size):
+                options = {"num_cpus": 1, "num_gpus": share if index < self._n_gpu else 0.0}
                 worker = kind.options(**options, max_restarts=-1)
                 self._crew.append(worker.remote(passed, sys.path))
         return self._crew[: self._n_gpu] if gpus else self._crew
@@ -195,23 +195,23 @@ class _Worker:
 
 
 @dataclass(eq=False)
-class _Asked:
+class _SentTask:
     """A task and its result."""
 
     task: Any
-    answer: Future[tuple[Outcome[Any], str]] = field(default_factory=Future)  # the outcome and the host
+    result: Future[tuple[Outcome[Any], str]] = field(default_factory=Future)  # the outcome and the host
     losses: int = 0
 
     def take(self, ray: Any, reference: Any) -> Exception | None:
-        """Store the result, or the exception that the task raised, in `answer`, and return None.
+        """Store the result, or the exception that the task raised, in `result`, and return None.
 
         If the worker or its result was lost, nothing is stored, and Ray's error is returned.
         """
         try:
-            self.answer.set_result(ray.get(reference))
+            self.result.set_result(ray.get(reference))
         except ray.exceptions.RayTaskError as error:
             # Raised by the task, or while Ray serialised its result. The worker is not lost.
-            self.answer.set_exception(OutOfMemory(str(error.cause)) if out_of_memory(error) else error)
+            self.result.set_exception(OutOfMemory(str(error.cause)) if out_of_memory(error) else error)
         except ray.exceptions.RayError as error:
             return error  # type: ignore[no-any-return]  # Ray has no types here
         return None
@@ -220,7 +220,7 @@ class _Asked:
         """Count the loss of a worker that ran this task; after `TRIES` losses the task fails."""
         self.losses += 1
         if self.losses == TRIES:
-            self.answer.set_exception(WorkersLost(type(loss).__name__, starved=True))
+            self.result.set_exception(WorkersLost(type(loss).__name__, starved=True))
 
 
 def _ready(worker: Any) -> Any:

@@ -103,23 +103,23 @@ class Local:
             for task in tasks:
                 yield task, _run(function, shared, task)
             return
-        from turnwise.run.workers.processes import Crew, unpacked  # not needed for one job
+        from turnwise.run.workers.processes import ProcessPool, unpacked  # not needed for one job
 
-        crew = Crew(self.jobs, function, shared)
+        pool = ProcessPool(self.jobs, function, shared)
         stream = iter(tasks)
         window: deque[tuple[Task, Future[bytes]]] = deque()  # the first stays until it is done
         try:
             while True:
                 for task in islice(stream, 2 * self.jobs - len(window)):
-                    window.append((task, crew.submit(task)))
+                    window.append((task, pool.submit(task)))
                 if not window:
                     return
                 task, future = window[0]
-                answer = future.result()
+                packed = future.result()
                 window.popleft()
-                yield task, unpacked(answer).result()
+                yield task, unpacked(packed).result()
         finally:
-            crew.end(at_work=bool(window))
+            pool.end(at_work=bool(window))
 
 
 @dataclass(frozen=True, slots=True)

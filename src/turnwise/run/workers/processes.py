@@ -33,7 +33,7 @@ EXIT_TIMEOUT = 10.0  # seconds for a process to exit by itself
 _packed = partial(pickle.dumps, protocol=5)  # copies an array once; the default protocol copies it twice
 
 
-class Crew:
+class ProcessPool:
     """A pool of worker processes. Each has a thread that sends it one task after the other.
 
     The threads only pass bytes on: tasks are pickled before and results unpickled after, while the processes run. The
@@ -76,15 +76,15 @@ class Crew:
         """Send queued tasks to `worker` until the queue gives None, then end it."""
         for task, future in iter(self._tasks.get, None):
             try:
-                future.set_result(worker.answer(task))
+                future.set_result(worker.do(task))
             except BaseException as error:  # raised where the result is awaited
                 future.set_exception(error)
         worker.leave()
 
 
-def unpacked(answer: bytes) -> Outcome[Any]:
+def unpacked(packed: bytes) -> Outcome[Any]:
     """The outcome of a task. An unexpected exception of the task is raised here, with its traceback as the cause."""
-    found: Outcome[Any] | tuple[BaseException, str] = pickle.loads(answer)  # noqa: S301  # written by our worker
+    found: Outcome[Any] | tuple[BaseException, str] = pickle.loads(packed)  # noqa: S301  # written by our worker
     if isinstance(found, Outcome):
         return found
     error, where = found
@@ -105,7 +105,7 @@ class _Worker:
         self._process: SpawnProcess | None = None
         self._stopped = False
 
-    def answer(self, task: bytes) -> bytes:
+    def do(self, task: bytes) -> bytes:
         """The result of a task. A lost process is replaced; after `TRIES` losses it raises `WorkersLost`.
 
         Raises `CancelledError` if the worker was stopped.
@@ -182,10 +182,10 @@ def _serve(pipe: "Connection[Any, Any]") -> None:
                 if work is None:
                     work, held = pickle.loads(held), b""  # noqa: S301  # written by our parent
                 function, shared = work
-                answer = _packed(Outcome.of(function, shared, pickle.loads(task)))  # noqa: S301  # as is this
+                packed = _packed(Outcome.of(function, shared, pickle.loads(task)))  # noqa: S301  # as is this
             except BaseException as error:  # any exception of the task is its result
-                answer = _portable(error)
-            pipe.send_bytes(answer)
+                packed = _portable(error)
+            pipe.send_bytes(packed)
 
 
 def _portable(error: BaseException) -> bytes:

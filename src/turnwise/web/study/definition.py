@@ -17,7 +17,7 @@ from turnwise.ratings.quality import MIN_KAPPA, MIN_SHARED
 from turnwise.types import Direction
 
 Mode = Literal["reply", "dialogue", "pairwise", "write", "chat"]
-MAX_POINTS = 11  # of a Likert scale; a finer scale needs a slider
+MAX_POINTS = 11  # most points of a Likert scale; a finer scale needs a slider
 
 
 class Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

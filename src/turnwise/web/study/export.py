@@ -22,8 +22,7 @@ from turnwise.logs.dialogue import as_record
 from turnwise.types import OTHER_TURN, Dialogue, Item, Position, Preference, Rating, Turn, Winner, item_id
 from turnwise.web.study.drawing import drawing_of
 from turnwise.web.study.ledger import Ledger, Rater, Slot
-from turnwise.web.study.ratings import REPEAT, SHOWN, collected_ratings, rated_id
-from turnwise.web.study.status import screen_raters
+from turnwise.web.study.ratings import REPEAT, SHOWN, collected_ratings, rated_id, screen_raters
 from turnwise.web.study.tasks import Task
 
 SET_APART = "ratings_apart"  # key of unreliable ratings in an exported dialogue
@@ -112,7 +111,7 @@ def _rated_dialogues(
 
 
 def _last(item: Item) -> int | None:
-    """The place of the rated reply in a dialogue of the item's turns; None for a whole dialogue."""
+    """The index of the rated reply in a dialogue of the item's turns; None for a whole dialogue."""
     return None if item.turn is None else len(item.turns) - 1
 
 

@@ -37,7 +37,7 @@ class Slot:
     flipped: bool  # whether the second reply of a pair is shown first
     at: float
     answers: list[Answer] = field(default_factory=list)  # the last one counts; the others were corrected
-    turns: list[Turn] = field(default_factory=list)  # of a live dialogue
+    turns: list[Turn] = field(default_factory=list)  # turns of a live dialogue
     message_times: list[float] = field(default_factory=list)  # times of the messages
     ended: bool = False  # whether the live dialogue has ended
     failure: str = ""  # why the agent gave no reply

@@ -23,7 +23,7 @@ REDUNDANT_CORRELATION = (
     0.7  # a question that correlates more with the first one adds nothing (ADEM, Appendix A)
 )
 MAX_COLUMNS = 60  # most tasks in a plot
-WIDTH, HEIGHT = 640, 180  # of a plot in pixels, as in templates/pilot.html
+WIDTH, HEIGHT = 640, 180  # size of a plot in pixels, as in templates/pilot.html
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,10 @@
-"""Converts the answers of a study to ratings of tasks, on which agreement is measured and raters are screened."""
+"""Converts the answers of a study to ratings of tasks, and screens the raters by them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from turnwise.ratings import Screened, screen
 from turnwise.types import Rating
 from turnwise.web.study.definition import Question
 from turnwise.web.study.ledger import Answer, Ledger, Rater, Slot
@@ -20,6 +21,16 @@ def collected_ratings(ledger: Ledger) -> list[Rating]:
     """
     found = [rating for rater, slot in ledger.slots for rating in _slot_ratings(ledger, rater, slot)]
     return sorted(found, key=lambda rating: REPEAT not in rating.extra)
+
+
+def screen_raters(ledger: Ledger, ratings: Sequence[Rating]) -> Screened | None:
+    """Screen the raters on the first question that has ratings; None before the first rating."""
+    if not ratings:
+        return None
+    quality = ledger.study.quality
+    rated = {rating.dimension for rating in ratings}
+    first = next((q.name for q in ledger.study.questions if q.name in rated), ratings[0].dimension)
+    return screen(ratings, first, stable_raters=True, kappa=quality.kappa, min_shared=quality.min_shared)
 
 
 def _slot_ratings(ledger: Ledger, rater: Rater, slot: Slot) -> Iterator[Rating]:

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from math import nan
 from statistics import median
 
-from turnwise.ratings import Agreement, RaterReport, Screened, agreement, screen
-from turnwise.types import Rating
+from turnwise.ratings import Agreement, RaterReport, agreement
 from turnwise.web.study.ledger import Ledger, Rater
-from turnwise.web.study.ratings import CHECK, collected_ratings
+from turnwise.web.study.ratings import CHECK, collected_ratings, screen_raters
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +21,7 @@ class RaterRow:
     failed: int  # attention checks failed
     seconds: float  # median time per task; NaN before the first answer
     consistency: float  # share of equal answers to repeated tasks; NaN without repeats
-    report: RaterReport | None  # of the screening; None before the first rating
+    report: RaterReport | None  # report of the screening; None before the first rating
 
     @property
     def flagged(self) -> bool:
@@ -36,7 +35,7 @@ class StudyStatus:
 
     answered: int  # answers that count
     wanted: int  # answers that the study needs in sum
-    agreement: tuple[Agreement, ...]  # of the raters who are not set apart, one per question
+    agreement: tuple[Agreement, ...]  # agreement of the raters who are not set apart, one per question
     raters: tuple[RaterRow, ...]
     agents: dict[str, int]  # answers by agent, or by pair of agents
 
@@ -61,16 +60,6 @@ def study_status(ledger: Ledger) -> StudyStatus:
         raters=rows,
         agents=dict(sorted(Counter(" / ".join(slot.task.agents) for slot in counted).items())),
     )
-
-
-def screen_raters(ledger: Ledger, ratings: Sequence[Rating]) -> Screened | None:
-    """Screen the raters on the first question that has ratings; None before the first rating."""
-    if not ratings:
-        return None
-    quality = ledger.study.quality
-    rated = {rating.dimension for rating in ratings}
-    first = next((q.name for q in ledger.study.questions if q.name in rated), ratings[0].dimension)
-    return screen(ratings, first, stable_raters=True, kappa=quality.kappa, min_shared=quality.min_shared)
 
 
 def _rater_row(rater: Rater, report: RaterReport | None) -> RaterRow:

@@ -29,8 +29,8 @@ class Task:
     items: tuple[Item, ...] = ()  # what the ratings belong to
     group: str = ""  # a rater gets one task of each group
     source: Dialogue | None = None  # mode `chat`: the dialogue that has the goal
-    expected: dict[str, float] = field(default_factory=dict)  # of an attention check: dimension -> answer
-    password: str = ""  # of an attention check in which people write
+    expected: dict[str, float] = field(default_factory=dict)  # dimension -> right answer of a check
+    password: str = ""  # word that a written attention check asks for
 
     @property
     def visible_turns(self) -> tuple[Turn, ...]:
@@ -190,11 +190,11 @@ class OpenTasks:
         those with the most raters come first, so that a study that ends early has few incomplete tasks.
         """
         for agents in sorted(self.given, key=lambda key: (rated.get(key, 0), self.given[key], key)):
-            places = self._by_agents[agents]
+            by_count = self._by_agents[agents]
             for count in sorted(
-                (n for n, some in places.items() if some and n < self._raters_per_task), reverse=True
+                (n for n, some in by_count.items() if some and n < self._raters_per_task), reverse=True
             ):
-                for task in places[count].values():
+                for task in by_count[count].values():
                     if task.group not in groups_seen:
                         return task
         return None

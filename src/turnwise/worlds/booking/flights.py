@@ -52,8 +52,8 @@ class Flight(NamedTuple):
     destination: str
     leaves: int  # day of the year
     returns: int
-    hour: int  # of departure
-    hour_back: int  # of the return flight's departure
+    hour: int  # hour of departure
+    hour_back: int  # hour of the return flight's departure
     cabin: str
     price: int
     stops: int

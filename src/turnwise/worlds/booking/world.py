@@ -15,7 +15,7 @@ from turnwise.worlds.booking.scoring import DIMENSIONS, score
 from turnwise.worlds.booking.wording import LEAVING
 from turnwise.worlds.play import World
 
-SOLVABLE_SHARE = 0.8  # of the tables that certainly have a flight which meets all conditions
+SOLVABLE_SHARE = 0.8  # share of the tables that certainly have a flight which meets all conditions
 NOTHING = Decision(None)  # the decision of a seller that announces none
 
 

@@ -20,7 +20,7 @@ class Topic:
     """A topic with its possible things and its sentences."""
 
     things: tuple[str, ...]
-    template: str  # of the sentence with which a speaker claims to have one of the things
+    template: str  # sentence with which a speaker claims to have one of the things
     asks: str  # question about the topic
     words: str  # pattern of the words that name the topic itself
     comment: str  # template of a comment on someone else's thing

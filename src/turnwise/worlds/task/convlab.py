@@ -155,8 +155,8 @@ class ConvLabUser(User):
         """
         part = view.part or view.parts[-1]
         domain = parse_user_turn(self.tables, text, part.wish.domain).domain
-        places = {one.wish.domain: index for index, one in enumerate(view.parts)}
-        view.current = places.get(str(domain), min(view.current, len(view.parts) - 1))
+        indices = {one.wish.domain: index for index, one in enumerate(view.parts)}
+        view.current = indices.get(str(domain), min(view.current, len(view.parts) - 1))
         User._after_user_turn(self, view, text)
 
 

@@ -47,9 +47,9 @@ class SlotValues:
     """
 
     domain: str
-    values: Mapping[str, str]  # of the current venue; empty without one
+    values: Mapping[str, str]  # values of the current venue; empty without one
     known: Mapping[str, str]  # the tracked state in this domain
-    code: int  # of the dialogue, from which numbers are generated
+    code: int  # code of the dialogue, from which numbers are generated
     count: int = 0  # venues that match the state
 
     def value(self, slot: str) -> str | None:
@@ -197,8 +197,8 @@ class DelexicalisingAgent:
     agent: AnnotatedAgent
 
     def __call__(self, turns: Sequence[Turn], rng: np.random.Generator, /) -> Reply:
-        answer = self.agent(turns, rng)
-        return Reply(answer.extra.get(DELEXICALISED, answer.content))
+        reply = self.agent(turns, rng)
+        return Reply(reply.extra.get(DELEXICALISED, reply.content))
 
 
 def lexicalise(reply: Reply, tracked: Tracked, tables: Tables, *, code: int) -> AnnotatedReply:

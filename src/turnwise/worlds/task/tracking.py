@@ -38,7 +38,7 @@ class Tracked:
     """
 
     mentions: tuple[Mention, ...]
-    last: UserActs  # of the user's last turn
+    last: UserActs  # acts of the user's last turn
     rows: Mapping[str, Row]  # domain -> the venue that the system named last
     booked: frozenset[str]  # domains with a reference number
 

@@ -16,7 +16,7 @@ class UserActs:
     domain: str | None
     informs: Mapping[str, str]  # constraints and booking details, in canonical spelling
     requests: tuple[str, ...]  # slots that the user asks for
-    keywords: frozenset[str]  # of book, bye, yes, no
+    keywords: frozenset[str]  # those of book, bye, yes and no that occur
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class SystemActs:
     informed: Mapping[str, str]  # slots and values that it states
     unknown: frozenset[str]  # slots whose value it says it does not know
     asked: tuple[str, ...]  # slots that it asks for
-    keywords: frozenset[str]  # of none, booked, again, bye
+    keywords: frozenset[str]  # those of none, booked, again and bye that occur
     reference: str | None  # reference number of a booking
 
     def row(self, before: Row | None) -> Row | None:

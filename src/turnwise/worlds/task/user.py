@@ -32,7 +32,7 @@ class Progress:
     row: Row | None = None  # the current venue
     answers: dict[str, str] = field(default_factory=dict)  # slot -> value that the system told
     booked: Row | None = None  # the venue of the last booking
-    details: dict[str, str] = field(default_factory=dict)  # of the booking, as the system confirmed them
+    details: dict[str, str] = field(default_factory=dict)  # details that the system confirmed
     taxi_state: dict[str, str] = field(default_factory=dict)  # the system's state when it named the taxi
     confirmed: bool = False  # the system gave a reference number
     fail_info_rejected: bool = False  # the system found nothing for `fail_info`

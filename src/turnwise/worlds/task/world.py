@@ -92,7 +92,7 @@ class Task(World):
     dimensions: ClassVar[tuple[str, ...]] = DIMENSIONS
 
     tracker: Tracker
-    goals: tuple[Goal, ...] = ()  # of a corpus; if empty, goals are drawn from the tables
+    goals: tuple[Goal, ...] = ()  # goals of a corpus; if empty, goals are drawn from the tables
     delexicalised: bool = False  # whether logs have placeholders instead of values
     simulator: Simulator | None = None  # a ConvLab user simulator that replaces the user of this world
 
@@ -148,15 +148,16 @@ class Task(World):
         }
         if not self.delexicalised:
             return replace(dialogue, meta=meta)
-        places = [index for index, turn in enumerate(dialogue.turns) if turn.role == "assistant"]
+        indices = [index for index, turn in enumerate(dialogue.turns) if turn.role == "assistant"]
         briefing = Turn("system", dialogue.meta["briefing"])
         meta[POINTER] = [
-            database_bits(belief_state(self.tracker(dialogue.turns[:index])), self.tables) for index in places
+            database_bits(belief_state(self.tracker(dialogue.turns[:index])), self.tables)
+            for index in indices
         ]
         meta["predicted_states"] = {
             name: [
                 with_log_names(self._tracked_state(agent, (briefing, *dialogue.turns[:index])))
-                for index in places
+                for index in indices
             ]
             for name, agent in others.items()
         }

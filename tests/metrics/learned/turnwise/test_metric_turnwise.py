@@ -153,14 +153,14 @@ def test_punctuation_and_case_change_the_shipped_metric_by_less_than_a_tenth_of_
     from turnwise.logs import native
     from turnwise.logs.items.items import Selection, items
 
-    judged = list(items(native.read(str(corpora / "usr_persona.jsonl")), Selection(judged="rated")))[:100]
+    rated = list(items(native.read(str(corpora / "usr_persona.jsonl")), Selection(items="rated")))[:100]
     metric = resolve("turnwise")
-    before = metric.rows(judged)[:, 0]
+    before = metric.rows(rated)[:, 0]
     drop = str.maketrans("", "", string.punctuation)
     for change in (str.upper, lambda text: text + " .", lambda text: text.translate(drop)):
         reworded = [
             replace(one, turns=(*one.turns[:-1], replace(one.turns[-1], content=change(one.reply))))
-            for one in judged
+            for one in rated
         ]
         moved = np.abs(metric.rows(reworded)[:, 0] - before)
         assert moved.mean() < 0.1 * before.std()

@@ -25,7 +25,7 @@ from turnwise.logs.checks import (
     text,
     wrong,
 )
-from turnwise.logs.dialogue import beside, from_record
+from turnwise.logs.dialogue import from_record, other_entries
 from turnwise.logs.readers.messages import as_json, inner, text_at, tool_call
 from turnwise.logs.readers.sniff import Sample
 from turnwise.logs.readers.source import Options, records
@@ -39,7 +39,7 @@ MESSAGE = frozenset({"role", "content", "type"})  # `type` is "message" in every
 TOOL_USE = frozenset({"type", "id", "name", "input"})
 TOOL_RESULT = frozenset({"type", "tool_use_id", "content", "is_error"})
 THOUGHT = frozenset({"type", "thinking"})
-SOURCE = frozenset({"type", "media_type", "data", "url"})  # of an image
+SOURCE = frozenset({"type", "media_type", "data", "url"})  # keys of an image's source
 _role = one_of(("user", "assistant", "system"))
 Message = dict[str, Any]
 
@@ -121,7 +121,7 @@ def _messages(value: Any) -> list[Message]:
     values = record(value)
     role = required(values, "role", _role)
     content = values.get("content")
-    more = beside(values, MESSAGE)
+    more = other_entries(values, MESSAGE)
     if isinstance(content, str):
         return [{"role": role, "content": content, **more}]
     results: list[Message] = []
@@ -188,7 +188,7 @@ def _result(block: dict[str, Any], *, parts: bool = True) -> Message:
     elif content is not None and not isinstance(content, str):
         content = as_json(content)
     native = {"role": "tool", "content": content or "", "tool_call_id": block.get("tool_use_id")}
-    return beside(block, TOOL_RESULT) | native | ({"is_error": True} if block.get("is_error") else {})
+    return other_entries(block, TOOL_RESULT) | native | ({"is_error": True} if block.get("is_error") else {})
 
 
 def _part(block: dict[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from turnwise.logs.checks import RuleError, mapping, number, optional, others, record, required, text, wrong
-from turnwise.logs.dialogue import beside, from_record
+from turnwise.logs.dialogue import from_record, other_entries
 from turnwise.logs.readers.messages import as_json, inner, present, text_at, tool_call
 from turnwise.logs.readers.sniff import Sample
 from turnwise.logs.readers.source import Options, records
@@ -61,7 +61,7 @@ def _dialogue(values: dict[str, Any], place: str, options: Options) -> Dialogue 
     messages: list[dict[str, Any]] = []
     hidden: list[dict[str, Any]] = []
     for node in branch:
-        native, about = _message(node.get("message")), beside(node, NODE)
+        native, about = _message(node.get("message")), other_entries(node, NODE)
         if native is not None:
             messages.append({**present({"id": node.get("id")}), **about, **native})
         elif node.get("message") is not None or about:
@@ -131,7 +131,7 @@ def _message(message: Any) -> dict[str, Any] | None:
     model = text_at(message, "metadata", "model_slug") if role == "assistant" else None
     recipient = text_at(message, "recipient")
     native = {
-        **beside(message, MESSAGE),
+        **other_entries(message, MESSAGE),
         "role": role,
         "content": content,
         "name": text_at(message, "author", "name"),

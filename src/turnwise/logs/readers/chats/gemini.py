@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from turnwise.logs.checks import each, name, one_of, optional, others, record, required, text, wrong
-from turnwise.logs.dialogue import beside, from_record
+from turnwise.logs.dialogue import from_record, other_entries
 from turnwise.logs.readers.messages import FURTHER, as_json, present, text_at, tool_call
 from turnwise.logs.readers.sniff import Sample
 from turnwise.logs.readers.source import Options, records
@@ -91,7 +91,7 @@ def _prompt(value: Any) -> list[Message]:
         return [{"role": "system", "content": value}]
     values = record(value)
     found = _spoken("system", list(required(values, "parts", each(record))))
-    return [*found[:-1], {**beside(values, frozenset({"parts"})), **found[-1]}] if found else []
+    return [*found[:-1], {**other_entries(values, frozenset({"parts"})), **found[-1]}] if found else []
 
 
 def _messages(value: Any) -> list[Message]:
@@ -103,7 +103,7 @@ def _messages(value: Any) -> list[Message]:
         raise wrong([], "one part or more").inside("parts")
     found = _spoken(role, list(parts))
     own = [place for place, one in enumerate(found) if one["role"] == role] or [len(found) - 1]
-    found[own[-1]] = {**beside(values, MESSAGE), **found[own[-1]]}
+    found[own[-1]] = {**other_entries(values, MESSAGE), **found[own[-1]]}
     return found
 
 
@@ -132,12 +132,12 @@ def _result(part: Message) -> Message | None:
             "name": held.get("name"),
             "tool_call_id": held.get("id"),
         }
-        return {**beside(more, frozenset()), "role": "tool", **present(said)}
+        return {**other_entries(more, frozenset()), "role": "tool", **present(said)}
     if isinstance(part.get("codeExecutionResult"), dict):
         held = part["codeExecutionResult"]
         more = others(held, frozenset({"output"})) | others(part, frozenset({"codeExecutionResult"}))
         return {
-            **beside(more, frozenset()),
+            **other_entries(more, frozenset()),
             "role": "tool",
             "content": str(held.get("output", "")),
             "name": CODE,

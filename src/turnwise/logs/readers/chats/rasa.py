@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from turnwise.logs.checks import each, name, optional, others, record, required
-from turnwise.logs.dialogue import beside, from_record
+from turnwise.logs.dialogue import from_record, other_entries
 from turnwise.logs.readers.messages import present, text_at
 from turnwise.logs.readers.sniff import Sample
 from turnwise.logs.readers.source import Options, records
@@ -94,7 +94,7 @@ def _message(event: dict[str, Any], options: Options) -> dict[str, Any] | None:
     if kind not in SPOKEN:
         return None
     said = optional(event, "text", _text, default=None)
-    more = {"intent": text_at(event, "parse_data", "intent", "name"), **beside(event, EVENT)}
+    more = {"intent": text_at(event, "parse_data", "intent", "name"), **other_entries(event, EVENT)}
     if kind == "user":
         if said is None:
             options.dropped["user events without text"] += 1

@@ -17,12 +17,12 @@ from typing import Any
 
 from turnwise.errors import DataError, Problem
 from turnwise.logs.checks import RuleError, each, optional, record, text
-from turnwise.logs.dialogue import beside, from_record
+from turnwise.logs.dialogue import from_record, other_entries
 from turnwise.logs.files import Packed
 from turnwise.logs.readers import speakers
 from turnwise.logs.readers.messages import present, text_at
 from turnwise.logs.readers.sniff import Sample
-from turnwise.logs.readers.source import Options, decoded, refuse
+from turnwise.logs.readers.source import Options, decoded, raise_data_error
 from turnwise.types import Dialogue
 
 DAY = re.compile(r"(?:.*/)?([^/]+)/(\d{4}-\d\d-\d\d)\.json")
@@ -94,7 +94,7 @@ def _threads(path: str, options: Options) -> dict[str, list[Message]]:
                 for value in each(record)(files.json(name)):
                     _add(threads, value, match[1], match[2], users, options)
             except RuleError as error:
-                refuse(error, f"{path}: {name}")
+                raise_data_error(error, f"{path}: {name}")
     return threads
 
 
@@ -105,7 +105,7 @@ def _count_entries(files: "_Files", name: str, options: Options) -> None:
     try:
         found = files.json(name) if name.endswith(".json") else None
     except RuleError as error:
-        refuse(error, f"{files.path}: {name}")
+        raise_data_error(error, f"{files.path}: {name}")
     entries = len(found) if isinstance(found, list | dict) else 1
     if entries:
         options.dropped[f"entries of `{name.rsplit('/', 1)[-1]}`"] += entries
@@ -146,7 +146,7 @@ def _users(files: _Files, options: Options) -> dict[str, str]:
             try:
                 found = each(record)(files.json(name))
             except RuleError as error:
-                refuse(error, f"{files.path}: {name}")
+                raise_data_error(error, f"{files.path}: {name}")
             if profiles := sum(bool(one.keys() - {"id", "name"}) for one in found):
                 options.dropped["profiles of users (`users.json`)"] += profiles
             return {str(one.get("id")): text_at(one, "name") or str(one.get("id")) for one in found}
@@ -185,7 +185,7 @@ def _add(
     message = {
         "speaker": speaker or str(user or "unknown"),
         "content": parts if files else spelled,
-        "more": beside(values, MESSAGE),
+        "more": other_entries(values, MESSAGE),
         "ts": stamp,
         "channel": channel,
         "threaded": thread is not None,

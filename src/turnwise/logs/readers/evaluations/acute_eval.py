@@ -13,11 +13,11 @@ from typing import Any
 
 from turnwise.errors import DataError, Problem
 from turnwise.logs.checks import RuleError, array, each, name, optional, others, record, required, text, wrong
-from turnwise.logs.dialogue import beside, from_record
+from turnwise.logs.dialogue import from_record, other_entries
 from turnwise.logs.files import content
 from turnwise.logs.readers.messages import present
 from turnwise.logs.readers.sniff import Sample
-from turnwise.logs.readers.source import Options, refuse
+from turnwise.logs.readers.source import Options, raise_data_error
 from turnwise.types import Dialogue
 
 # Keys that are kept elsewhere in a dialogue.
@@ -51,12 +51,12 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
         try:
             _add(records, row)
         except RuleError as error:
-            refuse(error, path, rows.line_num)
+            raise_data_error(error, path, rows.line_num)
     for identity, values in records.items():
         try:
             yield from_record(values, default_id=identity)
         except RuleError as error:
-            refuse(error, f"{path}: dialogue {identity}")
+            raise_data_error(error, f"{path}: dialogue {identity}")
 
 
 def _add(records: dict[str, dict[str, Any]], row: dict[str, str]) -> None:
@@ -124,6 +124,6 @@ def _record(values: dict[str, Any], agent: str, identity: str) -> dict[str, Any]
 
 
 def _message(act: dict[str, Any], agent: str) -> dict[str, Any]:
-    """An act as a native message: the judged agent's as the assistant, all others as the user."""
+    """An act as a native message: the compared agent's as the assistant, all others as the user."""
     role = "assistant" if required(act, "id", name) == agent else "user"
-    return {"role": role, "content": required(act, "text", text), **beside(act, ACT)}
+    return {"role": role, "content": required(act, "text", text), **other_entries(act, ACT)}

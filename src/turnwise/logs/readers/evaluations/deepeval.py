@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from turnwise.logs.checks import each, number, optional, others, record, required, text, wrong
-from turnwise.logs.dialogue import beside, from_record
+from turnwise.logs.dialogue import from_record, other_entries
 from turnwise.logs.readers.messages import beside_rating, present, rating, text_at, tool_call
 from turnwise.logs.readers.sniff import Sample
 from turnwise.logs.readers.source import Options, records
@@ -97,7 +97,7 @@ def _message(values: dict[str, Any]) -> dict[str, Any]:
     calls = optional(values, "tools_called", each(record), default=())
     if calls:
         native["tool_calls"] = [_call(_snake(call)) for call in calls]
-    return native | present(beside(values, TURN))
+    return native | present(other_entries(values, TURN))
 
 
 def _call(values: dict[str, Any]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from turnwise.logs.dialogue import from_record
 from turnwise.logs.files import Packed
 from turnwise.logs.readers.messages import as_json, beside_rating, present, rating, text_at, tool_call
 from turnwise.logs.readers.sniff import Sample
-from turnwise.logs.readers.source import Options, decoded, listed, members, refuse
+from turnwise.logs.readers.source import Options, build_each, decoded, listed, raise_data_error
 from turnwise.types import Dialogue
 
 NAMED = 4  # files that a reason names
@@ -52,9 +52,9 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
             log, samples = listed(path, "samples")
             _count_run(log, options)
             about = optional(log, "eval", record, default={})
-            yield from members(enumerate(samples or ()), _builder(about, options), "samples")
+            yield from build_each(enumerate(samples or ()), _builder(about, options), "samples")
     except RuleError as error:
-        refuse(error, path)
+        raise_data_error(error, path)
 
 
 def _count_run(log: Mapping[str, Any], options: Options) -> None:

@@ -29,7 +29,7 @@ from turnwise.logs.checks import (
 from turnwise.logs.dialogue import from_record
 from turnwise.logs.readers.messages import rating
 from turnwise.logs.readers.sniff import Sample
-from turnwise.logs.readers.source import Options, begun, decoded, refuse
+from turnwise.logs.readers.source import Options, decoded, first_line_and_lines, raise_data_error
 from turnwise.types import Dialogue
 
 FAILED = -1  # the score of a judgment that could not be read
@@ -38,7 +38,7 @@ QUESTION = frozenset({"question_id", "turns", "category", "reference"})
 ANSWER = frozenset({"question_id", "model_id", "choices"})
 CHOICE = frozenset({"index", "turns"})
 JUDGMENT = frozenset({"question_id", "model", "judge", "user_prompt", "judgment", "score", "turn"})
-PROMPTS = frozenset({"g1_user_prompt", "g2_user_prompt"})  # of the judge, for the two orders of a pair
+PROMPTS = frozenset({"g1_user_prompt", "g2_user_prompt"})  # judge's prompts in both orders
 PAIR = frozenset({"question_id", "model_1", "model_2", "judge", "turn"}) | PROMPTS
 REPEATED = "prompts of the judge, which repeat question and answer (`user_prompt`)"
 WINNERS = {"model_1": "this", "model_2": "other"}
@@ -62,7 +62,7 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
     options = options or Options()
     questions: dict[Any, Record] = {}
     answers: list[tuple[str, int, Record]] = []
-    judged: list[tuple[str, int, Record]] = []
+    judgments: list[tuple[str, int, Record]] = []
     for file in (path, *options.more):
         for line, values in _records(file):
             if not isinstance(values.get("question_id"), str | int):
@@ -72,7 +72,7 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
             if "choices" in values:
                 answers.append((file, line, values))
             elif "judge" in values:
-                judged.append((file, line, values))
+                judgments.append((file, line, values))
             elif "turns" in values:
                 if questions.setdefault(values["question_id"], values) != values:
                     about = f"is another question with the id {values['question_id']}"
@@ -84,7 +84,7 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
         raise UsageError(f"{path}: {missing} are missing; give questions, answers and judgments: "
                          "turnwise convert --from mt-bench QUESTIONS ANSWERS... [JUDGMENTS] OUT")  # fmt: skip
     models = _Models(str(one.get("model_id")) for _, _, one in answers)
-    marks = _Judgments(judged, models, options)
+    marks = _Judgments(judgments, models, options)
     ids = frozenset(models.id(one["question_id"], str(one.get("model_id"))) for _, _, one in answers)
     seen: dict[tuple[Any, str], str] = {}
     for file, line, values in answers:
@@ -97,7 +97,7 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
             seen[key] = f"{file}:{line}"
             yield from _dialogues(values, questions, marks, models, ids, options)
         except RuleError as error:
-            refuse(error, file, line)
+            raise_data_error(error, file, line)
     if unanswered := questions.keys() - {question for question, _ in seen}:
         options.dropped["questions that no model answers"] += len(unanswered)
     if marks.unused:
@@ -106,11 +106,11 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
 
 def _records(file: str) -> Iterator[tuple[int, Record]]:
     """The line numbers and objects of a JSON Lines file."""
-    for number_, line in begun(file)[1]:
+    for number_, line in first_line_and_lines(file)[1]:
         try:
             yield number_, record(decoded(line))
         except RuleError as error:
-            refuse(error, file, number_)
+            raise_data_error(error, file, number_)
 
 
 class _Models:
@@ -144,12 +144,12 @@ class _Judgments:
     failed are counted as dropped.
     """
 
-    def __init__(self, judged: list[tuple[str, int, Record]], models: _Models, options: Options) -> None:
+    def __init__(self, judgments: list[tuple[str, int, Record]], models: _Models, options: Options) -> None:
         self.models = models
         self.found: dict[tuple[Any, str, int], list[Record]] = {}
         self.used: set[tuple[Any, str, int]] = set()
         self.pairs: dict[tuple[Any, str], list[Record]] = {}
-        for file, line, values in judged:
+        for file, line, values in judgments:
             try:
                 if "model_1" in values:
                     self._add_pair(values, options)
@@ -167,7 +167,7 @@ class _Judgments:
                     options.dropped[REPEATED] += 1
                 self.found.setdefault(key, []).append(mark)
             except RuleError as error:
-                refuse(error, file, line)
+                raise_data_error(error, file, line)
 
     def _add_pair(self, values: Record, options: Options) -> None:
         """Add the judgment of a pair as a preference of the first model's answer."""
@@ -247,8 +247,8 @@ def _dialogues(
         if len(asked) != len(said):
             options.dropped["turns that have a question or an answer only"] += abs(len(asked) - len(said))
         messages: list[Record] = []
-        for place, (user, reply) in enumerate(zip(asked, said, strict=False)):
-            references = [one for one in right[place : place + 1] if one.strip()]
+        for position, (user, reply) in enumerate(zip(asked, said, strict=False)):
+            references = [one for one in right[position : position + 1] if one.strip()]
             messages.append({"role": "user", "content": user})
             messages.append({"role": "assistant", "content": reply, "references": references})
         native = {

@@ -14,7 +14,7 @@ from turnwise.logs.dialogue import from_record
 from turnwise.logs.readers.messages import as_json, inner, present, rating, text_at
 from turnwise.logs.readers.openai import message
 from turnwise.logs.readers.sniff import Sample
-from turnwise.logs.readers.source import Options, members, refuse, whole
+from turnwise.logs.readers.source import Options, build_each, raise_data_error, read_json
 from turnwise.types import Dialogue
 
 RATER = "promptfoo"
@@ -33,15 +33,15 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
     """One dialogue a result that has an output; the others are counted as dropped."""
     options = options or Options()
     try:
-        export = record(whole(path))
+        export = record(read_json(path))
         results = required(export, "results", _results)
-        answered = [(place, one) for place, one in enumerate(results) if _output(record(one)) is not None]
+        answered = [(index, one) for index, one in enumerate(results) if _output(record(one)) is not None]
         marks = [optional(record(one), "namedScores", record, default={}) for _, one in answered]
         if wordy := sum(not _is_number(one) for named in marks for one in named.values()):
             options.dropped["named scores that are no number"] += wordy
-        yield from members(answered, _dialogue, "results", "results")
+        yield from build_each(answered, _dialogue, "results", "results")
     except RuleError as error:
-        refuse(error, path)
+        raise_data_error(error, path)
     about = export["results"]
     if export.keys() - {"results"} or (isinstance(about, dict) and about.keys() - {"results"}):
         options.dropped["settings and totals of the whole evaluation"] += 1

@@ -15,11 +15,11 @@ from typing import Any
 
 from turnwise.errors import DataError, Problem
 from turnwise.logs.checks import RuleError, each, name, number, optional, others, record, required
-from turnwise.logs.dialogue import beside, from_record
+from turnwise.logs.dialogue import from_record, other_entries
 from turnwise.logs.readers.evaluations.tau2_voice import speech
 from turnwise.logs.readers.messages import present, rating, text_at, tool_call
 from turnwise.logs.readers.sniff import Sample
-from turnwise.logs.readers.source import Options, listed, refuse, whole
+from turnwise.logs.readers.source import Options, listed, raise_data_error, read_json
 from turnwise.types import Dialogue
 
 SIMULATION = frozenset({"id", "messages", "ticks"})
@@ -59,7 +59,7 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
         else:
             yield from _members(simulations, build)
     except RuleError as error:
-        refuse(error, file)
+        raise_data_error(error, file)
     if left := len(build.tasks.keys() - build.used):
         options.dropped["tasks without a simulation"] += left
     if results.get("info"):
@@ -93,9 +93,9 @@ def _folder(folder: str, build: Build) -> Iterator[Dialogue]:
         raise DataError(Problem(folder, None, "", "has no simulation; expected files ID.json"))
     for file in (os.path.join(folder, one) for one in names):
         try:
-            found = build(record(whole(file)), os.path.basename(file).removesuffix(".json"))
+            found = build(record(read_json(file)), os.path.basename(file).removesuffix(".json"))
         except RuleError as error:
-            refuse(error, file)
+            raise_data_error(error, file)
         if found is not None:
             yield found
 
@@ -163,7 +163,7 @@ def _messages(value: Any) -> list[dict[str, Any]]:
     values = record(value)
     if "tool_messages" in values:
         return [one for several in required(values, "tool_messages", each(_messages)) for one in several]
-    kept = present(beside(values, MESSAGE))
+    kept = present(other_entries(values, MESSAGE))
     calls = optional(values, "tool_calls", each(_call), default=())
     content = values.get("content")
     empty = content is None and not calls  # an empty result of a tool

@@ -33,7 +33,7 @@ class Call:
     sent: list[Message]
     returned: list[Message]
     model: str | None = None
-    ratings: list[dict[str, Any]] = field(default_factory=list)  # of what was returned, without their turn
+    ratings: list[dict[str, Any]] = field(default_factory=list)  # ratings of the returned text
     meta: Mapping[str, Any] = field(default_factory=dict)
     more: Mapping[str, Any] = field(default_factory=dict)  # what else the trace says of the call
 

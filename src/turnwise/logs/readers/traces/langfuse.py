@@ -14,7 +14,7 @@ from turnwise.logs.files import counting
 from turnwise.logs.ids import IdSet
 from turnwise.logs.readers.messages import beside_rating, present, rating, text_at
 from turnwise.logs.readers.sniff import Sample
-from turnwise.logs.readers.source import Options, is_large, records, refuse
+from turnwise.logs.readers.source import Options, is_large, raise_data_error, records
 from turnwise.logs.readers.traces.exchanges import Call, dialogues, seconds
 from turnwise.logs.readers.traces.logged import messages
 from turnwise.types import Dialogue
@@ -55,7 +55,7 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
     try:
         yield from dialogues(calls(), options, grouped=is_large(path) and _is_grouped(path))
     except RuleError as error:
-        refuse(error, path)
+        raise_data_error(error, path)
 
 
 def _is_grouped(path: str) -> bool:

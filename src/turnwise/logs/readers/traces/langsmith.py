@@ -12,7 +12,7 @@ from typing import Any
 from turnwise.logs.checks import RuleError, each, optional, others, record
 from turnwise.logs.readers.messages import FURTHER, beside_rating, present, rating, text_at
 from turnwise.logs.readers.sniff import Sample
-from turnwise.logs.readers.source import Options, records, refuse
+from turnwise.logs.readers.source import Options, raise_data_error, records
 from turnwise.logs.readers.traces.exchanges import Call, dialogues, seconds, split_repeated
 from turnwise.logs.readers.traces.logged import messages
 from turnwise.types import Dialogue
@@ -51,7 +51,7 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
     try:
         yield from dialogues(calls, options)
     except RuleError as error:
-        refuse(error, path)
+        raise_data_error(error, path)
 
 
 def _trace(values: dict[str, Any]) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from turnwise.logs.checks import RuleError, others, record, wrong
-from turnwise.logs.dialogue import beside
+from turnwise.logs.dialogue import other_entries
 from turnwise.logs.readers.messages import as_json, present, text_at, tool_call
 from turnwise.types import ROLES
 
@@ -154,7 +154,7 @@ def from_message(values: Message, *, role: str | None) -> list[Message]:
         found = _of_parts(native_role, values["parts"], calls)
     else:
         found = [_with_calls({"role": native_role, "content": _content(values.get("content"))}, calls)]
-    about = present(beside(values, known))
+    about = present(other_entries(values, known))
     about |= {key: values[key] for key in ("tool_call_id", "name") if text_at(values, key)}
     own = [place for place, one in enumerate(found) if one["role"] == native_role] or [len(found) - 1]
     found[own[-1]] = {**about, **found[own[-1]]}

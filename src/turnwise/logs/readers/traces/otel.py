@@ -22,7 +22,7 @@ from turnwise.errors import DataError, Problem
 from turnwise.logs.checks import RuleError, array, each, optional, others, record, required, text, wrong
 from turnwise.logs.readers.messages import FURTHER, present
 from turnwise.logs.readers.sniff import Sample
-from turnwise.logs.readers.source import Options, records, refuse
+from turnwise.logs.readers.source import Options, raise_data_error, records
 from turnwise.logs.readers.traces.exchanges import Call, dialogues, seconds
 from turnwise.logs.readers.traces.logged import (
     NAMES,
@@ -101,7 +101,7 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
             raise DataError(Problem(path, None, "", f"has no model call with recorded messages; {remedy}"))
         yield from dialogues(calls, options)
     except RuleError as error:
-        refuse(error, path)
+        raise_data_error(error, path)
 
 
 def _keys(span: dict[str, Any]) -> tuple[tuple[str, str], ...]:

@@ -12,7 +12,7 @@ from typing import Any
 from turnwise.logs.checks import RuleError, others, record
 from turnwise.logs.readers.messages import present, text_at, without
 from turnwise.logs.readers.sniff import Sample
-from turnwise.logs.readers.source import Options, records, refuse
+from turnwise.logs.readers.source import Options, raise_data_error, records
 from turnwise.logs.readers.traces.exchanges import Call, dialogues, seconds
 from turnwise.logs.readers.traces.logged import Message, from_message, parsed
 from turnwise.logs.readers.traces.otel import SUCCESSIVE
@@ -63,7 +63,7 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
     try:
         yield from dialogues(calls, options)
     except RuleError as error:
-        refuse(error, path)
+        raise_data_error(error, path)
 
 
 def _left(values: dict[str, Any], options: Options) -> dict[str, Any]:

@@ -80,7 +80,7 @@ class Learned:
     head: Bilinear
     chosen: dict[str, float]  # the settings with the best validation score
     validation: float  # correlation on the validation replies
-    curve: list[dict[str, float]]  # of the chosen settings; epoch 0 is the untrained head
+    curve: list[dict[str, float]]  # curve of the chosen settings; epoch 0 is the untrained head
 
 
 def split(contexts: Ints, share: float, rng: np.random.Generator) -> tuple[Ints, Ints]:
@@ -136,22 +136,22 @@ def learn(
             lambda: _train(part, search, batch, seed),  # noqa: B023 - called at once
         )
         tried += len(search.gamma) * len(search.rate)
-        place = int(np.argmax(found["value"]))
+        index = int(np.argmax(found["value"]))
         say(
-            f"{tried} of {search.size} settings tried: n {n}, batch {batch}, validation {found['value'][place]:.3f}"
+            f"{tried} of {search.size} settings tried: n {n}, batch {batch}, validation {found['value'][index]:.3f}"
         )
-        if best is None or found["value"][place] > best.validation:
-            gamma, rate = list(product(search.gamma, search.rate))[place]
+        if best is None or found["value"][index] > best.validation:
+            gamma, rate = list(product(search.gamma, search.rate))[index]
             chosen = {"components": len(part.components.axes), "gamma": gamma, "rate": rate, "batch": batch}
             curve = [
                 {
                     "epoch": epoch,
                     **{name: float(x) for name, x in zip(_CURVE, row, strict=True) if not np.isnan(x)},
                 }
-                for epoch, row in enumerate(found["curve"][:, place])
+                for epoch, row in enumerate(found["curve"][:, index])
                 if not np.isnan(row[0])
             ]
-            best = Learned(part.head(found["weights"][place]), chosen, float(found["value"][place]), curve)
+            best = Learned(part.head(found["weights"][index]), chosen, float(found["value"][index]), curve)
     if best is None:
         raise DataError("nothing was trained")
     return best
@@ -267,7 +267,7 @@ def _train(part: _ProjectedExamples, search: Search, batch: int, seed: int) -> d
             weights = weights - rate * moved
         if not np.isfinite(weights).all():
             raise DataError(
-                "the weights are no longer finite: training diverged; a smaller --set rate may help"
+                "the weights are no longer finite: training diverged; a smaller rate (--set rate=NUMBER) may help"
             )
         curve.append(_curve_point(part, weights, total / n))
         curve[-1][waited >= search.patience] = np.nan  # these combinations have stopped

@@ -16,7 +16,7 @@ from turnwise.metrics.learned.held_out import folds, held_out
 from turnwise.networks.training.task import TrainingTask
 from turnwise.types import Finding, Floats, digest
 
-FOLDS = 5  # of the cross-validation
+FOLDS = 5  # folds of the cross-validation
 Mask = NDArray[np.bool_]
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from turnwise.networks.hred.encoder import Hierarchical
 
 DECAY = 0.5  # weight of a turn relative to the next newer one
-PREFIX = "encoder."  # of the names of an encoder's tensors in a model's folder
+PREFIX = "encoder."  # prefix of the names of an encoder's tensors in a model's folder
 
 
 class ContextEncoder(Protocol):

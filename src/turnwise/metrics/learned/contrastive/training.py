@@ -37,7 +37,7 @@ class Examples:
 class Shape:
     """Hyper-parameters of a head."""
 
-    turns: int = 3  # of context
+    turns: int = 3  # turns of context
     decay: float = 0.5  # weight of a turn relative to the next newer one
     hidden: int = 64
     dropout: float = 0.2

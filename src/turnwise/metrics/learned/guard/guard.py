@@ -79,7 +79,7 @@ class Guard:
 
     contrast: ContextContrast
     lexicon: Lexicon
-    weight: float  # of the remainder's probability in the mean
+    weight: float  # weight of the remainder's probability in the mean
     centre: Vectors  # (c,) mean of the network's input
     scale: Vectors  # (c,) standard deviation of the network's input
     first: Vectors  # (h, c) weights of the hidden layer

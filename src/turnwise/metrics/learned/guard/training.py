@@ -225,11 +225,11 @@ def _train_network(
         share = float(part.real.mean())  # real replies and frauds have the same total weight
         weights = torch.where(real > 0, 0.5 / share, 0.5 / (1 - share))
 
-        def some(places: Sequence[int] | slice) -> torch.Tensor:
-            """(b,) the binary cross-entropy of the replies at these places, each with its weight."""
-            logits = network(rows[places]).squeeze(-1)
+        def some(indices: Sequence[int] | slice) -> torch.Tensor:
+            """(b,) the binary cross-entropy of the replies at these indices, each with its weight."""
+            logits = network(rows[indices]).squeeze(-1)
             return torch.nn.functional.binary_cross_entropy_with_logits(
-                logits, real[places], weights[places], reduction="none"
+                logits, real[indices], weights[indices], reduction="none"
             )
 
         return some

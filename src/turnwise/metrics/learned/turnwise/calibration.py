@@ -23,8 +23,8 @@ from turnwise.stats.clusters import codes
 from turnwise.types import Floats, Ints
 
 PENALTIES = (30.0, 100.0, 300.0, 1000.0, 3000.0, 1e6)  # with the last, the weights only change their scale
-FOLDS = 10  # of the cross-validation
-COVERAGE = 0.95  # of the interval of a prediction
+FOLDS = 10  # folds of the cross-validation
+COVERAGE = 0.95  # coverage of the interval of a prediction
 # Measured on 60 contexts of usr_persona (papers/learned.md); `turnwise attack` finds more.
 ATTACKS = (
     "a warm reply that fits anywhere beats people in a quarter of contexts",
@@ -109,7 +109,7 @@ class Fit(NamedTuple):
     offset: float
     penalty: float
     predicted: Floats  # (n,) predictions for each reply by weights that were fitted to other contexts
-    half_width: float  # of the 95 % interval of a prediction
+    half_width: float  # half the width of the 95 % interval of a prediction
 
 
 def calibrate(x: Floats, ratings: Floats, contexts: Ints, prior: Floats, *, rng: np.random.Generator) -> Fit:

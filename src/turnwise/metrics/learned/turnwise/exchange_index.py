@@ -21,7 +21,7 @@ NEIGHBOURS = 50  # nearest neighbours that are averaged
 TOP = 5  # most similar of them, averaged for the signals "top"
 SHARPNESS = 10.0  # factor of the similarity in the kernel's exponent; 20 was worse on every corpus
 STEPS = 127.0 * 2  # factor from a component of a unit vector to a signed byte; components are clipped at +-.5
-NAMES = (  # of the signals, in the order of `signals`; they are columns of trained models
+NAMES = (  # names of the signals, in the order of `signals`; they are columns of trained models
     "answers, best", "answers, top", "answers", "questions, best", "questions, top", "questions", "usual reply",
     "usual turn", "pmi",
 )  # fmt: skip

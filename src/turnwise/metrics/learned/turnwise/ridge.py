@@ -12,7 +12,7 @@ import numpy as np
 from turnwise.types import Floats
 
 CORPUS_WEIGHT = 300.0  # weight of a corpus, in items
-PENALTY = 2000.0  # of the ridge regression that ships
+PENALTY = 2000.0  # penalty of the ridge regression in the package
 
 
 @dataclass(frozen=True, slots=True, eq=False)

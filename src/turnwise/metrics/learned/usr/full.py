@@ -26,8 +26,8 @@ from turnwise.networks.training.task import TrainedModel, TrainingTask
 from turnwise.types import Card, Floats, Item, Level, Metric, Need, Signature, Summed
 
 PARTS = "usr-ret+usr-ret[context=one]+loglik"  # the default sub-metrics, joined by +
-PENALTY = 1.0  # of the ridge regression
-FOLDS = 10  # of the cross-validation
+PENALTY = 1.0  # penalty of the ridge regression
+FOLDS = 10  # folds of the cross-validation
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ class UsrMlm(Ratio):
     )
 
     model: str = "FacebookAI/roberta-base"
-    turns: int = 1  # of context; the paper uses one
+    turns: int = 1  # turns of context; the paper uses one
 
     @property
     def signature(self) -> Signature:

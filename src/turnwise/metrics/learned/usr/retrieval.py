@@ -114,7 +114,7 @@ def _train_heads(
     kinds = task.setting("negatives", "+".join(KINDS)).split("+")
     if odd := [kind for kind in kinds if kind not in KINDS]:
         raise UsageError(
-            f"--set negatives: there is no `{odd[0]}`; there are random, same and parrot, joined by +"
+            f"--set negatives=KINDS: there is no `{odd[0]}`; there are random, same and parrot, joined by +"
         )
     negatives = corpus.negatives(kinds, rng)
     if wrong := task.setting("wrong", ""):

@@ -145,7 +145,7 @@ def test_a_report_draws_the_curves():
         ({"data": CORPUS, "difference": 0.3, "people": 5}, "--people is about preferences"),
         ({"sd": 1.0, "difference": 0.3, "power": 0.05}, "must be above --alpha"),
         ({"win_rate": 0.95, "ties": 0.5}, "cannot have 50% ties"),
-        ({"sd": 1.0, "difference": 0.3, "paired": True}, "needs --correlation"),
+        ({"sd": 1.0, "difference": 0.3, "paired": True}, "needs correlation="),
         ({"data": CORPUS, "metrics": "rating:charm", "difference": 0.3}, "no rating has the dimension"),
         ({"data": CORPUS, "difference": 0.3, "agents": "nobody"}, "no measured item of agent `nobody`"),
     ],

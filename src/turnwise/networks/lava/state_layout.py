@@ -25,7 +25,7 @@ _ANY = re.compile(r"any|not mentioned|none|(do|does)(n'?t| ?n'?t| not) ?(care|ma
 
 
 @dataclass(frozen=True)
-class Situation:
+class StateLayout:
     """Which bit stands for which slot and wish, and the number of database bits, from the training dialogues."""
 
     slots: tuple[tuple[str, str], ...]  # domain, slot
@@ -33,7 +33,7 @@ class Situation:
     pointer: int  # number of database bits; 0 if the corpus has none
 
     @classmethod
-    def learn(cls, dialogues: Sequence[Dialogue]) -> "Situation":
+    def learn(cls, dialogues: Sequence[Dialogue]) -> "StateLayout":
         """All slots, wishes and the number of database bits of these dialogues; a `DataError` without states."""
         states = (turn.state for dialogue in dialogues for turn in dialogue.turns if turn.state)
         slots = sorted({slot for state in states for slot, _ in _filled(state)})
@@ -82,12 +82,12 @@ class Situation:
     @cached_property
     def _slots(self) -> dict[tuple[str, str], int]:
         """(domain, slot) -> its index in `slots`."""
-        return {slot: place for place, slot in enumerate(self.slots)}
+        return {slot: index for index, slot in enumerate(self.slots)}
 
     @cached_property
     def _wishes(self) -> dict[tuple[str, str, str], int]:
         """Wish -> its index in `wishes`."""
-        return {wish: place for place, wish in enumerate(self.wishes)}
+        return {wish: index for index, wish in enumerate(self.wishes)}
 
 
 def _filled(state: Mapping[str, Any]) -> Iterator[tuple[tuple[str, str], str]]:

@@ -1,0 +1,83 @@
+"""`turnwise power`: how many dialogues, turns and raters show a difference, from a pilot or from given spreads."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from turnwise.errors import Refused, UsageError
+from turnwise.logs.scan import Census, scan
+from turnwise.metrics import PREFERENCE, RATING, is_preference, is_rating
+from turnwise.run.power.curve import curve_of, finding_of
+from turnwise.run.power.design import Design, given_designs
+from turnwise.run.power.pilot import pilot_designs, pilots, preference_design, scores_beside, usual_turns
+from turnwise.run.scoring.raters import one_dimension
+from turnwise.run.spec import Outcome, PowerSpec, finish
+from turnwise.types import Finding
+
+RATERS = (1, 2, 3, 5)  # numbers of raters that are planned for, unless the spec names others
+
+
+def run(spec: PowerSpec) -> Outcome:
+    """Run `turnwise power`."""
+    found: list[Finding] = []
+    curves: list[dict[str, Any]] = []
+    sha256: Mapping[str, str] = {}
+    if spec.data:
+        census = scan(spec.data, apart=spec.selection.apart)
+        census.hold()
+        sha256 = census.sha256
+        spec = spec if spec.metrics else replace(spec, metrics=(_default_metric(census),))
+        if spec.people is not None and not any(map(is_preference, spec.metrics)):
+            raise UsageError(f"--people is about preferences: name them with -m {PREFERENCE}DIMENSION")
+        for name in filter(is_preference, spec.metrics):
+            try:
+                design, several = preference_design(spec, census, name)
+            except Refused as error:
+                found.append(Finding.refusal({"metric": name}, error))
+                continue
+            _add(spec, name, [design], (1,), spec.raters or (RATERS if several else (1,)), found, curves)
+        for name, result in pilots(spec, census):
+            if isinstance(result, Finding):
+                found.append(result)
+                continue
+            turns = spec.turns or tuple(dict.fromkeys((1, usual_turns(result))))
+            raters = spec.raters or (RATERS if any(len(unit.values) > 1 for unit in result) else (1,))
+            try:
+                beside = scores_beside(spec, census) if is_rating(name) else None
+                designs = pilot_designs(name, result, spec, beside)
+            except Refused as error:
+                found.append(Finding.refusal({"metric": name}, error))
+                continue
+            _add(spec, name, designs, turns, raters, found, curves)
+    else:
+        name = "win rate" if spec.win_rate is not None else "given spread"
+        raters = spec.raters or (RATERS if spec.rater_sd or spec.win_rate is not None else (1,))
+        _add(spec, name, list(given_designs(spec)), spec.turns or (1,), raters, found, curves)
+    return finish(spec, tuple(found), sha256, curves=curves)
+
+
+def _default_metric(census: Census) -> str:
+    """The rating of the pilot's only dimension or of `overall`; without ratings, the preference."""
+    known = list(census.preferences)
+    if census.dimensions or not known:
+        return f"{RATING}{one_dimension(census, None, option='-m')}"
+    if "overall" not in known and len(known) > 1:
+        raise UsageError(f"preferences have several dimensions: choose with -m {PREFERENCE}{known[0]}")
+    return f"{PREFERENCE}{'overall' if 'overall' in known else known[0]}"
+
+
+def _add(
+    spec: PowerSpec,
+    name: str,
+    designs: Sequence[Design],
+    turns: Sequence[int],
+    raters: Sequence[int],
+    found: list[Finding],
+    curves: list[dict[str, Any]],
+) -> None:
+    """Add a finding and a curve for each design, number of turns and number of raters."""
+    for design in designs:
+        for items in turns if design.name != "preferences" else (1,):
+            for ratings in raters:
+                found.append(finding_of(spec, name, design, items=items, ratings=ratings))
+                curves.append(curve_of(spec, name, design, found[-1], items=items, ratings=ratings))
