@@ -15,6 +15,7 @@ FOLDERS = (
     "tests/metrics/unreferenced",
     "tests/test_errors.py",
     "tests/test_library.py",
+    "tests/test_terminal.py",
     "tests/test_demo_corpus.py",
 )
 

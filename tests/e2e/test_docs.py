@@ -96,6 +96,21 @@ def test_every_fenced_block_has_a_language():
     assert unsaid == []
 
 
+def test_every_table_of_a_page_fits_80_columns():
+    rule = re.compile(r"-+(  -+)+")
+    wide = [
+        f"{page.name}: {line}"
+        for page in pages()
+        for fence in fences(page)
+        if fence.kind == "console"
+        for example in examples(fence.text)
+        if not re.search(r" (-v|--wide)\b", example.command)
+        for line in example.shown.splitlines()
+        if rule.fullmatch(line) and len(line) > 80
+    ]
+    assert wide == []
+
+
 def test_a_wrong_output_is_noticed():
     assert matches("a ... c", "a b\nb c")
     assert not matches("a ... c", "a b")
