@@ -1,10 +1,11 @@
 """Shares with clustered standard errors: Wilson's interval and the score test.
 
 A t interval of a share near 0 or 1 has to be cut at the bound and covers too little: .91 to .93 with 150 values at
-shares of .9 and .975. Wilson's interval covers .94 to .96 there. For dependent values it takes the effective sample size, at which
-independent yes-or-no values would have the same standard error, n = s (1 - s) / error^2, and the quantile of t (Dean
-and Pagano 2015; Franco et al. 2019). The test is the one that this interval inverts, so that the interval excludes a
-value exactly where p is below its level. Measured coverage is in benchmarks/results/preferences.json.
+shares of .9 and .975. Wilson's interval covers .94 to .96 there. For dependent values it takes the effective sample
+size, at which independent yes-or-no values would have the same standard error, n = s (1 - s) / error^2, and the
+quantile of t (Dean and Pagano 2015; Franco et al. 2019). The test is the one that this interval inverts, so that the
+interval excludes a value exactly where p is below its level. Measured coverage is in
+benchmarks/results/preferences.json.
 """
 
 from typing import NamedTuple
