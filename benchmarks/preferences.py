@@ -1,4 +1,4 @@
-"""Coverage of what is computed from preferences: Bradley-Terry strengths, win rates and pair accuracies.
+"""Coverage where raters are sampled: Bradley-Terry strengths, win rates, pair accuracies, centred ratings.
 
     OMP_NUM_THREADS=1 python -m benchmarks.preferences
 
@@ -6,8 +6,10 @@ writes benchmarks/results/preferences.json. Four agents reply to contexts, and r
 context and each rater favours agents by normal effects, so that the choices of one context, and those of one rater,
 depend on each other. Raters are drawn for each vote (`drawn`), or every rater votes on every context (`all`). With
 dialogues in place of contexts every vote compares two whole dialogues of two agents. The truth is that of a population
-in which every vote has a context and a rater of its own. A 95 % interval should cover 93-97 %, and a test at 5 % reject
-4-6 % where all agents are equal. The exit code is 1 if a line is outside and has no reason.
+in which every vote has a context and a rater of its own. Ratings with `raters=centred` are simulated likewise, with
+raters who are strict or mild and favour an agent. `--only WORDS` measures the lines that have these words, and keeps
+the others of the file. A 95 % interval should cover 93-97 %, and a test at 5 % reject 4-6 % where all agents are equal.
+The exit code is 1 if a line is outside and has no reason.
 """
 
 import argparse
@@ -23,10 +25,11 @@ import numpy as np
 
 from turnwise.meta.pair_accuracy import PairScores, pair_accuracy
 from turnwise.meta.preferences import About, ComparedPair, strengths, win_rate
+from turnwise.metrics.rating import rating_metric
 from turnwise.stats import bradley_terry
 from turnwise.stats.crossed import standard_errors
 from turnwise.stats.shares import share_test
-from turnwise.types import Floats, Ints
+from turnwise.types import Floats, Ints, Item, Rating, Turn
 
 RESULT = Path(__file__).parent / "results" / "preferences.json"
 SEED = 20261117
@@ -38,6 +41,7 @@ NOISE = 1.0  # standard deviation of a metric's error, on the scale of strengths
 BANDS = {"coverage": (0.93, 0.97), "rejection": (0.04, 0.06)}
 ABOUT = About(metric="preference:overall", group=None, unscored={})
 FEW = "too liberal: the variance between two raters cannot be estimated, and where it seems small the test rejects"
+CENTRED = "A - B by ratings, raters=centred"
 EDGE, CUT = "pair accuracy near 1", "t interval that is cut at 1"
 DISCRETE = "few different accuracies are possible, so that coverage jumps"
 WIDE = (
@@ -230,6 +234,7 @@ REASONS: dict[str, tuple[tuple[Design, ...], str]] = {
         WIDE,
     ),
     "pair accuracy": ((Design(60, 4, 15, ties=False),), WIDE),
+    CENTRED: ((), ""),
     EDGE: ((Design(40, 1, 0, context_sd=0.0, rater_sd=0.0, ties=False),), DISCRETE),
     CUT: (
         tuple(Design(n, 1, 0, context_sd=0.0, rater_sd=0.0, ties=False) for n in (40, 150)),
@@ -282,6 +287,48 @@ def at_the_edge(job: tuple[tuple[float, int], int]) -> list[dict[str, Any]]:
     ]
 
 
+RATED = (
+    (10, 30, 1),
+    (10, 40, 2),
+    (4, 40, 3),
+    (20, 40, 2),
+    (30, 60, 4),
+)  # raters, contexts, ratings of an item
+DIFFERENCE = 0.4
+TURNS = (Turn("user", "hello"), Turn("assistant", "hi"))
+
+
+def centred(job: tuple[tuple[int, int, int], int]) -> list[dict[str, Any]]:
+    """Coverage of the difference of two agents by centred ratings of the same contexts."""
+    (raters, contexts, ratings), studies = job
+    rng = np.random.default_rng([SEED, 4, raters, contexts, ratings])
+    covered: list[bool] = []
+    for _ in range(studies):
+        strict, own = rng.normal(0, 0.8, raters), rng.normal(0, 0.3, raters)
+        items: dict[str, list[Item]] = {"a": [], "b": []}
+        for number in range(contexts):
+            context = rng.normal(0, 0.8)
+            for agent, sign in (("a", 0.5), ("b", -0.5)):
+                quality = 3 + context + sign * DIFFERENCE + rng.normal(0, 0.5)
+                name = f"{number}-{agent}"
+                given = tuple(
+                    Rating(
+                        name, "overall", quality + strict[r] + sign * own[r] + rng.normal(0, 0.7), f"p{r}", 1
+                    )
+                    for r in rng.choice(raters, ratings, replace=False)
+                )
+                items[agent].append(
+                    Item(name, name, agent, TURNS, 1, str(number), str(number), ratings=given)
+                )
+        metric: Any = rating_metric("overall", raters="centred")
+        metric = metric.fit([*items["a"], *items["b"]])
+        codes = np.arange(contexts)
+        bounds, _, _ = metric.rater_difference(metric.rows(items["a"]), codes, metric.rows(items["b"]), codes)
+        covered += _covered(bounds, DIFFERENCE)
+    setting = f"{raters} raters, {contexts} contexts, {ratings} ratings of an item"
+    return [{**line(CENTRED, Design(contexts, 1, raters), "coverage", covered, studies), "setting": setting}]
+
+
 def line(what: str, design: Design, kind: str, values: list[bool], studies: int) -> dict[str, Any]:
     """One line of the result."""
     share = float(np.mean(values))
@@ -298,24 +345,43 @@ def line(what: str, design: Design, kind: str, values: list[bool], studies: int)
     }
 
 
+def _called(work: tuple[Any, Any]) -> list[dict[str, Any]]:
+    """The lines of one piece of work: a function and its argument."""
+    function, job = work
+    found: list[dict[str, Any]] = function(job)
+    return found
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.preferences", description=__doc__)
     parser.add_argument("--studies", type=int, default=2000)
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--only", default="", metavar="WORDS")
     asked = parser.parse_args()
+    kept: dict[str, dict[str, Any]] = {}
+    if asked.only:
+        old = json.loads(RESULT.read_text())
+        if old["studies"] != asked.studies:
+            parser.error(f"the kept lines have {old['studies']} studies")
+        kept = {f"{row['what']}; {row['setting']}": row for row in old["lines"]}
+    work: list[tuple[str, Any, Any]] = [
+        *(("votes " + one.name, measured, (one, asked.studies)) for one in (*DESIGNS, *NULLS)),
+        *((EDGE, at_the_edge, (edge, 5 * asked.studies)) for edge in EDGES),
+        *((CENTRED, centred, (rated, asked.studies)) for rated in RATED),
+    ]
     with Pool(asked.jobs) as pool:
-        jobs = [(design, asked.studies) for design in (*DESIGNS, *NULLS)]
-        lines = [one for lines in pool.map(measured, jobs, chunksize=1) for one in lines]
-        edges = [(edge, 5 * asked.studies) for edge in EDGES]
-        lines += [one for lines in pool.map(at_the_edge, edges, chunksize=1) for one in lines]
+        chosen = [(function, job) for name, function, job in work if asked.only in name]
+        for lines in pool.imap(_called, chosen):
+            kept |= {f"{row['what']}; {row['setting']}": row for row in lines}
+    found = list(kept.values())
     head = {
         "command": f"OMP_NUM_THREADS=1 python -m benchmarks.preferences --studies {asked.studies}",
         "studies": asked.studies,
         "seed": SEED,
         "bands": BANDS,
     }
-    RESULT.write_text(json.dumps({**head, "lines": lines}, indent=1) + "\n")
-    surprises = [row for row in lines if not row["valid"] and not row["why_not"]]
+    RESULT.write_text(json.dumps({**head, "lines": found}, indent=1) + "\n")
+    surprises = [row for row in found if not row["valid"] and not row["why_not"]]
     for row in surprises:
         print(f"outside its band: {row}", file=sys.stderr)
     return 1 if surprises else 0

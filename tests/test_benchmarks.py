@@ -35,6 +35,15 @@ def test_the_measured_coverage_of_preferences_is_kept_and_the_page_shows_it() ->
         assert shown == f"{line['coverage']:.3f}".removeprefix("0")
 
 
+def test_the_pages_give_the_measured_coverage_of_centred_ratings() -> None:
+    root = Path(__file__).parents[1]
+    kept = json.loads((root / "benchmarks" / "results" / "preferences.json").read_text())
+    measured = [line["coverage"] for line in kept["lines"] if line["what"] == preferences.CENTRED]
+    low, high = (f"{end:.3f}".removeprefix("0") for end in (min(measured), max(measured)))
+    for name in ("statistics.md", "compare-ratings.md"):
+        assert f"{low} to {high} of" in " ".join((root / "docs" / name).read_text().split())
+
+
 def test_a_simulated_study_of_preferences_has_intervals_of_everything() -> None:
     design = preferences.Design(20, 4, 5, ties=False)
     found = preferences.study(design, 0)
