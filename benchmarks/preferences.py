@@ -4,12 +4,13 @@
 
 writes benchmarks/results/preferences.json. Four agents reply to contexts, and raters choose between two replies. Each
 context and each rater favours agents by normal effects, so that the choices of one context, and those of one rater,
-depend on each other. Raters are drawn for each vote (`drawn`), or every rater votes on every context (`all`). With
-dialogues in place of contexts every vote compares two whole dialogues of two agents. The truth is that of a population
-in which every vote has a context and a rater of its own. Ratings with `raters=centred` are simulated likewise, with
-raters who are strict or mild and favour an agent. `--only WORDS` measures the lines that have these words, and keeps
-the others of the file. A 95 % interval should cover 93-97 %, and a test at 5 % reject 4-6 % where all agents are equal.
-The exit code is 1 if a line is outside and has no reason.
+depend on each other. Raters are drawn for each choice (`drawn`), or every rater chooses in every context (`all`). With
+dialogues in place of contexts every choice is between two whole dialogues of two agents. The truth is that of a
+population in which every choice has a context and a rater of its own. Ratings with `raters=centred` are simulated
+likewise, with raters who are strict or mild and favour an agent.
+
+A 95 % interval should cover 93-97 %, and a test at 5 % reject 4-6 % where all agents are equal. The exit code is 1 if a
+line is outside and has no reason. `--only WORDS` measures the lines that have these words, and keeps the others.
 """
 
 import argparse
@@ -36,7 +37,7 @@ SEED = 20261117
 AGENTS = ("a", "b", "c", "d")
 STRENGTHS = np.array([0.6, 0.2, -0.2, -0.6])
 TIE = -0.5  # log weight of a tie in Davidson's model
-POPULATION = 300_000  # votes behind a true value
+POPULATION = 300_000  # choices behind a true value
 NOISE = 1.0  # standard deviation of a metric's error, on the scale of strengths
 BANDS = {"coverage": (0.93, 0.97), "rejection": (0.04, 0.06)}
 ABOUT = About(metric="preference:overall", group=None, unscored={})
@@ -45,22 +46,22 @@ CENTRED = "A - B by ratings, raters=centred"
 EDGE, CUT = "pair accuracy near 1", "t interval that is cut at 1"
 DISCRETE = "few different accuracies are possible, so that coverage jumps"
 WIDE = (
-    "too wide: with few votes of each rater the variance between raters is mostly noise, but it counts, and the total "
-    "is at least the larger of the variances between contexts and between raters"
+    "too wide: with few choices of each rater the variance between raters is mostly noise, but it counts, and the "
+    "total is at least the larger of the variances between contexts and between raters"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """How a study collects votes, and how far contexts and raters differ."""
+    """How a study collects choices, and how far contexts and raters differ."""
 
     contexts: int  # or dialogues of each agent
-    votes: int  # of each context, or of each dialogue of the first agent
-    raters: int  # 0: votes without a rater's name, each of a rater of its own
+    choices: int  # of each context, or of each dialogue of the first agent
+    raters: int  # 0: choices without a rater's name, each of a rater of its own
     context_sd: float = 0.7
     rater_sd: float = 0.5
     ties: bool = True
-    crossed: bool = False  # every rater votes on every context
+    crossed: bool = False  # every rater chooses in every context
     whole: bool = False  # whole dialogues are compared
     equal: bool = False  # there are two agents, equally strong
 
@@ -73,14 +74,14 @@ class Design:
             if self.raters
             else "raters not named"
         )
-        parts = [f"{self.contexts} {unit} x {self.votes} votes", who]
+        parts = [f"{self.contexts} {unit} x {self.choices} choices", who]
         parts += [f"sd {self.context_sd:g} and {self.rater_sd:g}", *([] if self.ties else ["no ties"])]
         return "; ".join(parts)
 
 
 @dataclass(frozen=True, slots=True)
-class Votes:
-    """The votes of one study."""
+class Choices:
+    """The choices of one study."""
 
     first: Ints  # (n,) agents
     second: Ints
@@ -90,24 +91,24 @@ class Votes:
     rater: Ints
 
 
-def drawn(design: Design, rng: np.random.Generator) -> Votes:
-    """The votes of a study of this design."""
-    n = design.contexts * design.votes
-    unit = np.repeat(np.arange(design.contexts), design.votes)
+def drawn(design: Design, rng: np.random.Generator) -> Choices:
+    """The choices of a study of this design."""
+    n = design.contexts * design.choices
+    unit = np.repeat(np.arange(design.contexts), design.choices)
     rater = np.tile(np.arange(design.raters), design.contexts) if design.crossed else None
     if rater is None:
         rater = rng.integers(design.raters, size=n) if design.raters else np.arange(n)
-    return _voted(design, unit, rater, rng)
+    return _chosen(design, unit, rater, rng)
 
 
-def population(design: Design, rng: np.random.Generator) -> Votes:
-    """Votes that each have a context, or two dialogues, and a rater of their own."""
+def population(design: Design, rng: np.random.Generator) -> Choices:
+    """Choices that each have a context, or two dialogues, and a rater of their own."""
     every = np.arange(POPULATION)
-    return _voted(design, every, every, rng)
+    return _chosen(design, every, every, rng)
 
 
-def _voted(design: Design, unit: Ints, rater: Ints, rng: np.random.Generator) -> Votes:
-    """The votes on the given contexts (or dialogues of the first agent) by the given raters."""
+def _chosen(design: Design, unit: Ints, rater: Ints, rng: np.random.Generator) -> Choices:
+    """The choices on the given contexts (or dialogues of the first agent) by the given raters."""
     n, k = len(unit), 2 if design.equal else len(AGENTS)
     first = rng.integers(k, size=n)
     second = (first + 1 + rng.integers(k - 1, size=n)) % k
@@ -121,23 +122,23 @@ def _voted(design: Design, unit: Ints, rater: Ints, rng: np.random.Generator) ->
     weights = np.stack([gap / 2, -gap / 2, np.full(n, TIE if design.ties else -np.inf)], axis=1)
     outcome = np.array([1.0, -1.0, 0.0])[np.argmax(weights + rng.gumbel(size=(n, 3)), axis=1)]
     clusters = (first * units + unit, second * units + other) if design.whole else (unit, unit)
-    return Votes(first, second, outcome, item + rng.normal(0, NOISE, n), clusters, rater)
+    return Choices(first, second, outcome, item + rng.normal(0, NOISE, n), clusters, rater)
 
 
-def pairs_of(votes: Votes, *, named: bool) -> list[ComparedPair]:
-    """The votes as `compare` and `meta` have them."""
-    sides = zip(votes.first.tolist(), votes.second.tolist(), strict=True)
-    clusters = zip(*(side.tolist() for side in votes.clusters), strict=True)
+def pairs_of(choices: Choices, *, named: bool) -> list[ComparedPair]:
+    """The choices as `compare` and `meta` have them."""
+    sides = zip(choices.first.tolist(), choices.second.tolist(), strict=True)
+    clusters = zip(*(side.tolist() for side in choices.clusters), strict=True)
     made = []
     for at, ((a, b), (x, y)) in enumerate(zip(sides, clusters, strict=True)):
         made.append(
             ComparedPair(
                 agents=(AGENTS[a], AGENTS[b]),
                 items=(f"{at}-a", f"{at}-b"),
-                outcome=int(votes.outcome[at]),
+                outcome=int(choices.outcome[at]),
                 both_bad=False,
                 clusters=(str(x), str(y)),
-                rater=f"p{votes.rater[at]}" if named else None,
+                rater=f"p{choices.rater[at]}" if named else None,
                 position=0,
                 lengths=(1, 1),
             )
@@ -157,19 +158,19 @@ class Truth:
 @cache
 def truth(design: Design) -> Truth:
     """The population's values."""
-    votes = population(design, np.random.default_rng([SEED, 1]))
-    fit = bradley_terry.fit(votes.first, votes.second, votes.outcome, AGENTS)
-    sign = np.where((votes.first == 0) & (votes.second == 1), 1.0, 0.0)
-    sign -= np.where((votes.first == 1) & (votes.second == 0), 1.0, 0.0)
-    right = np.mean(np.sign(votes.metric) == votes.outcome)
-    return Truth(fit.strengths, float(np.sum(sign * votes.outcome) / np.sum(np.abs(sign))), float(right))
+    choices = population(design, np.random.default_rng([SEED, 1]))
+    fit = bradley_terry.fit(choices.first, choices.second, choices.outcome, AGENTS)
+    sign = np.where((choices.first == 0) & (choices.second == 1), 1.0, 0.0)
+    sign -= np.where((choices.first == 1) & (choices.second == 0), 1.0, 0.0)
+    right = np.mean(np.sign(choices.metric) == choices.outcome)
+    return Truth(fit.strengths, float(np.sum(sign * choices.outcome) / np.sum(np.abs(sign))), float(right))
 
 
 def study(design: Design, seed: int) -> dict[str, list[bool]]:
     """Whether each interval of one study covers the truth, and whether the test of the first two agents rejects."""
     rng = np.random.default_rng([SEED, 2, seed])
-    votes = drawn(design, rng)
-    pairs = pairs_of(votes, named=design.raters > 0)
+    choices = drawn(design, rng)
+    pairs = pairs_of(choices, named=design.raters > 0)
     found: dict[str, list[bool]] = {"strengths": [], "win rate": [], "rejected": [], "accuracy": []}
     won = win_rate(pairs, (AGENTS[0], AGENTS[1]), ABOUT)
     found["rejected"] += [won.p is not None and won.p < 0.05]
@@ -181,7 +182,7 @@ def study(design: Design, seed: int) -> dict[str, list[bool]]:
         found["strengths"] += _covered(one["interval"], float(real.strengths[AGENTS.index(one["agent"])]))
     found["win rate"] += _covered(won.interval, real.win_rate)
     if not design.ties:  # with ties the accuracy is that at the calibrated epsilon, which has no true value
-        scored = PairScores("m", "m|v:1", tuple(pairs), votes.metric, {}, "higher")
+        scored = PairScores("m", "m|v:1", tuple(pairs), choices.metric, {}, "higher")
         found["accuracy"] += _covered(
             pair_accuracy(scored, dimension="overall", group="").interval, real.accuracy
         )
@@ -365,7 +366,7 @@ def main() -> int:
             parser.error(f"the kept lines have {old['studies']} studies")
         kept = {f"{row['what']}; {row['setting']}": row for row in old["lines"]}
     work: list[tuple[str, Any, Any]] = [
-        *(("votes " + one.name, measured, (one, asked.studies)) for one in (*DESIGNS, *NULLS)),
+        *(("choices " + one.name, measured, (one, asked.studies)) for one in (*DESIGNS, *NULLS)),
         *((EDGE, at_the_edge, (edge, 5 * asked.studies)) for edge in EDGES),
         *((CENTRED, centred, (rated, asked.studies)) for rated in RATED),
     ]
