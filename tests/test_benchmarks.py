@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import preferences
 from benchmarks.bench_scale import cost
 from tests.corpus import corpus
 
@@ -35,3 +36,38 @@ def test_kept_power_is_within_its_goal() -> None:
     assert {len(grid["cells"]) for grid in kept["grids"].values()} == {25}
     assert all(one <= kept["goal"] for one in apart.values()), apart
     assert kept["statsmodels"]["largest_difference"] < 1e-6
+
+
+def test_the_measured_coverage_of_preferences_is_kept_and_the_page_shows_it() -> None:
+    root = Path(__file__).parents[1]
+    kept = json.loads((root / "benchmarks" / "results" / "preferences.json").read_text())
+    assert kept["command"].startswith("OMP_NUM_THREADS=1 python -m benchmarks.preferences")
+    assert all(line["valid"] or line["why_not"] for line in kept["lines"])
+    page = (root / "docs" / "statistics.md").read_text()
+    rows = {cells[1].strip(): cells for line in page.splitlines() if len(cells := line.split("|")) == 6}
+    columns = {"Bradley-Terry strengths": 2, "win rate": 3, "pair accuracy": 4}
+    lines = [line for line in kept["lines"] if line["what"] in columns]
+    assert len(lines) > 30
+    for line in lines:
+        shown = rows[line["setting"]][columns[line["what"]]].strip()
+        assert shown == f"{line['coverage']:.3f}".removeprefix("0")
+
+
+def test_the_pages_give_the_measured_coverage_of_centred_ratings() -> None:
+    root = Path(__file__).parents[1]
+    kept = json.loads((root / "benchmarks" / "results" / "preferences.json").read_text())
+    measured = [line["coverage"] for line in kept["lines"] if line["what"] == preferences.CENTRED]
+    low, high = (f"{end:.3f}".removeprefix("0") for end in (min(measured), max(measured)))
+    for name in ("statistics.md", "compare-ratings.md"):
+        assert f"{low} to {high} of" in " ".join((root / "docs" / name).read_text().split())
+
+
+def test_a_simulated_study_of_preferences_has_intervals_of_everything() -> None:
+    design = preferences.Design(20, 4, 5, ties=False)
+    found = preferences.study(design, 0)
+    assert {name: len(values) for name, values in found.items()} == {
+        "strengths": 4,
+        "win rate": 1,
+        "rejected": 1,
+        "accuracy": 1,
+    }
