@@ -33,6 +33,7 @@ from turnwise.stats.power import (
     components,
     pooled,
     rater_variance,
+    scale_step,
     variance_range,
     win_rate_spread,
 )
@@ -60,6 +61,7 @@ class Design:
     better_pair: tuple[PairKey, int] | None = (
         None  # the key that would pair more items of the pilot, and pairs now
     )
+    step: float = 0.0  # of the scale of one measurement; 0 if it has none
     ties: float = 0.0  # share of preferences that are ties
     people: int | None = None  # different raters of preferences; None: each preference has another one
 
@@ -164,7 +166,8 @@ def _test(spec: PowerSpec, design: Design, *, items: int, ratings: int) -> TTest
         share = min(1.0, design.agreement**2 * pilot / of_true) if of_true > 0 else 0.0
         explained = min(MOST_EXPLAINED, share * true.of_cluster(items=items) / variance)
         scored = Scored(agreement=sqrt(explained), clusters=spec.scored)
-    return TTest(variance=variance, paired=design.paired, alpha=spec.alpha, scored=scored)
+    step = 0.0 if scored else design.step / (items * ratings)  # `calibrate` makes no permutation test
+    return TTest(variance=variance, paired=design.paired, alpha=spec.alpha, scored=scored, step=step)
 
 
 def _finding(spec: PowerSpec, name: str, design: Design, *, items: int, ratings: int) -> Finding:
@@ -504,11 +507,13 @@ def _pilot_designs(
     spreads = [_components(mine) for mine in apart]
     rated = any(len(unit.values) > 1 for mine in apart for unit in mine)
     is_metric = not is_rating(name)
+    step = scale_step(np.array([value for mine in apart for unit in mine for value in unit.values]))
     found = [
         Design(
             name="unpaired",
             several_items=any(len(mine) > n for mine, (_, n) in zip(apart, spreads, strict=True)),
             several_ratings=rated or is_metric,
+            step=step,
             spread=pooled([spread for spread, _ in spreads], [n - 1 for _, n in spreads]),
             paired=False,
             freedom=sum(n - 1 for _, n in spreads),
@@ -528,6 +533,7 @@ def _pilot_designs(
                 paired=True,
                 several_items=any(one.n_items > one.n_clusters for one in paired),
                 several_ratings=rated or is_metric,
+                step=step,
                 freedom=max(
                     clusters
                 ),  # pairs of agents share dialogues, so their variances are not independent
