@@ -3,7 +3,7 @@
 `OMP_NUM_THREADS=1 python -m benchmarks.power` writes benchmarks/results/power.json; `--only WORDS` repeats the grids
 with these words in their name and keeps the others. Predicted is what `turnwise power` prints, from variance components
 that were estimated on a pilot of 20,000 dialogues of the same population. Simulated is the share of studies in which
-the test rejects at 5 %: the permutation test of `compare --draws 300` for ratings and a metric, its test by contexts
+the test rejects at 5 %: the permutation test of `compare` for ratings and a metric, its test by contexts
 and raters for preferences, and the t-test of `calibrate` for ratings beside scores. A cell has 400 to 3,100 studies, so
 that its standard error is at most .009. The tests are called as the commands call them, without the files. The first
 five studies of a grid are also written as dialogues and given to `tw.compare` or `tw.calibrate`; `command` says how far
@@ -51,7 +51,7 @@ STEPS = (0.1, 0.2, 0.3, 0.5, 0.8)  # differences, in standard deviations of a di
 PILOT = 20_000
 ERROR = 0.009  # standard error of a simulated power
 FEWEST, MOST = 400, 3100  # studies of a cell
-DRAWS = 300  # of a permutation test
+DRAWS = 1000  # of a permutation test
 WHOLE = 5  # studies of a grid that the commands are given
 GOAL = 0.03
 SEED = 20261116
@@ -192,7 +192,9 @@ def differences_by_dialogues(
     """The grid of differences and numbers of dialogues."""
     spread = spread_of(kind, turns=turns, raters=raters, paired=paired)
     variance = spread.of_cluster(items=turns, ratings=raters)
-    test = TTest(variance=variance, paired=paired)
+    # Halves of ratings where they are paired; a metric has no step.
+    step = 0.0 if kind is scores else (0.5 if paired else 1.0) / (turns * raters)
+    test = TTest(variance=variance, paired=paired, step=step)
 
     def cells() -> Iterator[tuple[dict[str, Any], list[Study]]]:
         for place, (step, n) in enumerate(product(STEPS, DIALOGUES)):
@@ -212,7 +214,8 @@ def turns_by_raters(name: str, *, paired: bool, shift: float) -> dict[str, Any]:
 
     def cells() -> Iterator[tuple[dict[str, Any], list[Study]]]:
         for place, (turns, raters) in enumerate(product((1, 2, 3, 4, 6), (1, 2, 3, 5, 8))):
-            test = TTest(variance=spread.of_cluster(items=turns, ratings=raters), paired=paired)
+            step = (0.5 if paired else 1.0) / (turns * raters)
+            test = TTest(variance=spread.of_cluster(items=turns, ratings=raters), paired=paired, step=step)
             n = test.clusters_needed(shift) or 0
             study = partial(
                 compared, kind=ratings, dialogues=n, turns=turns, raters=raters, paired=paired, shift=shift
@@ -232,8 +235,12 @@ def choices(
 ) -> tuple[Ints, Ints]:  # fmt: skip
     """(contexts, each) outcomes 1, 0 and -1, and their raters; each rater leans to one agent by a normal number."""
     total = people or contexts * each
-    if people:
-        raters = rng.permuted(np.tile(np.arange(people), (contexts, 1)), axis=1)[:, :each]
+    if (
+        people
+    ):  # everybody judges equally many; `each` divides the number of people, so nobody judges a context twice
+        rounds = -(-contexts * each // people)
+        orders = rng.permuted(np.tile(np.arange(people), (rounds, 1)), axis=1)
+        raters = orders.ravel()[: contexts * each].reshape(contexts, each)
     else:
         raters = np.arange(contexts * each).reshape(contexts, each)
     felt = lead + BETWEEN * rng.normal(size=(contexts, 1)) + (leaning * rng.normal(size=total))[raters]
@@ -280,8 +287,9 @@ def preference_records(outcomes: Ints, raters: Ints) -> Iterator[dict[str, Any]]
 def preferences(name: str, *, each: int, people: int | None, leaning: float) -> dict[str, Any]:
     """The grid of win rates and numbers of contexts."""
     rng = np.random.default_rng(SEED)
-    outcomes, raters = choices(rng, PILOT, each=2, people=1000, lead=0.25, leaning=leaning)
-    values, contexts = (1 + outcomes.ravel()) / 2, np.repeat(np.arange(PILOT), 2)
+    n = 10 * PILOT  # the variance between raters takes more
+    outcomes, raters = choices(rng, n, each=2, people=n // 20, lead=0.25, leaning=leaning)
+    values, contexts = (1 + outcomes.ravel()) / 2, np.repeat(np.arange(n), 2)
     pilot = components(values, contexts, contexts)
     total = pilot.of_cluster()
     icc, rater_icc = pilot.clusters / total, rater_variance(values, contexts, raters.ravel()) / total

@@ -108,14 +108,16 @@ class Scored:
         `calibrate` divides its slope by the ratio of the scores' variance among all items to that among the rated ones,
         where it is above 1, and adds what such a slope leaves open to its own variance (`unseen` in stats/ppi.py). With
         few ratings this ratio is far from 1, and the test loses power. `estimated` is what the test takes the variance
-        for. Both are means over the distribution of the ratio for normal scores.
+        for. Both are means over the distribution of the ratio for normal scores. Fitting the slope adds 1 / n to the
+        variance about it, and the test's correction for that (HC3) 2 / n.
         """
         explained = self.agreement**2
         share = 0.0 if self.clusters is None else min(1.0, rated / self.clusters)
         seen = _squares(max(1, rated - 1))
         slope = np.minimum(1.0, seen)
         left = (1 - slope + slope * share) ** 2 + slope**2 * (1 - share) * share
-        found = (1 - explained + explained * float(np.mean(left))) / rated
+        about = (1 - explained) * (1 + (2 if estimated else 1) / rated)
+        found = (about + explained * float(np.mean(left))) / rated
         if estimated:
             found += explained * float(np.mean(slope * (1 - slope) * seen)) * (1 - share) ** 2 / rated
         return found
@@ -129,6 +131,9 @@ class TTest:
     paired: bool
     alpha: float = 0.05
     scored: Scored | None = None
+    step: float = (
+        0.0  # of the scale on which the means of clusters lie, such as 1 for single ratings of 1 to 5
+    )
 
     def with_variance(self, variance: float) -> "TTest":
         """The same test with another variance of a cluster."""
@@ -159,7 +164,9 @@ class TTest:
             return 0.0
         if not error > 0:
             return 1.0 if difference else self.alpha
-        cut, shift = float(stdtrit(freedom, 1 - self.alpha / 2)), abs(difference) / error
+        # A permutation test of values with a step counts ties as extreme: the mean moves in steps of 2 / n.
+        reach = max(0.0, abs(difference) - self.step / clusters)
+        cut, shift = float(stdtrit(freedom, 1 - self.alpha / 2)), reach / error
         if self.scored is not None:  # the test takes the variance for larger than it is
             cut *= sqrt(self._spread(clusters, estimated=True) / self._spread(clusters))
         above, below = float(nctdtr(freedom, shift, cut)), float(nctdtr(freedom, shift, -cut))
@@ -321,6 +328,15 @@ def components(values: Floats, items: Ints, clusters: Ints) -> Spread:
         in_clusters = max(0.0, (between_items / (n_items - n_clusters) - ratings) / k_items)
     above = between_clusters / (n_clusters - 1) - ratings - k_items_above * in_clusters
     return Spread(clusters=max(0.0, above / k_clusters), items=in_clusters, ratings=ratings)
+
+
+def scale_step(values: Floats) -> float:
+    """The step of the scale on which all values lie, such as 1 for ratings of 1 to 5; 0 if they have none."""
+    gaps = np.diff(np.unique(values))
+    if not len(gaps):
+        return 0.0
+    step = float(gaps.min())
+    return step if np.allclose(gaps / step, np.round(gaps / step), rtol=0, atol=1e-6) else 0.0
 
 
 def rater_variance(values: Floats, clusters: Ints, raters: Ints) -> float:

@@ -87,7 +87,10 @@ def test_scores_beside_ratings_need_fewer_ratings(tmp_path: Path):
     assert beside["agreement"] == pytest.approx(
         np.sqrt(0.8 / 1.0), abs=0.04
     )  # with the mean of three ratings
-    assert beside["dialogues"] == pytest.approx(without["dialogues"] * 0.6 / 1.4, rel=0.15)
+    known = (
+        without["dialogues"] * 0.6 / 1.4
+    )  # what a known slope would need; fitting one on few ratings needs more
+    assert known < beside["dialogues"] < 1.25 * known
     assert more["dialogues"] < beside["dialogues"]
 
 

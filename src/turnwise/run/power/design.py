@@ -35,6 +35,7 @@ class Design:
     better_pair: tuple[PairKey, int] | None = (
         None  # the key that would pair more items of the pilot, and pairs now
     )
+    step: float = 0.0  # step of the scale of one measurement; 0 if it has none
     ties: float = 0.0  # share of preferences that are ties
     people: int | None = None  # different raters of preferences; None: each preference has another one
 
@@ -65,7 +66,8 @@ def t_test(spec: PowerSpec, design: Design, *, items: int, ratings: int) -> TTes
         share = min(1.0, design.agreement**2 * pilot / of_true) if of_true > 0 else 0.0
         explained = min(MOST_EXPLAINED, share * true.of_cluster(items=items) / variance)
         scored = Scored(agreement=sqrt(explained), clusters=spec.scored)
-    return TTest(variance=variance, paired=design.paired, alpha=spec.alpha, scored=scored)
+    step = 0.0 if scored else design.step / (items * ratings)  # `calibrate` makes no permutation test
+    return TTest(variance=variance, paired=design.paired, alpha=spec.alpha, scored=scored, step=step)
 
 
 def wanted_difference(spec: PowerSpec) -> float:

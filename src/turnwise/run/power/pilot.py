@@ -30,6 +30,7 @@ from turnwise.stats.power import (
     components,
     pooled,
     rater_variance,
+    scale_step,
     win_rate_spread,
 )
 from turnwise.types import Finding, Floats, Item
@@ -197,11 +198,13 @@ def pilot_designs(
     spreads = [_components(mine) for mine in apart]
     rated = any(len(unit.values) > 1 for mine in apart for unit in mine)
     is_metric = not is_rating(name)
+    step = scale_step(np.array([value for mine in apart for unit in mine for value in unit.values]))
     found = [
         Design(
             name="unpaired",
             several_items=any(len(mine) > n for mine, (_, n) in zip(apart, spreads, strict=True)),
             several_ratings=rated or is_metric,
+            step=step,
             spread=pooled([spread for spread, _ in spreads], [n - 1 for _, n in spreads]),
             paired=False,
             freedom=sum(n - 1 for _, n in spreads),
@@ -221,6 +224,7 @@ def pilot_designs(
                 paired=True,
                 several_items=any(one.n_items > one.n_clusters for one in paired),
                 several_ratings=rated or is_metric,
+                step=step,
                 freedom=max(
                     clusters
                 ),  # pairs of agents share dialogues, so their variances are not independent
