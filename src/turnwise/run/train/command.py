@@ -99,7 +99,9 @@ def train(spec: TrainSpec, *, say: Callable[[str], None] = lambda _: None) -> Ou
     judged: Any = {"judged": "rated", "dimension": ratings.dimension} if ratings else {"judged": "all"}
     task = TrainingTask(
         metric=metric,
-        dialogues=list(read_all(spec.data)),
+        dialogues=sorted(
+            read_all(spec.data), key=lambda one: one.id
+        ),  # the order of the data changes no weight
         items=_items(spec, census, **judged),
         ratings=ratings,
         settings=spec.settings,
@@ -182,9 +184,9 @@ def _plugins() -> registry.Offers:
 
 
 def _items(spec: TrainSpec, census: Census, **judged: Any) -> list[Item]:
-    """The items to learn from: those of the selection, with `judged` as its settings."""
+    """The items to learn from, by id: those of the selection, with `judged` as its settings."""
     selection: Selection = replace(spec.selection, **judged)
-    return list(all_items(spec.data, selection, census))
+    return sorted(all_items(spec.data, selection, census), key=lambda item: item.id)
 
 
 def _ratings(spec: TrainSpec, metric: str, census: Census) -> Ratings:
