@@ -24,8 +24,8 @@ from turnwise.logs import native
 
 # Keys that name a record of a result; equal records of two runs are compared.
 NAMES = (
-    "metric", "metric_a", "metric_b", "agent", "agent_a", "agent_b", "level", "statistic", "dimension", "group", "target",
-    "rating", "estimator", "design", "turns", "raters", "scores", "difference", "strategy", "kind", "file", "reply",
+    "metric", "metric_a", "metric_b", "agent", "agent_a", "agent_b", "level", "statistic", "dimension", "group", "target", "rating",
+    "estimator", "design", "turns", "raters", "scores", "difference", "strategy", "kind", "file", "reply",
 )  # fmt: skip
 COMMANDS = {
     "score": "score LOGS -m bleu-2,distinct-1,length,msttr-50,entropy-2,rating:overall,specificity,fbd[model=hashing]",
@@ -47,6 +47,12 @@ WITHOUT_JOBS = ("train",)
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("order")
+    write_data(place)
+    return place
+
+
+def write_data(place: Path) -> None:
+    """Write the data of all commands: in order, shuffled, and spread over two files."""
     corpus(place / "logs.jsonl", 24)
     records = [json.loads(line) for line in (place / "logs.jsonl").read_text().splitlines()]
     for number, record in enumerate(records):
@@ -60,7 +66,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (place / f"{name}-shuffled.jsonl").write_bytes(b"".join(shuffled))
         (place / f"{name}-one.jsonl").write_bytes(b"".join(lines[1::2]))
         (place / f"{name}-two.jsonl.gz").write_bytes(gzip.compress(b"".join(lines[::2])))
-    return place
 
 
 def words(command: str, kind: str, way: str) -> list[str]:
