@@ -41,7 +41,8 @@ METRICS = (
     "meteor", "distinct-1", "distinct-2", "entropy-1", "entropy-2", "msttr-50", "question-rate", "repeat-external-1",
     "repeat-external-2", "repeat-internal-1", "repeat-partner-1", "repeat-partner-2", "specificity",
     "relatedness[model=hashing]", "fbd[model=hashing]", "prd[model=hashing]", "mmd[model=hashing]",
-    "fbd-paper[model=hashing]", "adem-start[model=hashing]", "inform", "success", "booking", "combined", "bleu-delex", "entity-f1", "mismatch",
+    "fbd-paper[model=hashing]", "adem-start[model=hashing]", "inform", "success", "booking", "combined",
+    "bleu-delex", "entity-f1", "mismatch",
     "fuzz_functions:length", "fuzz_functions:constant", "fuzz_functions:nothing", "fuzz_functions:huge",
     "fuzz_functions:fails", "fuzz_functions:too_few", "fuzz_functions:words", "fuzz_functions:infinite",
 )  # fmt: skip

@@ -50,13 +50,14 @@ class Context:
 def sample_contexts(items: Iterable[Item], count: int, rng: np.random.Generator) -> list[Context]:
     """Up to `count` random contexts: one of each cluster first, then second ones, and so on.
 
-    Items without a reply, without a context with text, or with something missing are left out.
+    Items without a reply, without a context with text, or with something missing are left out. The order of the items
+    does not matter.
     """
     by_cluster: dict[str, list[Item]] = {}
     for item in items:
         if item.missing is None and item.reply.strip() and any(turn.text for turn in item.context):
             by_cluster.setdefault(item.cluster, []).append(item)
-    clusters = list(by_cluster.values())
+    clusters = [sorted(mine, key=lambda item: item.id) for _, mine in sorted(by_cluster.items())]
     rng.shuffle(clusters)
     found: list[Item] = []
     for cluster in clusters:

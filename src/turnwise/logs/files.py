@@ -253,9 +253,10 @@ def _destination(path: str) -> Iterator[BinaryIO]:
 @contextmanager
 def atomic(path: Path) -> Iterator[BinaryIO]:
     """A file that gets its name only when it is complete and on the disk; after an error the draft is deleted
-    and a file of that name stays as it was.
+    and a file of that name stays as it was. Drafts of this file that killed processes left are deleted.
     """
     draft = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    _delete_orphans(path)
     try:
         with draft.open("wb") as file:
             yield file
@@ -265,6 +266,27 @@ def atomic(path: Path) -> Iterator[BinaryIO]:
     except BaseException:
         draft.unlink(missing_ok=True)
         raise
+
+
+def _delete_orphans(path: Path) -> None:
+    """Delete the drafts of a file whose processes have ended. Not on Windows, where asking for a process ends it."""
+    if os.name == "nt":
+        return
+    for name in os.listdir(path.parent or "."):
+        owner = name.removeprefix(f"{path.name}.").removesuffix(".tmp")
+        if name == f"{path.name}.{owner}.tmp" and owner.isdecimal() and not _is_running(int(owner)):
+            path.with_name(name).unlink(missing_ok=True)
+
+
+def _is_running(process: int) -> bool:
+    """Whether there is a process with this number on this machine."""
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):  # it is another user's, or the number is none of a process
+        return True
+    return True
 
 
 def lock(file: BinaryIO, path: Path) -> None:

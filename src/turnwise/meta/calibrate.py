@@ -15,7 +15,7 @@ import numpy as np
 
 from turnwise.errors import Refused, counted
 from turnwise.meta.table import ScoreTable, unit_scores
-from turnwise.stats.clusters import codes
+from turnwise.stats.clusters import cluster_codes, codes
 from turnwise.stats.drawing import expected_errors
 from turnwise.stats.permutation import benjamini_hochberg
 from turnwise.stats.ppi import (
@@ -76,7 +76,7 @@ def units_of(
     unit_codes, n_units = codes(rows.ids)
     values = unit_scores(table.metric, rows.rows, unit_codes, n_units)
     score_of = dict(zip(dict.fromkeys(rows.ids), values.tolist(), strict=True))
-    cluster_codes, n_clusters = codes([item.cluster for item in members.values()])
+    of_cluster, n_clusters = cluster_codes([item.cluster for item in members.values()])
     nan = float("nan")
     return Units(
         names=tuple(members),
@@ -85,7 +85,7 @@ def units_of(
         scores=np.array([score_of.get(name, nan) for name in members]),
         ratings=np.array([ratings.get(name, nan) for name in members]),
         weights=np.array([weights.get(item.dialogue, 1.0) for item in members.values()]),
-        clusters=cluster_codes,
+        clusters=of_cluster,
         n_clusters=n_clusters,
     )
 

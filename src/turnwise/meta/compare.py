@@ -22,7 +22,7 @@ from turnwise.meta.table import ScoreTable, unit_means
 from turnwise.metrics.rows import better_direction, dense, stack_rows
 from turnwise.protocols import SamplesRaters, metric_extras
 from turnwise.stats import effect, permutation, power, unpaired
-from turnwise.stats.clusters import cluster_sums, codes, connected_components
+from turnwise.stats.clusters import cluster_codes, cluster_sums, connected_components
 from turnwise.stats.interval import Interval, interval_of_rows, interval_of_sums
 from turnwise.stats.permutation import benjamini_hochberg
 from turnwise.types import ChecksSample, Finding, Floats, Ints, Metric, Summed
@@ -216,7 +216,7 @@ def _rows_of_b(a: ScoreTable, b: ScoreTable) -> NDArray[np.bool_]:
 def _unpaired(a: ScoreTable, b: ScoreTable, draws: int, rng: np.random.Generator) -> dict[str, Any]:
     """The fields of the finding on two independent samples: estimate, interval, p, method and counts."""
     metric = a.metric
-    (codes_a, n_a), (codes_b, n_b) = codes(a.clusters), codes(b.clusters)
+    (codes_a, n_a), (codes_b, n_b) = cluster_codes(a.clusters), cluster_codes(b.clusters)
     if isinstance(metric, SamplesRaters):
         counts: dict[str, Any] = {"n_items": len(a) + len(b), "n_clusters": n_a + n_b}
         return _between_raters(metric, a, codes_a, b, codes_b + n_a, kind=UNPAIRED, **counts)

@@ -28,7 +28,7 @@ from turnwise.meta.gold import (
 from turnwise.meta.table import ScoreTable, unit_scores
 from turnwise.metrics.rows import better_direction
 from turnwise.stats import correlation, permutation, power
-from turnwise.stats.clusters import cluster_sums, codes
+from turnwise.stats.clusters import cluster_codes, cluster_sums, codes
 from turnwise.stats.interval import Interval, interval_of_correlation, interval_of_rows, interval_of_sums
 from turnwise.stats.within import interval_inside_large_groups, interval_inside_small_groups
 from turnwise.types import ChecksSample, Finding, Floats, Ints, Level, Summed
@@ -88,14 +88,14 @@ def unit_points(table: ScoreTable, gold: Gold) -> Points:
     kept = first[~np.isnan(x)]
     names = tuple(rows.ids[at] for at in kept)
     known = gold.by_unit(whole_dialogues="dialogue" in table.metric.needs)
-    cluster_codes, n_clusters = codes([rows.clusters[at] for at in kept])
+    of_cluster, n_clusters = cluster_codes([rows.clusters[at] for at in kept])
     return Points(
         names,
         x[~np.isnan(x)],
         np.array([known[name] for name in names]),
         tuple(rows.agents[at] for at in kept),
         tuple(_contexts(rows, unit_codes, n_units)[~np.isnan(x)]),
-        cluster_codes,
+        of_cluster,
         n_clusters,
     )
 
@@ -113,7 +113,7 @@ def agent_points(table: ScoreTable, gold: Gold) -> Points:
             table.metric.check(rows.rows[np.flatnonzero(agent_codes == code)])
     x = _sign(table) * unit_scores(table.metric, rows.rows, agent_codes, n_agents)
     y = _mean_ratings(cluster_sums(_rating_sums(rows, gold), agent_codes, n_agents))
-    return Points(names, x, y, names, (), *codes(rows.clusters))
+    return Points(names, x, y, names, (), *cluster_codes(rows.clusters))
 
 
 def _contexts(rows: ScoreTable, unit_codes: Ints, n_units: int) -> np.ndarray[Any, np.dtype[np.object_]]:
@@ -205,7 +205,7 @@ def correlate_systems(
     bounds, method, p = _interval_and_p(
         value,
         partial(_interval_over_systems, table, gold, statistic),
-        partial(permutation.system_correlation_test, statistic, points.x, points.y),
+        partial(permutation.system_correlation_test, statistic, *_by_name(points)),
         resampling,
     )
     rows = rated_rows(table, gold)
@@ -233,6 +233,12 @@ def correlate_systems(
     )
 
 
+def _by_name(points: Points) -> tuple[Floats, Floats]:
+    """The scores and ratings of the points, in the order of their names, so that draws do not depend on the data's."""
+    order = np.argsort(np.array(points.names, dtype=np.str_), kind="stable")
+    return points.x[order], points.y[order]
+
+
 def _interval_and_p(
     value: float,
     interval: Callable[..., tuple[Interval | None, str]],
@@ -257,12 +263,12 @@ def _interval_over_systems(
     """Interval of a correlation over systems, by resampling clusters and recomputing each system's score and rating."""
     rows, metric, sign = rated_rows(table, gold), table.metric, _sign(table)
     agent_codes, n_agents = codes(rows.agents)
-    cluster_codes, n_clusters = codes(rows.clusters)
+    of_cluster, n_clusters = cluster_codes(rows.clusters)
     people = _rating_sums(rows, gold)
     if isinstance(metric, Summed) and isinstance(rows.rows, np.ndarray):
         of_sums = metric.of_sums
         combined = np.concatenate([rows.rows, people], axis=1)
-        cells = cluster_sums(combined, cluster_codes * n_agents + agent_codes, n_clusters * n_agents)
+        cells = cluster_sums(combined, of_cluster * n_agents + agent_codes, n_clusters * n_agents)
 
         def of_cells(sums: Floats) -> Floats:
             """(..., S, k + 2) sums of each system's rows and ratings -> (...) correlations."""
@@ -279,7 +285,7 @@ def _interval_over_systems(
         y = _mean_ratings(cluster_sums(people[chosen], agent_codes[chosen], n_agents))
         return float(correlation.row_correlations(statistic, x[None], y[None])[0])
 
-    return interval_of_rows(of_rows, cluster_codes, n_clusters, draws=draws, rng=rng)
+    return interval_of_rows(of_rows, of_cluster, n_clusters, draws=draws, rng=rng)
 
 
 def _sign(table: ScoreTable) -> int:

@@ -110,7 +110,8 @@ def _difference_test(
     if len(one.x) < MIN_SYSTEMS or np.ptp(one.x) == 0 or np.ptp(two.x) == 0 or np.ptp(one.y) == 0:
         return DifferenceTest(float("nan"), float("nan"))
     if level == "system":
-        return perm_both_systems(one.x, two.x, one.y, statistic, draws=draws, rng=rng)
+        order = np.argsort(np.array(one.names, dtype=np.str_), kind="stable")  # of the data changes no draw
+        return perm_both_systems(one.x[order], two.x[order], one.y[order], statistic, draws=draws, rng=rng)
     return perm_both(one.x, two.x, one.y, one.codes, one.n_clusters, statistic, draws=draws, rng=rng)
 
 

@@ -81,7 +81,7 @@ def disagreement_records(
 ) -> list[dict[str, Any]]:
     """A record for each kind of reply: the first metric against the others, on replies that all of them scored.
 
-    Records have the number of replies and the ids of the first 3. Fewer than two metrics, or a dimension without a
+    Records have the number of replies and the first 3 ids by name. Fewer than two metrics, or a dimension without a
     scale, is a `UsageError`.
     """
     if len(tables) < 2:
@@ -93,7 +93,7 @@ def disagreement_records(
         )
     points = [unit_points(table, gold) for table in tables]
     scores = [dict(zip(one.names, one.x, strict=True)) for one in points]
-    names = [name for name in points[0].names if all(name in one for one in scores)]
+    names = sorted(name for name in points[0].names if all(name in one for one in scores))
     columns = [np.array([one[name] for name in names]) for one in scores]
     ratings = np.array([gold.values[name] for name in names])
     others = {table.name: column for table, column in zip(tables[1:], columns[1:], strict=True)}

@@ -28,7 +28,7 @@ from turnwise.stats.agreement import (
     leave_one_out_correlation,
     pairwise_median,
 )
-from turnwise.stats.clusters import codes
+from turnwise.stats.clusters import cluster_codes
 from turnwise.stats.correlation import pearson
 from turnwise.stats.interval import mean_t_interval
 from turnwise.types import Direction, Floats, Rating
@@ -176,7 +176,7 @@ def jackknife_interval(
     matrix: RatingMatrix, statistic: Statistic, value: float
 ) -> tuple[float, float] | None:
     """Jackknife t interval on Fisher's z; None with fewer than 3 groups, or where a value is undefined or +-1."""
-    cluster, n_clusters = codes(matrix.clusters)
+    cluster, n_clusters = cluster_codes(matrix.clusters)
     groups = min(JACKKNIFE_GROUPS, n_clusters)
     if groups < 3:
         return None

@@ -21,6 +21,16 @@ def codes(labels: Sequence[str]) -> tuple[Ints, int]:
     return coded, len(seen)
 
 
+def cluster_codes(labels: Sequence[str]) -> tuple[Ints, int]:
+    """An integer code for each label, in the order of the labels' names, and the number of distinct labels.
+
+    Clusters that are resampled have these codes: the order of the data then changes no draw.
+    """
+    order = {label: code for code, label in enumerate(sorted(set(labels)))}
+    coded = np.fromiter((order[label] for label in labels), dtype=np.int64, count=len(labels))
+    return coded, len(order)
+
+
 def connected_components(memberships: Sequence[Sequence[str]]) -> tuple[Ints, int]:
     """Component code of each unit, and the number of components; units are connected if they share a cluster.
 

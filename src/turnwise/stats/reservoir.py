@@ -1,8 +1,8 @@
 """Bounded sample of rows by cluster, for corpora with more rows than fit in memory.
 
-Up to `max_rows` rows all are kept, in order of arrival. Beyond that, the clusters with the smallest seeded hash of
-their name are kept, and of a large cluster the rows with the smallest hash. The sample depends on the rows and the seed
-only, not on the order of the rows or on how they were distributed over processes.
+Up to `max_rows` rows all are kept. Beyond that, the clusters with the smallest seeded hash of their name are kept, and
+of a large cluster the rows with the smallest hash. The sample and its order depend on the rows and the seed only, not
+on the order of the rows or on how they were distributed over processes.
 """
 
 from dataclasses import dataclass, field
@@ -21,9 +21,8 @@ _MIN_CLUSTERS = 64  # clusters that fit for any cluster size, so that there are 
 
 
 class _SampledRow(NamedTuple):
-    """A kept row, the number of rows added before it, and the hash by which a large cluster is cut."""
+    """A kept row, and the hash by which a large cluster is cut."""
 
-    arrival: int
     hash: int  # hash of the row's name
     row: Floats
 
@@ -52,26 +51,32 @@ class Reservoir:
 
         Beyond `max_rows` rows, this row or others may be dropped.
         """
-        was_complete, arrival = self.complete, self.seen
+        was_complete = self.complete
         self.seen += 1
         key = self._hash(cluster)
         if self._bound is None or key < self._bound:
             if key not in self._clusters:
                 self._clusters[key] = []
                 heappush(self._heap, -key)
-            self._clusters[key].append(_SampledRow(arrival, self._hash(name), np.array(row)))
+            self._clusters[key].append(_SampledRow(self._hash(name), np.array(row)))
             self._count += 1
         if not self.complete:
             self._shrink(list(self._clusters) if was_complete else [key])
 
     def table(self) -> tuple[Floats, Ints, int]:
-        """The kept rows (n, k) in order of arrival, the cluster code of each, and the number of clusters.
+        """The kept rows (n, k), the cluster code of each, and the number of clusters.
+
+        Clusters and rows are in the order of their hashes, so that the order of arrival changes no draw.
 
         Raises `ValueError` if no row was added.
         """
-        kept = sorted((one.arrival, key, one.row) for key, rows in self._clusters.items() for one in rows)
-        numbers, n_clusters = codes([str(key) for _, key, _ in kept])
-        return np.stack([row for _, _, row in kept]), numbers, n_clusters
+        kept = [
+            (key, one.row)
+            for key, rows in sorted(self._clusters.items())
+            for one in sorted(rows, key=lambda one: one.hash)
+        ]
+        numbers, n_clusters = codes([str(key) for key, _ in kept])
+        return np.stack([row for _, row in kept]), numbers, n_clusters
 
     def _shrink(self, changed: list[int]) -> None:
         """Cut the `changed` clusters to the maximum cluster size, then drop clusters until `max_rows` are left."""

@@ -84,6 +84,11 @@ class Clusters:
         """The names of the clusters that opened a group, by code."""
         return list(self._codes)
 
+    @property
+    def by_name(self) -> Ints:
+        """The codes of the groups in the order of their names: resampled in it, no draw depends on that of the data."""
+        return np.array(sorted(range(len(self._codes)), key=self.names.__getitem__), dtype=np.int64)
+
     def code(self, name: str) -> int:
         """The group of the cluster `name`, as a number from 0; the cluster is counted."""
         self._seen.add(name)
@@ -245,7 +250,7 @@ class Tally:
         if isinstance(metric, Summed):
             if self._drawn is not None:
                 return self._measure_draws(metric, self._drawn)
-            sums = self._sums[:n_groups]
+            sums = self._sums[self._clusters.by_name]
             bounds = metric_extras(metric).bounds
             interval, method = interval_of_sums(
                 sums, partial(numbers_of, metric), draws=draws, rng=rng, bounds=bounds
@@ -301,4 +306,5 @@ class Tally:
         """The kept rows, the cluster code of each, and the number of clusters."""
         if self._samples:
             return self._sample.table()
-        return stack_rows(self._rows), np.array(self._row_codes), self._clusters.n_groups
+        place = np.argsort(self._clusters.by_name)  # code -> its place in the order of names
+        return stack_rows(self._rows), place[np.array(self._row_codes)], self._clusters.n_groups

@@ -114,7 +114,9 @@ def train(spec: TrainSpec, *, say: Callable[[str], None] = lambda _: None) -> Ou
     choice: Any = {"items": "rated", "dimension": ratings.dimension} if ratings else {"items": "all"}
     task = TrainingTask(
         metric=metric,
-        dialogues=list(read_all(spec.data)),
+        dialogues=sorted(
+            read_all(spec.data), key=lambda one: one.id
+        ),  # the order of the data changes no weight
         items=_items(spec, census, **choice),
         ratings=ratings,
         preferences=preferences,
@@ -211,9 +213,9 @@ def _plugins() -> registry.Offers:
 
 
 def _items(spec: TrainSpec, census: Census, **choice: Any) -> list[Item]:
-    """The items to learn from: those of the selection, with `choice` as its settings."""
+    """The items to learn from, by id: those of the selection, with `choice` as its settings."""
     selection: Selection = replace(spec.selection, **choice)
-    return list(all_items(spec.data, selection, census))
+    return sorted(all_items(spec.data, selection, census), key=lambda item: item.id)
 
 
 def _ratings(spec: TrainSpec, metric: str, census: Census) -> Ratings:
