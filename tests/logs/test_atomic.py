@@ -28,9 +28,14 @@ def test_a_file_appears_when_it_is_complete(tmp_path: Path) -> None:
 
 def test_an_error_leaves_the_file_as_it_was(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_bytes(b"old")
-    with pytest.raises(ValueError, match="no"), atomic(tmp_path / "a.json") as file:
-        file.write(b"new")
-        raise ValueError("no")
+
+    def fail() -> None:
+        with atomic(tmp_path / "a.json") as file:
+            file.write(b"new")
+            raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"):
+        fail()
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"a.json": b"old"}
 
 

@@ -272,7 +272,7 @@ def _delete_orphans(path: Path) -> None:
     """Delete the drafts of a file whose processes have ended. Not on Windows, where asking for a process ends it."""
     if os.name == "nt":
         return
-    for name in os.listdir(path.parent or "."):
+    for name in os.listdir(path.parent):
         owner = name.removeprefix(f"{path.name}.").removesuffix(".tmp")
         if name == f"{path.name}.{owner}.tmp" and owner.isdecimal() and not _is_running(int(owner)):
             path.with_name(name).unlink(missing_ok=True)
