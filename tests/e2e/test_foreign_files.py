@@ -469,7 +469,7 @@ def test_convert_counts_the_replies_that_score_judges(
     (tmp_path / "in.json").write_text(json.dumps(records))
     status, said = run("turnwise convert in.json logs.jsonl", tmp_path)
     assert status == 0, said
-    assert f"  judged replies: {judged}{of}; ratings: " in said
+    assert f"  scored replies: {judged}{of}; ratings: " in said
     status, said = run("turnwise score logs.jsonl -m length -q --format json", tmp_path)
     assert sum(one["n_items"] for one in json.loads(said)["results"]) == judged
 

@@ -24,8 +24,9 @@ from turnwise.logs import native
 
 # Keys that name a record of a result; equal records of two runs are compared.
 NAMES = (
-    "metric", "metric_a", "metric_b", "agent", "agent_a", "agent_b", "level", "statistic", "dimension", "group", "target",
-    "rating", "estimator", "design", "turns", "raters", "scores", "difference", "strategy", "kind", "file", "reply",
+    "metric", "metric_a", "metric_b", "agent", "agent_a", "agent_b", "level", "statistic", "dimension", "group",
+    "target", "rating", "estimator", "design", "turns", "raters", "scores", "difference", "strategy", "kind",
+    "file", "reply",
 )  # fmt: skip
 COMMANDS = {
     "score": "score LOGS -m bleu-2,distinct-1,length,msttr-50,entropy-2,rating:overall,specificity,fbd[model=hashing]",

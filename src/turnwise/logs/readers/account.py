@@ -75,7 +75,7 @@ class Account:
         yield f"  agents: {', '.join([*named, *more])}"
         others = f" that are rated, of {self.replies} (--items all takes all)"
         yield (
-            f"  judged replies: {self.judged}{others if self.judged < self.replies else ''}; "
+            f"  scored replies: {self.judged}{others if self.judged < self.replies else ''}; "
             f"ratings: {_by_name(self.ratings)}; "
             f"preferences: {_by_name(self.preferences)}; tool calls: {self.tool_calls}; "
             f"images, audio and files: {_by_name(self.parts)}"
