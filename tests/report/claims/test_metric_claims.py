@@ -98,7 +98,10 @@ def test_the_agreement_inside_agents_decides():
     main, warning = made(rouge, other)
     assert main.kind == "none-agrees"
     assert warning.kind == "between-agents-only"
-    assert warning.verdict == "rouge-l tells agents apart, but not the replies of one agent"
+    assert (
+        warning.verdict
+        == "rouge-l tells agents apart; it was not shown to tell the replies of one agent apart"
+    )
     assert "0.498" in warning.number
 
 

@@ -215,7 +215,7 @@ def _warnings(run: Run, found: Sequence[Agreement], group: str | None) -> Iterat
     if over_all.is_shown and not pooled.is_shown:
         yield Claim(
             kind="between-agents-only", question="metrics", strength="limited", run=run.name,
-            verdict=f"{pooled.metric} tells agents apart, but not the replies of one agent",
+            verdict=f"{pooled.metric} tells agents apart; it was not shown to tell the replies of one agent apart",
             number=f"{over_all.text} over all items, {pooled.text} inside agents",
             facts={"metric": pooled.metric, "group": group, "dimension": pooled.record["dimension"],
                    "level": pooled.record["level"]},
