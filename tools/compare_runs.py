@@ -15,6 +15,7 @@ import argparse
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -134,9 +135,9 @@ def compare(before: Path, after: Path) -> dict[str, list[Difference]]:
 
 
 def _masked(content: bytes, commits: set[str]) -> bytes:
-    """The content with `commit` in place of each of these commits."""
+    """The content without these commits, also where only their first 12 digits are printed."""
     for one in commits:
-        content = content.replace(one.encode(), b"commit")
+        content = re.sub(rb"(, commit )?" + re.escape(one[:12]).encode() + rb"[0-9a-f]*", b"", content)
     return content
 
 
