@@ -19,13 +19,14 @@ import importlib.util
 import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from functools import cache, partial
 from itertools import product
 from math import sqrt
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.optimize import brentq
 from scipy.stats import norm
 
 import turnwise as tw
@@ -60,17 +61,34 @@ Study = tuple[float, Callable[[], float]]  # p of the test, and a function that 
 Kind = Callable[..., Floats]
 
 
-def ratings(rng: np.random.Generator, dialogues: int, *, turns: int, raters: int) -> Floats:
+MIDDLE = 3.2  # what raters feel of a reply, on average; the parts of its variance follow
+DIALOGUE, TURN, RATER = 0.5, 0.6, 0.8
+
+
+def mean_rating(felt: float) -> float:
+    """The mean of ratings of 1 to 5 that are rounded from normal feelings with this mean."""
+    cuts = np.array([1.5, 2.5, 3.5, 4.5])
+    return 1 + float(norm.sf(cuts, felt, sqrt(DIALOGUE**2 + TURN**2 + RATER**2)).sum())
+
+
+@cache
+def felt_shift(shift: float) -> float:
+    """By how much feelings must rise so that the mean rating rises by `shift`: ratings stay whole numbers."""
+    return float(brentq(lambda felt: mean_rating(MIDDLE + felt) - mean_rating(MIDDLE) - shift, 0, 5))
+
+
+def ratings(rng: np.random.Generator, dialogues: int, *, turns: int, raters: int, shift: float = 0) -> Floats:
     """(dialogues, turns, raters) ratings of 1 to 5: rounded, and cut at the ends of the scale."""
-    true = 0.5 * rng.normal(size=(dialogues, 1, 1)) + 0.6 * rng.normal(size=(dialogues, turns, 1))
-    found: Floats = np.clip(np.round(3.2 + true + 0.8 * rng.normal(size=(dialogues, turns, raters))), 1, 5)
+    true = DIALOGUE * rng.normal(size=(dialogues, 1, 1)) + TURN * rng.normal(size=(dialogues, turns, 1))
+    felt = MIDDLE + felt_shift(shift) + true + RATER * rng.normal(size=(dialogues, turns, raters))
+    found: Floats = np.clip(np.round(felt), 1, 5)
     return found
 
 
-def scores(rng: np.random.Generator, dialogues: int, *, turns: int, raters: int) -> Floats:
+def scores(rng: np.random.Generator, dialogues: int, *, turns: int, raters: int, shift: float = 0) -> Floats:
     """(dialogues, turns, 1) scores of a metric, skewed as lengths are; `raters` has no meaning for it."""
     logs = 0.3 * rng.normal(size=(dialogues, 1, 1)) + 0.4 * rng.normal(size=(dialogues, turns, 1))
-    found: Floats = np.exp(logs)
+    found: Floats = np.exp(logs) + shift
     return found
 
 
@@ -78,11 +96,12 @@ def two_agents(
     rng: np.random.Generator, kind: Kind, dialogues: int, *, turns: int, raters: int, paired: bool, shift: float
 ) -> tuple[Floats, Floats]:  # fmt: skip
     """Measurements of two agents; where they are paired, half of each is that of the shared context."""
-    a, b = (kind(rng, dialogues, turns=turns, raters=raters) for _ in range(2))
+    rises = (2 * shift if paired else shift, 0.0)
+    a, b = (kind(rng, dialogues, turns=turns, raters=raters, shift=rise) for rise in rises)
     if paired:
         shared = kind(rng, dialogues, turns=turns, raters=raters)
         a, b = (shared + a) / 2, (shared + b) / 2
-    return a + shift, b
+    return a, b
 
 
 def permutation_p(a: Floats, b: Floats, *, paired: bool, rng: np.random.Generator) -> float:

@@ -59,6 +59,14 @@ def test_bca_moves_against_the_bias_of_the_draws() -> None:
     assert high > plain[1]
 
 
+def test_bca_counts_draws_that_equal_the_estimate_but_for_rounding_as_equal() -> None:
+    draws = np.concatenate([np.linspace(0, 1, 900), np.full(100, 0.5)])
+    jackknife = np.array([-1.0, 1.0] * 20)
+    expected = bca(0.5, draws, jackknife)
+    assert bca(0.5 + 1e-15, draws, jackknife) == expected
+    assert bca(0.5 - 1e-15, draws, jackknife) == expected
+
+
 def test_t_equals_scipy() -> None:
     values = np.random.default_rng(0).normal(size=12)
     expected = stats.t.interval(0.9, 11, values.mean(), stats.sem(values))

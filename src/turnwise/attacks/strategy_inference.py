@@ -20,12 +20,12 @@ InferredKind: TypeAlias = Literal["fixed", "parrot", "pattern", "not conclusive"
 
 @dataclass(frozen=True, slots=True)
 class Measures:
-    """The measures of Appendix B.2: shares of the most frequent reply and of distinct words, overlap with contexts."""
+    """The measures of the attack paper's Appendix B.2, by which `infer_strategy` tells the kinds of strategy apart."""
 
-    response_frequency: float
-    lexical_variety: float
-    bleu: float  # BLEU of the reply against its context
-    jaccard: float
+    response_frequency: float  # share of the most frequent reply
+    lexical_variety: float  # different words of all replies, divided by their words
+    bleu: float  # BLEU of a reply against its context
+    jaccard: float  # words that a reply and its context share, divided by the words of either
 
 
 @dataclass(frozen=True, slots=True)

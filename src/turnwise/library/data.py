@@ -213,7 +213,7 @@ def _stems(names: Sequence[str]) -> list[str]:
 
 @contextmanager
 def _all_renamed(names: Mapping[str, str]) -> Iterator[Files]:
-    """Temporary files under the users' names for them; `names` is path -> name."""
+    """A context in which messages call temporary files by the user's names for them; `names` is path -> name."""
     with ExitStack() as stack:
         for path, name in names.items():
             stack.enter_context(_renamed(path, name))

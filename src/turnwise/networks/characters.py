@@ -41,7 +41,7 @@ class Settings(on_dialogues.Settings):
 
 
 class CharacterEncoder(nn.Module):
-    """A bidirectional GRU over the characters of a text."""
+    """A bidirectional GRU that reads a text character by character and gives one vector for it."""
 
     def __init__(self, *, vocabulary: int, embedding: int, utterance: int, context: int) -> None:
         super().__init__()

@@ -25,6 +25,7 @@ from turnwise.types import Floats, Ints
 Interval: TypeAlias = tuple[float, float]
 
 FEW_CLUSTERS = 20  # below this number of clusters `jackknife_t` covers better than the bootstrap (measured)
+_ROUNDING = 1e-10  # of the largest number: a smaller difference is an error of rounding
 _TINY = 1e-100  # below this, squares and cubes lose digits or vanish
 _RARE = 5  # below this number of events a bootstrap interval of a share is too narrow (measured)
 
@@ -53,7 +54,10 @@ def bca(
     if kept is None or len(jackknife) < 2 or (n_clusters is not None and n_clusters < 2):
         return None
     z = _tail_positions(level, len(jackknife) if n_clusters is None else n_clusters)
-    below = (np.count_nonzero(kept < estimate) + np.count_nonzero(kept <= estimate)) / 2 / len(kept)
+    # Draws of whole ratings often equal the estimate but for rounding, which differs from machine to machine.
+    rounding = _ROUNDING * max(abs(estimate), float(np.max(np.abs(kept))))
+    below = float(np.count_nonzero(kept < estimate - rounding) + np.count_nonzero(kept <= estimate + rounding))
+    below /= 2 * len(kept)
     if not (0 < below < 1 and np.isfinite(jackknife).all() and _has_spread(jackknife)):
         return _quantiles(kept, _normal_cdf(z))
     gap = np.mean(jackknife) - jackknife

@@ -269,7 +269,10 @@ class WinRateTest(TTest):
         return self.raters * self.variance * (1 / self._people(clusters) - 1 / (clusters * self.ratings))
 
     def _estimated(self, clusters: int) -> tuple[Floats, Floats]:
-        """Quantiles of the variance that the test estimates, and its degrees of freedom at each of them."""
+        """Variances that the test may estimate, as quantiles of their distribution, and its degrees of freedom for each.
+
+        The degrees of freedom depend on which part, contexts or raters, makes up the estimated variance.
+        """
         people, choices = self._people(clusters), clusters * self.ratings
         # Kurtosis of a preference, and of the mean of a context: nearer to normal the more preferences it has.
         kurtosis = 3 + (1 / max(1 - self.ties, 0.01) - 3) / self.single

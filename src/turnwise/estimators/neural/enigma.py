@@ -85,7 +85,7 @@ class _Game:
         ]
 
     def state(self) -> list[torch.Tensor]:
-        """An empty list: there is nothing beside the parameters."""
+        """What a checkpoint holds beside the parameters: nothing."""
         return []
 
     def loss(self, dialogues: Ints) -> torch.Tensor:

@@ -198,7 +198,7 @@ def _system_claim(run: Run, found: Sequence[Agreement], group: str | None) -> Cl
 
 
 def _warnings(run: Run, found: Sequence[Agreement], group: str | None) -> Iterator[Claim]:
-    """Metrics that rank against people, and a metric that only separates agents."""
+    """A metric that ranks against people, and one that tells agents apart but not the replies of one agent."""
     worst = found[-1]
     if worst.is_reversed:
         yield Claim(

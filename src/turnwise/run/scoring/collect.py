@@ -117,7 +117,7 @@ class Listing:
         self._rows, self._counts, self._last, self._open = {}, {}, {}, None
 
     def _write_transcript(self, last: Item, count: int) -> None:
-        """Write the turns of the dialogue if it is long enough and its agent has no transcript yet."""
+        """Write the turns of a dialogue with `count` replies, the first with at least `REPLIES` of each agent."""
         if self._whole or count < REPLIES or last.agent in self._shown or len(self._shown) == TRANSCRIPTS:
             return
         self._shown.add(last.agent)

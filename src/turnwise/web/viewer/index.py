@@ -69,7 +69,7 @@ class Index:
         self.texts.close()
 
     def table(self, unit: Unit) -> Table:
-        """The table of dialogues or of replies."""
+        """The table with one row for each dialogue, or for each reply."""
         return self.dialogues if unit == "dialogue" else self.replies
 
     def agent_code(self, name: str) -> int | None:

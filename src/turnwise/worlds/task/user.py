@@ -181,7 +181,7 @@ class User:
             view.current += 1
 
     def _update_progress(self, part: Progress, system_acts: SystemActs) -> bool:
-        """Update the progress after a turn of the system; return whether the turn was helpful."""
+        """Update the progress on one domain of the goal after a turn of the system; return whether it made any."""
         wish = part.wish
         before = (part.row, len(part.answers), part.confirmed, part.fail_info_rejected, dict(part.details))
         part.row = system_acts.row(part.row)
