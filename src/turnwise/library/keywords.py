@@ -15,7 +15,7 @@ from turnwise.errors import DataError, Problem, TurnwiseError
 
 # Option -> parameters that it may be, where these have other names; the first that a function has is meant.
 PARAMETERS = {
-    "-m": ("metrics",),
+    "-m": ("metrics", "metric"),
     "-o": ("output",),
     "-q": ("progress",),
     "--agent": ("agent", "agents"),
@@ -24,8 +24,10 @@ PARAMETERS = {
     "--estimator": ("estimators",),
     "--from": ("reader", "source"),
     "--map": ("columns",),
-    "--metric": ("metrics",),
+    "--metric": ("metrics", "metric"),
     "--no-cache": ("reuse",),
+    "--no-open": ("browser",),
+    "--open": ("browser",),
     "--positional-raters": ("stable_raters",),
     "--quiet": ("progress",),
     "--set": ("settings",),
@@ -35,7 +37,7 @@ PARAMETERS = {
     "--with": ("beside", "outsiders"),
 }
 NEGATIVE = frozenset(
-    {"-q", "--no-cache", "--positional-raters", "--quiet", "--unpaired"}
+    {"-q", "--no-cache", "--no-open", "--positional-raters", "--quiet", "--unpaired"}
 )  # and those with --no-
 _COMMAND = r"`[^`]*`|\b(?:turnwise [a-z]+|pip [a-z]+|python -m)\b[^\n;]*"
 _OPTION = r"(?<![\w-])(?P<option>--[a-z][a-z-]*[a-z]|-[moq])(?![\w-])"
@@ -131,6 +133,7 @@ def _is_value(value: str, after: str, match: re.Match[str], accepted: set[Any]) 
         or all(_PLACEHOLDER.fullmatch(part) for part in value.split(","))
         or (after in (":", ",") and value != "out")  # "leave -m out, ..."
         or in_brackets
+        or text[match.end() :].startswith(" out ")  # "leave --by file out"
     )
 
 
