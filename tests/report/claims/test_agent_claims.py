@@ -54,13 +54,13 @@ def test_people_decide_against_a_metric():
 def test_where_people_rated_and_show_no_difference_a_metric_shows_none_either():
     claim = said(record("usl-h", -0.12, 0.001), people=(record("rating:overall", 0.05, 0.4),))
     assert claim.kind == "no-difference"
-    assert claim.verdict == "People's ratings show no difference between one and two"
+    assert claim.verdict == "People's ratings do not show which is better, one or two"
     assert claim.number == "one minus two is 0.050 [-0.050, 0.150] on overall"
     assert claim.evidence.startswith(
         "usl-h scores in favour of two; how usl-h agrees with people was not measured"
     )
     # The standard error is .1 / 1.96 = .051; 2.8 of it are .143, and 40 * (.143 / .05)^2 = 326.5.
-    advice = "About 327 rated items of one and two, 40 now, would show a difference of this size (power .8)."
+    advice = "Rate about 327 items of one and two, not 40, to show 0.050 in 4 of 5 studies (power .8)."
     assert claim.advice == advice
 
 

@@ -41,7 +41,8 @@ def test_a_metric_near_one_rater_and_shown_above_the_others_is_trusted():
     (claim,) = made(best, other, differences=(difference("judge", "length", 0.42, 0.01),))
     assert claim.kind == "trust"
     assert str(claim) == (
-        "Trust judge most: judge has 0.620 [0.500, 0.700] (spearman on overall, turn level); one rater reaches 0.70."
+        "Trust judge most: judge has 0.620 [0.500, 0.700] (spearman on overall, turn level); "
+        "one rater has 0.70 with the others."
     )
 
 

@@ -13,7 +13,7 @@ from turnwise.metrics import is_preference, is_rating
 from turnwise.report.claims.claim import LEVEL, Claim, listed, ratings_for
 from turnwise.report.figure import Record, interval, with_estimate, with_interval
 from turnwise.report.runs import Run
-from turnwise.report.text import p_value
+from turnwise.report.text import number, p_value
 
 TOO_MANY = 20  # times the ratings there are: a difference that needs more is said to be too small
 
@@ -76,7 +76,7 @@ def _claim(
     if people is not None:
         return Claim(
             kind="no-difference", question="agents", strength="open", run=run.name,
-            verdict=f"People's ratings show no difference between {a} and {b}{where}",
+            verdict=f"People's ratings do not show which is better, {a} or {b}{where}",
             number=f"{_difference(a, b)} is {with_interval(people)} on {_dimension(people)}",
             evidence="; ".join([*_favoured(shown, a, b), *([knowledge.of(shown[0]["metric"])] if shown else [])]),
             advice=_advice(people, a, b),
@@ -172,8 +172,8 @@ def _advice(people: Record | None, a: str, b: str) -> str:
         return (
             f"{a} and {b} are too close to be told apart with {TOO_MANY} times the {n} rated items there are."
         )
-    more = f"About {max(needed, n):,} rated items of {a} and {b}, {n} now,"
-    return f"{more} would show a difference of this size (power .8)."
+    size = number(abs(people["estimate"]))
+    return f"Rate about {max(needed, n):,} items of {a} and {b}, not {n}, to show {size} in 4 of 5 studies (power .8)."
 
 
 def _shown(record: Record) -> bool:

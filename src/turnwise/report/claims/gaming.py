@@ -44,7 +44,8 @@ def gaming_claims(run: Run) -> Iterator[Claim]:
     yield Claim(
         kind="gameable", question="gaming", run=run.name,
         verdict=f"{metric} can be gamed, so do not tune a system on it",
-        number=f"a reply that {verdict['description']} scores above people's in {worst['beats_human']:.0%} of contexts",
+        number=f"a reply that {verdict['description']} scores above people's replies in {worst['beats_human']:.0%} of "
+        "contexts",
         evidence=f"{counted(verdict['frauds'], 'strategy')} shown to score above people",
         facts={"metric": metric, "strategy": verdict["worst"]},
     )  # fmt: skip

@@ -133,7 +133,7 @@ def _main_claim(run: Run, found: Sequence[Agreement], group: str | None) -> Clai
              "level": best.record["level"], "metrics": [one.metric for one in found]}  # fmt: skip
     plain = f"{best.metric} has {best.text} {where}"
     highest = f"{best.metric}, the highest, has {best.text} {where}"
-    person = f"one rater reaches {number(best.one_rater, 2)}" if best.one_rater else ""
+    person = f"one rater has {number(best.one_rater, 2)} with the others" if best.one_rater else ""
     if not best.is_shown:
         needed = best.record.get("clusters_needed")
         return Claim(
@@ -147,7 +147,7 @@ def _main_claim(run: Run, found: Sequence[Agreement], group: str | None) -> Clai
             kind="far-from-person" if far else "near-not-shown", question="metrics", run=run.name, facts=facts,
             strength="shown" if far else "open",
             verdict=_none_of(found, "comes near a person" if far else "was shown to come near a person"),
-            number=f"{highest}; one rater reaches {number(best.one_rater, 2)}",
+            number=f"{highest}; {person}",
             advice="Let people decide, or use `turnwise calibrate` with some ratings.",
         )  # fmt: skip
     tied = [one.metric for one in found[1:] if not _shown_above(run, best, one)]

@@ -62,7 +62,7 @@ def _target(run: Run, record: Record) -> Claim:
     return Claim(
         kind="unrated-useless", question="unrated", strength="open", run=run.name, facts=facts,
         verdict=f"The estimate for {target} is too uncertain to rank it",
-        number=f"{with_interval(record)} on {rating} holds {len(inside)} of {len(means)} rated agents",
+        number=f"{with_interval(record)} on {rating} contains the means of {len(inside)} of {len(means)} rated agents",
         evidence=f"{unseen}{truth}", advice=_advice(target, known, means),
     )  # fmt: skip
 
@@ -73,7 +73,7 @@ def _advice(target: str, known: Record, means: Mapping[str, float]) -> str:
     if not spread or not width:
         return f"Rate some dialogues of {target}."
     needed = ceil((1.96 * spread / width) ** 2)
-    return f"About {needed:,} rated dialogues of {target} give an interval of +-{number(width, 2)}."
+    return f"Rate about {needed:,} dialogues of {target} for an interval of +-{number(width, 2)}."
 
 
 def _known(run: Run, rating: str) -> Record:
