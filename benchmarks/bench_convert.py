@@ -34,7 +34,7 @@ CORPORA = ("dailydialog", "multiwoz_valtest", "personachat", "chitchat_byu")
 RESULTS = Path(__file__).parent / "results" / "convert.json"
 MEGABYTES = 100  # of the larger file; above the size from which JSON lists are read in parts
 ROW_GROUP = 10_000  # rows; one is unpacked at a time, so it decides the memory
-CONVERT = "import sys\nfrom turnwise.cli.group import run\nsys.exit(run(sys.argv[1:]))"
+CONVERT = "import sys\nfrom turnwise.cli.common.group import run\nsys.exit(run(sys.argv[1:]))"
 LOOP = """
 import json, sys
 with open(sys.argv[1]) as lines, open(sys.argv[2], "w") as out:

@@ -8,7 +8,7 @@ from benchmarks.corpus import write
 from benchmarks.harness import Line, peak
 
 SMALL, LARGE = 100_000, 1_000_000
-SCORE = "import sys\nfrom turnwise.cli.group import run\nsys.exit(run(sys.argv[1:]))"
+SCORE = "import sys\nfrom turnwise.cli.common.group import run\nsys.exit(run(sys.argv[1:]))"
 
 
 def peak_of_score(folder: Path, n_turns: int) -> float:

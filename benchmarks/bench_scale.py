@@ -35,7 +35,7 @@ RAY = "score {} -m bleu-4,chrf,rouge-l -q --jobs 2"
 COMMAND = """
 import os, sys
 os.environ["OMP_NUM_THREADS"] = "1"  # read when numpy is loaded
-from turnwise.cli.group import run
+from turnwise.cli.common.group import run
 sys.exit(run(sys.argv[1:]))
 """
 

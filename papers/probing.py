@@ -30,7 +30,7 @@ from turnwise.agents import resolve
 from turnwise.agents.calling import CallLimits, ReplyRequest
 from turnwise.attacks.context import Context, sample_contexts, split_contexts
 from turnwise.attacks.target import Target
-from turnwise.cli.group import run
+from turnwise.cli.common.group import run
 from turnwise.encode.text.normalise import plain
 from turnwise.logs import native
 from turnwise.logs.items.items import Selection, all_items

@@ -25,7 +25,7 @@ def length(records):
 # A script that runs a command and kills itself with SIGKILL after writing a number of parts of the run.
 SELF_KILLING_COMMAND = """
 import os, signal, sys
-from turnwise.cli.group import run
+from turnwise.cli.common.group import run
 from turnwise.run.resume import partial_results
 from turnwise.run.resume.partial_results import PartialResults
 partial_results.WRITE_INTERVAL_FACTOR = 0  # write sums after every shard, however fast it was

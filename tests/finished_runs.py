@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.small_world import held
 from tests.tiny_models import write_bert, write_llama
-from turnwise.cli.group import run
+from turnwise.cli.common.group import run
 from turnwise.logs import native
 from turnwise.types import Dialogue, Rating, Turn
 

@@ -85,7 +85,7 @@ def _answered(dialogue: Dialogue, place: int) -> Dialogue:
 
 def shards(folder: Path, name: str) -> None:
     """Write dialogues in several files: some with references, and rated ones of several agents."""
-    from turnwise.cli.group import run
+    from turnwise.cli.common.group import run
 
     for part in ("a", "b"):
         others(folder, f"{name}/{part}.jsonl.gz")

@@ -44,12 +44,12 @@ def test_the_public_names_are_these():
     ]  # fmt: skip
     assert sorted(make_api.public("turnwise.plugins")) == [
         "Agent", "AgentExtras", "Card", "Choice", "Curved", "DataError", "Dialogue", "DimensionScores", "Episodes",
-        "Estimate", "EstimatesMany", "Estimator", "EstimatorExtras", "Finding", "Fitted", "Floats", "Folder",
-        "GROUPS", "Guarded", "Ints", "Item", "Kind", "KnowsTraining", "Learns", "Level", "Mean", "Merged",
-        "Metric", "MetricExtras", "Need", "Options", "PluginError", "Preference", "Preferences", "Priced", "Problem",
-        "Rating", "Ratings", "Ratio", "ReadsPlaceholders", "Refused", "Reply", "Role", "Rows", "Said", "Scene",
-        "Signature", "SumEstimator", "Summed", "Sums", "TakesMetrics", "TakesSelfPlay", "TaskCritic",
-        "TrainedModel", "TrainerExtras", "TrainingTask", "Turn", "UsageError", "World", "WorldExtras",
+        "Estimate", "EstimatesMany", "Estimator", "EstimatorExtras", "Finding", "Floats", "Folder", "GROUPS",
+        "HasMoments", "Ints", "Item", "Kind", "KnowsTraining", "Learns", "Level", "Mean", "Metric", "MetricExtras",
+        "Need", "NeedsFitting", "Options", "PluginError", "Preference", "Preferences", "Priced", "Problem", "Rating",
+        "Ratings", "Ratio", "ReadsPlaceholders", "Refused", "RepliesAtPoints", "Reply", "Role", "Rows",
+        "SamplesRaters", "Scene", "Signature", "SumEstimator", "Summed", "Sums", "TakesMetrics", "TakesSelfPlay",
+        "TaskCritic", "TrainedModel", "TrainerExtras", "TrainingTask", "Turn", "UsageError", "World", "WorldExtras",
         "load_model",
     ]  # fmt: skip
     assert sorted(make_api.public("turnwise.testing")) == [
@@ -76,8 +76,9 @@ def test_the_page_lists_the_fields_of_a_type_with_their_meaning():
 
 @pytest.mark.parametrize(
     "name",
-    ["Item", "Dialogue", "Turn", "Reply", "Rating", "Preference", "Episodes", "Said", "Estimate", "TrainingTask",
-     "Ratings", "Preferences", "Choice", "TrainedModel", "Folder", "Options", "Problem", "Signature", "Card"],
+    ["Item", "Dialogue", "Turn", "Reply", "Rating", "Preference", "Episodes", "RepliesAtPoints", "Estimate",
+     "TrainingTask", "Ratings", "Preferences", "Choice", "TrainedModel", "Folder", "Options", "Problem",
+     "Signature", "Card"],
 )  # fmt: skip
 def test_the_page_on_plugins_names_every_field_of_an_object(name: str):
     rows = (make_api.PAGE.parent / "extend.md").read_text().splitlines()

@@ -10,7 +10,7 @@ import pytest
 
 import turnwise as tw
 from tests.corpus import corpus
-from turnwise.cli.group import run
+from turnwise.cli.common.group import run
 from turnwise.errors import DataError, Refused, UsageError
 
 

@@ -85,7 +85,7 @@ def _rate(folder: Path) -> None:
 
 def call(args: list[str]) -> int:
     """Run one command line without its output; return the exit code."""
-    from turnwise.cli.group import run
+    from turnwise.cli.common.group import run
 
     said = io.StringIO()
     with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):

@@ -15,7 +15,7 @@ from benchmarks.faults.crashes import Cell
 from benchmarks.faults.workplace import Done, is_clear
 from tests.corpus import corpus
 from tests.judge_server import Exchange, by_length, serving
-from turnwise.cli.group import run
+from turnwise.cli.common.group import run
 from turnwise.llm.chat import Chat
 from turnwise.metrics.unreferenced import judge as judge_module
 

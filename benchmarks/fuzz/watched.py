@@ -14,7 +14,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from turnwise.cli.group import run
+from turnwise.cli.common.group import run
 
 CODES = frozenset({0, 1, 2, 3, 4})  # 70 is a defect
 SECONDS = 5.0  # of processor time, beyond which a command counts as hanging

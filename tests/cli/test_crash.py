@@ -8,7 +8,7 @@ import pytest
 from tests.corpus import corpus
 from turnwise import __version__
 from turnwise.cli import CRASHED, main, overview
-from turnwise.cli.group import run
+from turnwise.cli.common.group import run
 
 SECRET = "words of a user"
 

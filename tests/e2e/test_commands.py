@@ -12,7 +12,7 @@ import pytest
 
 from tests.corpus import corpus, dialogue, write
 from turnwise.cli import COMMANDS, overview
-from turnwise.cli.group import cli, run
+from turnwise.cli.common.group import cli, run
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ import pytest
 # A short interval and small gzip members, so that a small input has several journals.
 RUN = """
 import sys
-from turnwise.cli.group import run
+from turnwise.cli.common.group import run
 from turnwise.logs import draft
 draft.INTERVAL, draft.MEMBER = 0.05, 50_000
 sys.exit(run(["convert", *sys.argv[1:]]))

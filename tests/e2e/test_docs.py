@@ -69,7 +69,7 @@ def run_shell(block: str, folder: Path, environment: dict[str, str], place: str)
 
 def called(words: list[str], folder: Path, environment: dict[str, str]) -> tuple[int, str]:
     """A command of ours in this process, as loading torch takes longer than most of them; its code and words."""
-    from turnwise.cli.group import run as run_turnwise
+    from turnwise.cli.common.group import run as run_turnwise
 
     assert words[0] == "turnwise"
     said = io.StringIO()
@@ -83,7 +83,7 @@ def called(words: list[str], folder: Path, environment: dict[str, str]) -> tuple
 
 def parse(words: list[str]) -> None:
     """Whether a command and its options exist, and its values are of the right kind."""
-    from turnwise.cli.group import cli
+    from turnwise.cli.common.group import cli
 
     assert words[0] == "turnwise"
     command = cli.get_command(click.Context(cli), words[1])

@@ -16,7 +16,7 @@ import pytest
 
 import turnwise as tw
 from tests.small_world import held
-from turnwise.cli.group import run
+from turnwise.cli.common.group import run
 from turnwise.logs import native
 from turnwise.types import Dialogue, Rating, Turn
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.corpus import corpus, dialogue, write
-from turnwise.cli.group import run
+from turnwise.cli.common.group import run
 
 
 def results(capsys, *args: str) -> dict:

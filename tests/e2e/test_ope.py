@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.small_world import held
-from turnwise.cli.group import run
+from turnwise.cli.common.group import run
 from turnwise.logs import native
 from turnwise.types import Dialogue, Rating, Turn
 

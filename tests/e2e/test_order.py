@@ -19,7 +19,7 @@ import pytest
 from tests.corpus import corpus
 from tests.small_talk import small_talk
 from tests.small_world import held
-from turnwise.cli.group import run
+from turnwise.cli.common.group import run
 from turnwise.logs import native
 
 # Keys that name a record of a result; equal records of two runs are compared.

@@ -7,7 +7,7 @@ import pytest
 
 import turnwise as tw
 from tests.finished_runs import write_partly_rated
-from turnwise.cli.group import run
+from turnwise.cli.common.group import run
 from turnwise.logs import native
 
 pytest.importorskip("starlette", reason="needs the extra `web`")

@@ -11,7 +11,7 @@ import pytest
 from tests.corpus import WORDS, corpus, write
 from tests.rating_server import Server
 from tests.visitor import Visitor
-from turnwise.cli.group import run
+from turnwise.cli.common.group import run
 
 VAGUE = ["well", "hm", "perhaps", "sorry", "dunno", "pardon"]  # what an agent says that does not know
 

@@ -87,7 +87,7 @@ from importlib.resources import files
 assert tw.__file__.startswith(sys.argv[1]), tw.__file__
 demo = str(files("turnwise.data") / "demo.jsonl")
 print(tw.score(demo, metrics="bleu-4", draws=100))
-from turnwise.cli.group import run
+from turnwise.cli.common.group import run
 sys.exit(run(["score", demo, "-m", "bertscore"]) * 10 + run(["rate", demo]))
 """
     done = subprocess.run(

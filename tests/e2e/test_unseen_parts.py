@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from turnwise.cli.group import run
+from turnwise.cli.common.group import run
 from turnwise.report import schema
 
 NOTE = (

@@ -12,7 +12,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from turnwise.cli.group import run
+from turnwise.cli.common.group import run
 from turnwise.encode.models.catalogue import NotFetched, locate
 
 SCRIPT = Path(__file__).parents[2] / "papers" / "fbd_prd.py"

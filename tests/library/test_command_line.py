@@ -7,7 +7,7 @@ import pytest
 from click.core import ParameterSource
 
 import turnwise as tw
-from turnwise.cli.group import cli
+from turnwise.cli.common.group import cli
 
 # Parameters of a command line alone, and those that it computes.
 OWN = {

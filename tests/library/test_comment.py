@@ -9,7 +9,7 @@ import pytest
 
 import turnwise as tw
 from tests.finished_runs import CORPUS, EVIL, write_hostile
-from turnwise.cli.group import run
+from turnwise.cli.common.group import run
 from turnwise.library.comment import MOST_BYTES
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import turnwise as tw
 from tests.library.test_command_line import COMMANDS, OWN
-from turnwise.cli.group import cli
+from turnwise.cli.common.group import cli
 from turnwise.library.arguments import _hints
 from turnwise.library.keywords import keyword, with_keywords
 

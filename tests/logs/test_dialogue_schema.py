@@ -35,7 +35,7 @@ def test_the_published_schema_is_that_of_the_types() -> None:
 
 
 def test_validate_prints_the_schema_without_files(capsys: pytest.CaptureFixture[str]) -> None:
-    from turnwise.cli.group import run
+    from turnwise.cli.common.group import run
 
     assert run(["validate", "--schema"]) == 0
     assert capsys.readouterr().out == schema.published()

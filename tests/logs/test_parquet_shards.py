@@ -13,7 +13,7 @@ import pytest
 
 from tests.corpus import corpus
 from tests.small_world import held
-from turnwise.cli.group import run
+from turnwise.cli.common.group import run
 from turnwise.errors import DataError
 from turnwise.logs import native
 from turnwise.logs.readers import parquet

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tests.corpus import corpus, write
-from turnwise.cli.group import run
+from turnwise.cli.common.group import run
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 import json
 
-from turnwise.cli.group import run
+from turnwise.cli.common.group import run
 from turnwise.metrics import describe, names
 from turnwise.metrics.attacks import _table, known_attacks
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.corpus import corpus
 from turnwise.cli import COMMANDS
-from turnwise.cli.group import run
+from turnwise.cli.common.group import run
 
 CODES = {0, 1, 2, 3, 4}
 ENDLESS = ("demo", "rate", "view")  # minutes long; serve until they are stopped

@@ -80,7 +80,7 @@ def test_the_output_of_training_is_valid_by_the_schema(
     validator, tmp_path: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...]
 ):
     pytest.importorskip("torch", reason="needs the extra `neural`")
-    from turnwise.cli.group import run
+    from turnwise.cli.common.group import run
 
     name, *settings = words
     given = ["train", name, CORPUS, "-o", str(tmp_path / "made"), *settings, "--format", "json", "-q"]
@@ -122,7 +122,7 @@ def test_an_invalid_document_is_rejected_by_the_schema(
 
 
 def test_the_command_prints_the_schema(capsys: pytest.CaptureFixture[str], tmp_path: Path):
-    from turnwise.cli.group import run
+    from turnwise.cli.common.group import run
 
     assert run(["report", "--schema"]) == 0
     assert capsys.readouterr().out == schema.published()

@@ -93,7 +93,7 @@ def main(argv: list[str] | None = None) -> None:
     try:
         import logging
 
-        from turnwise.cli.group import run
+        from turnwise.cli.common.group import run
         from turnwise.terminal import LogFormatter
 
         if logging.lastResort:  # prints warnings where nobody has set up logging

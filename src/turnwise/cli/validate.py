@@ -4,7 +4,7 @@ import click
 
 from turnwise.cli.common import options
 from turnwise.errors import USAGE
-from turnwise.terminal import say, say_lines
+from turnwise.terminal import json_escape, say, say_document, say_lines
 
 
 def _print_schema(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
@@ -12,7 +12,7 @@ def _print_schema(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
     if asked:
         from turnwise.logs.schema import published
 
-        click.echo(published(), nl=False)
+        say_document(published(), escape=json_escape)
         ctx.exit()
 
 

@@ -6,7 +6,7 @@ import click
 import pytest
 
 from turnwise.cli import COMMANDS, overview
-from turnwise.cli.group import cli
+from turnwise.cli.common.group import cli
 
 WIDTH = 80
 

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from tests.corpus import corpus
 from turnwise.cli.common import options
-from turnwise.cli.group import run
+from turnwise.cli.common.group import run
 
 
 @pytest.fixture

@@ -4,9 +4,9 @@ import shlex
 
 import pytest
 
+from turnwise.cli.common.group import run
 from turnwise.cli.demo import demo
 from turnwise.cli.demo.stage import stage
-from turnwise.cli.group import run
 from turnwise.types import Dialogue, Rating, Reply, Turn
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.small_tables import write_tables
-from turnwise.cli.group import run
+from turnwise.cli.common.group import run
 from turnwise.errors import DataError, UsageError
 from turnwise.logs.items.items import Selection, items
 from turnwise.logs.items.points import REFERENCE_ACTS

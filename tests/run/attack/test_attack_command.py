@@ -14,7 +14,7 @@ from tests.attacks.planted import talks
 from tests.tiny_models import write_llama
 from turnwise import library
 from turnwise.attacks.target import THREAD, Hangs
-from turnwise.cli.group import run
+from turnwise.cli.common.group import run
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 
 from tests.attacks.planted import talks
 from tests.judge_server import Exchange, by_length, serving
-from turnwise.cli.group import run
+from turnwise.cli.common.group import run
 
 
 @pytest.fixture

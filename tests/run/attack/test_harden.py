@@ -13,7 +13,7 @@ from tests.attacks.planted import CLEAN, scorer, talks
 from turnwise.attacks.attack import attack
 from turnwise.attacks.context import split_contexts
 from turnwise.attacks.target import Target
-from turnwise.cli.group import run
+from turnwise.cli.common.group import run
 from turnwise.errors import DataError
 from turnwise.run.attack import harden as hardening
 from turnwise.run.attack.fraud_training_data import prefix_digest, training_dialogues

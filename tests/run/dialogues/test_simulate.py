@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from turnwise import worlds
-from turnwise.cli.group import run
+from turnwise.cli.common.group import run
 from turnwise.errors import PluginError, UsageError
 from turnwise.logs import native
 from turnwise.logs.scan import survey

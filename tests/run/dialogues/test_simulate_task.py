@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.small_tables import write_tables
-from turnwise.cli.group import run
+from turnwise.cli.common.group import run
 from turnwise.logs import native
 
 SMALL = ["--agents", "3", "--dialogues", "3", "--samples", "2", "--truth", "30", "-q"]

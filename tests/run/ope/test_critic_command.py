@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from turnwise.cli.group import run
+from turnwise.cli.common.group import run
 from turnwise.estimators.critic.controls import CONTROLS
 from turnwise.logs import native
 from turnwise.metrics.task.ontology import load as ontology_of

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from turnwise.cli.group import run
+from turnwise.cli.common.group import run
 
 
 def logs(

@@ -11,7 +11,7 @@ import polars
 import pytest
 
 from tests.small_world import held
-from turnwise.cli.group import run
+from turnwise.cli.common.group import run
 from turnwise.logs import native
 from turnwise.logs.shards import shards
 from turnwise.run.ope import stream as passes

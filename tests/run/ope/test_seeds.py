@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.small_world import held
-from turnwise.cli.group import run
+from turnwise.cli.common.group import run
 from turnwise.logs import native
 from turnwise.run.workers.execute import Local
 

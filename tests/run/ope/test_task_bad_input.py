@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.small_tables import write_tables
-from turnwise.cli.group import run
+from turnwise.cli.common.group import run
 
 GOAL = {"restaurant": {"info": {"food": "indian"}, "reqt": ["phone"]}}
 STATE = {"restaurant": {"food": "indian"}}

@@ -112,7 +112,7 @@ def test_a_win_rate_is_planned_in_contexts_and_raters():
 
 
 def test_costs_name_the_cheapest_design(capsys: pytest.CaptureFixture[str]):
-    from turnwise.cli.group import run
+    from turnwise.cli.common.group import run
 
     line = "power --sd 1 --rater-sd 1 --difference .3 --raters 1,4 --cost-dialogue 10 --cost-rating .1"
     assert run([*line.split(), "-q"]) == 0

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.corpus import corpus
-from turnwise.cli.group import run
+from turnwise.cli.common.group import run
 from turnwise.errors import DataError
 from turnwise.run.resume.finished_run import read_run
 

@@ -12,7 +12,7 @@ import pytest
 
 from tests.failing_runs import SELF_KILLING_COMMAND, interrupt_after
 from tests.small_world import held
-from turnwise.cli.group import run
+from turnwise.cli.common.group import run
 from turnwise.errors import UsageError
 from turnwise.logs import native
 from turnwise.run import spec as run_spec

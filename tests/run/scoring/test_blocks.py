@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.corpus import WORDS, write
-from turnwise.cli.group import run
+from turnwise.cli.common.group import run
 from turnwise.errors import Refused, UsageError
 from turnwise.metrics import resolve
 from turnwise.run.scoring import shards as scoring

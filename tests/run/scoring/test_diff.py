@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import turnwise as tw
-from turnwise.cli.group import run
+from turnwise.cli.common.group import run
 from turnwise.errors import UsageError
 from turnwise.logs import native
 from turnwise.report.report import report

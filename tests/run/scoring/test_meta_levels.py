@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from turnwise.cli.group import run
+from turnwise.cli.common.group import run
 from turnwise.logs import files
 
 CORPUS = str(resources.files("turnwise") / "data" / "demo.jsonl")

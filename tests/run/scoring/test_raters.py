@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.corpus import corpus, write
-from turnwise.cli.group import run
+from turnwise.cli.common.group import run
 from turnwise.errors import UsageError
 from turnwise.run.scoring.raters import with_direction
 from turnwise.types import Rating

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import turnwise as tw
-from turnwise.cli.group import run
+from turnwise.cli.common.group import run
 
 Record = dict[str, object]
 
@@ -303,7 +303,7 @@ def test_a_question_that_the_data_cannot_answer_is_an_error(tmp_path: Path, aske
 def test_the_command_prints_every_mean_and_the_differences_that_were_shown(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
-    from turnwise.cli.group import run
+    from turnwise.cli.common.group import run
 
     path = write(tmp_path / "logs.jsonl", world(agents=tuple("abcde"), n=24))
     assert run(["calibrate", path, "-m", "length", "--to", "rating:overall", "--labels", "random", "-q"]) == 0
@@ -352,7 +352,7 @@ def test_a_plan_draws_dialogues_whose_ratings_can_be_weighed(tmp_path: Path):
 
 
 def test_the_first_draw_from_unrated_logs_is_at_random(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    from turnwise.cli.group import run
+    from turnwise.cli.common.group import run
 
     logs = write(tmp_path / "logs.jsonl", world(n=50, rated=lambda *_: False))
     line = [

@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from turnwise.cli.group import run
+from turnwise.cli.common.group import run
 from turnwise.logs import native
 from turnwise.worlds.task.system_sentences import REPEAT_PLEASE
 

@@ -19,7 +19,7 @@ import pytest
 from tests.corpus import corpus
 from tests.failing_runs import OUT_OF_MEMORY_METRIC, interrupt_after
 from tests.small_world import held
-from turnwise.cli.group import run
+from turnwise.cli.common.group import run
 from turnwise.encode.models.catalogue import folder_of
 from turnwise.errors import TurnwiseError
 from turnwise.logs import native

@@ -18,7 +18,7 @@ import pytest
 
 from tests.corpus import corpus
 from tests.failing_runs import OUT_OF_MEMORY_METRIC
-from turnwise.cli.group import run
+from turnwise.cli.common.group import run
 from turnwise.errors import UNMEASURED, TurnwiseError, UsageError
 from turnwise.run.workers.execute import TRIES, Local, WorkersLost
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.corpus import corpus
 from tests.web.viewer.conftest import exchange, rating, write_records
-from turnwise.cli.group import run
+from turnwise.cli.common.group import run
 from turnwise.errors import DataError
 
 

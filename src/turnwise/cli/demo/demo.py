@@ -210,7 +210,7 @@ class Demo:
         """Run a command line, with its table in a file; returns its exit code, or 0 for a refusal, which is a
         result.
         """
-        from turnwise.cli.group import run
+        from turnwise.cli.common.group import run
 
         whole = [*line, "-o", str(self.folder / to)]
         _command(whole)

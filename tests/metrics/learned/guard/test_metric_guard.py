@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.attacks.planted import talks
-from turnwise.cli.group import run
+from turnwise.cli.common.group import run
 from turnwise.encode.models.folder import load
 from turnwise.metrics import resolve
 from turnwise.metrics.learned.contrastive.head import Head

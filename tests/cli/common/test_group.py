@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from turnwise.cli import group
+from turnwise.cli.common import group
 
 
 @pytest.mark.parametrize(
@@ -30,13 +30,13 @@ def test_an_interrupted_command_says_what_continues_it(
 
 def test_an_interrupt_while_a_dataclass_is_made_has_the_same_exit_code(tmp_path: Path) -> None:
     (tmp_path / "interrupted.py").write_text(
-        "import turnwise.cli.group\n"
+        "import turnwise.cli.common.group\n"
         "def run(args):\n"
         "    try:\n"
         "        exec('raise KeyboardInterrupt')  # what `dataclass` does with the source of its methods\n"
         "    except KeyboardInterrupt:\n"
         "        return 130\n"
-        "turnwise.cli.group.run = run\n"
+        "turnwise.cli.common.group.run = run\n"
         "turnwise.cli.main(['score'])\n"
     )
     done = subprocess.run([sys.executable, "-m", "interrupted"], cwd=tmp_path)
