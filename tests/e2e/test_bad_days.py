@@ -178,7 +178,7 @@ def test_the_demo_resumes_after_an_interrupt_and_needs_no_weights(tmp_path: Path
     words = " ".join(done.stdout.split())
     assert "left out, because they need a model that is not here: usr-ret, turnwise" in words
     assert "turnwise fetch minilm" in words
-    end = lines[lines.index("What to do now") + 1 :]
+    end = lines[lines.index("What follows") + 1 :]
     assert sum(line.startswith("* ") for line in end) == 5
     assert end[-1] == f"The report: {Path('out') / 'report.html'}"
     report = (tmp_path / "out" / "report.html").read_text()
