@@ -83,7 +83,7 @@ def test_a_metric_without_a_mistake_passes():
     ("mistake", "says"),
     [
         ("unnamed", "`signature.name` is empty"),
-        ("counts its calls", "rows of .* items at once differ from rows of the first"),
+        ("counts its calls", "a second call of `rows` with the same items differs"),
         ("scores nothing", "no item of the test data was scored"),
         ("takes the first", "with the same rows in another order"),
     ],
@@ -129,7 +129,7 @@ def test_an_estimator_without_a_mistake_passes():
 @pytest.mark.parametrize(
     ("mistake", "says"),
     [
-        ("another sum", "the mean of `contributions` is .*, and `value` is"),
+        ("another sum", "`value` is .*, and the mean of its `contributions` is"),
         ("takes the first", "with the same dialogues in another order"),
         ("chance of its own", "the value is"),
         ("answers without data", "Refused"),

@@ -9,7 +9,7 @@ from pathlib import Path
 from turnwise.errors import DataError, TurnwiseError
 from turnwise.logs.conversion import checked
 from turnwise.logs.readers.source import Options
-from turnwise.registry import described
+from turnwise.plugin_code import described
 from turnwise.testing.expect import ContractError, expect, raises, running
 from turnwise.types import Dialogue
 
