@@ -1,7 +1,7 @@
 """How often the claims of reports are contradicted: by the truth of simulated worlds, or by the other half of a corpus.
 
 `OMP_NUM_THREADS=1 python -m benchmarks.claims` draws worlds (chat, booking and task, each with its families, seeds from
-1000 on, which were not looked at while the rules were written) and splits rated corpora in two at random by context.
+2000 on, which were not looked at while the rules were written) and splits rated corpora in two at random by context.
 `compare`, `meta` and `ope` run on one half. Each claim is then checked:
 
 * rated-higher: the truth of the world, or the mean difference of ratings in the other half, has the same sign;
@@ -9,16 +9,16 @@
 * trust, agrees-best: no other metric agrees more with people in the other half; agrees-best alone: agreement above 0;
 * far-from-person: in the other half, too, no metric reaches two thirds of one rater;
 * reversed: the agreement is below 0 in the other half;
-* between-agents-only: the agreement inside agents is not shown in the other half;
+* between-agents-only: the agreement over all items is above 0 in the other half;
 * ranks-agents: the agreement over agents is above 0 in the other half;
 * unrated-ranked: the agents that are said to be worse and better are so by the world's truth;
 * unrated-useless and unrated-estimate: the interval holds the truth.
 
 Two halves of equal size: a true claim is contradicted by chance now and then, so that the rates are upper bounds.
-Claims that were not made (no-difference, metrics-disagree, none-agrees, best-tied, agrees-tied, unrated-useless) are
-counted as withheld, with the number of those that the truth or the other half would have allowed. The sentences of
-version 0.1 are checked beside them. The result is benchmarks/results/claims.json; the exit code is 1 if a kind of
-claim that was made at least 20 times is contradicted in more than 5 %.
+Claims that were not made (no-difference, metrics-disagree, none-agrees, near-not-shown, best-tied, agrees-tied,
+unrated-useless) are counted as withheld, with the number of those that the truth or the other half would have allowed.
+The sentences of version 0.1 are checked beside them. The result is benchmarks/results/claims.json; the exit code is 1
+if a kind of claim that was made at least 20 times is contradicted in more than 5 %.
 """
 
 import argparse
@@ -44,7 +44,7 @@ from turnwise.stats.interval import wilson
 from turnwise.types import Dialogue
 
 RESULT = Path(__file__).parent / "results" / "claims.json"
-FIRST_SEED = 1000  # smaller ones were looked at while the rules were written
+FIRST_SEED = 2000  # smaller ones were looked at while the rules were written
 ALLOWED = 0.05
 MAX_DIALOGUES = 1200  # of a corpus, drawn at random
 ENOUGH = 20  # claims of a kind from which on its rate decides the exit code
@@ -62,7 +62,8 @@ CORPORA = {  # file -> dimension
 }
 PLAIN = ("length", "question-rate", "repeat-partner-1", "rouge-l", "chrf", "bleu-2")
 LEARNED = ("usr-ret", "turnwise")
-WITHHELD = {"no-difference": "agents", "metrics-disagree": "agents", "none-agrees": "metrics", "best-tied": "metrics",
+WITHHELD = {"no-difference": "agents", "metrics-disagree": "agents", "none-agrees": "metrics",
+            "near-not-shown": "metrics", "best-tied": "metrics",
             "agrees-tied": "metrics", "ranking-useless": "metrics", "unrated-useless": "unrated"}  # fmt: skip
 
 
@@ -215,7 +216,8 @@ def _metric_check(case: Case, claim: Claim, there: Mapping[str, Agreement], othe
     elif claim.kind == "far-from-person":
         against = any(one.one_rater and one.value >= NEAR * one.one_rater for one in there.values())
     elif mine is not None and claim.kind == "between-agents-only":
-        against = mine.is_shown
+        over_all = Agreement(mine.record, inside=False)
+        against = over_all.value <= over_all.chance
     elif claim.kind in WITHHELD:
         could = any(
             one.kind in ("trust", "agrees-best", "far-from-person", "ranks-agents")

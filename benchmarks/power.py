@@ -2,7 +2,7 @@
 
 `OMP_NUM_THREADS=1 python -m benchmarks.power` writes benchmarks/results/power.json; `--only WORDS` repeats the grids
 with these words in their name and keeps the others. Predicted is what `turnwise power` prints, from variance components
-that were estimated on a pilot of 20,000 dialogues of the same population. Simulated is the share of studies in which
+that were estimated on a pilot of 20,000 dialogues of each of the two agents. Simulated is the share of studies in which
 the test rejects at 5 %: the permutation test of `compare` for ratings and a metric, its test by contexts
 and raters for preferences, and the t-test of `calibrate` for ratings beside scores. A cell has 400 to 3,100 studies, so
 that its standard error is at most .009. The tests are called as the commands call them, without the files. The first
@@ -38,6 +38,7 @@ from turnwise.stats.power import (
     TTest,
     WinRateTest,
     components,
+    pooled,
     rater_variance,
     win_rate_spread,
 )
@@ -157,15 +158,13 @@ def compared(
     return p, by_command
 
 
-def spread_of(kind: Kind, *, turns: int, raters: int, paired: bool) -> Spread:
-    """The variance components that a large pilot shows, as `turnwise power` finds them."""
+def spread_of(kind: Kind, *, turns: int, raters: int, paired: bool, shift: float = 0) -> Spread:
+    """The variance components that a large pilot of both agents shows, as `turnwise power` finds them."""
     rng = np.random.default_rng(SEED)
-    if not paired:
-        pilot = kind(rng, PILOT, turns=turns, raters=raters)
-        items = np.repeat(np.arange(PILOT * turns), pilot.shape[2])
-        return components(pilot.ravel(), items, items // turns)
-    a, b = two_agents(rng, kind, PILOT, turns=turns, raters=raters, paired=True, shift=0.0)
+    a, b = two_agents(rng, kind, PILOT, turns=turns, raters=raters, paired=paired, shift=shift)
     items = np.repeat(np.arange(PILOT * turns), a.shape[2])
+    if not paired:
+        return pooled([components(one.ravel(), items, items // turns) for one in (a, b)], [1, 1])
     # Ratings of one item by the two agents have no partners, so their noise is that of the two added.
     return components((a - b).ravel(), items, items // turns)
 
@@ -210,14 +209,17 @@ def differences_by_dialogues(
 ) -> dict[str, Any]:
     """The grid of differences and numbers of dialogues."""
     spread = spread_of(kind, turns=turns, raters=raters, paired=paired)
-    variance = spread.of_cluster(items=turns, ratings=raters)
+    deviation = sqrt(spread.of_cluster(items=turns, ratings=raters))
     # Halves of ratings where they are paired; a metric has no step.
     step = 0.0 if kind is scores else (0.5 if paired else 1.0) / (turns * raters)
-    test = TTest(variance=variance, paired=paired, step=step)
 
     def cells() -> Iterator[tuple[dict[str, Any], list[Study]]]:
-        for place, (step, n) in enumerate(product(STEPS, DIALOGUES)):
-            shift = step * sqrt(variance)
+        for place, (size, n) in enumerate(product(STEPS, DIALOGUES)):
+            shift = size * deviation
+            # Near an end of the scale ratings vary less, as a pilot of both agents shows.
+            found = spread_of(kind, turns=turns, raters=raters, paired=paired, shift=shift)
+            variance = found.of_cluster(items=turns, ratings=raters)
+            test = TTest(variance=variance, paired=paired, step=step)
             study = partial(
                 compared, kind=kind, dialogues=n, turns=turns, raters=raters, paired=paired, shift=shift
             )
@@ -229,7 +231,7 @@ def differences_by_dialogues(
 
 def turns_by_raters(name: str, *, paired: bool, shift: float) -> dict[str, Any]:
     """The grid of turns and raters, each with the number of dialogues that is planned from one pilot."""
-    spread = spread_of(ratings, turns=4, raters=3, paired=paired)
+    spread = spread_of(ratings, turns=4, raters=3, paired=paired, shift=shift)
 
     def cells() -> Iterator[tuple[dict[str, Any], list[Study]]]:
         for place, (turns, raters) in enumerate(product((1, 2, 3, 4, 6), (1, 2, 3, 5, 8))):

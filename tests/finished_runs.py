@@ -63,6 +63,7 @@ def write_runs(folder: Path) -> Path:
         "score": ("score", CORPUS, "-m", f"rouge-l,length,chrf,{distances}", "--draws", "100"),
         "raters": ("meta", CORPUS),
         "meta": ("meta", CORPUS, "-m", "rouge-l,length", "--dimension", "all", "--by", "meta.topic", "--draws", "100"),
+        "examples": ("meta", CORPUS, "-m", "length", "--draws", "100"),
         "compare": ("compare", CORPUS, "-m", "rouge-l,length", "--agents", "good,dull", "--pair", "meta.topic"),
         "calibrate": (
             "calibrate", write_partly_rated(folder / "partly.jsonl"), "-m", "length", "--to", "rating:overall",

@@ -27,7 +27,7 @@ def _settings(_: click.Context, __: click.Parameter, values: tuple[str, ...]) ->
 @options.config
 @click.argument("metric", metavar="METRIC")
 @options.data
-@options.mapping
+@options.reader
 @click.option(
     "-o", "--output", required=True, metavar="MODEL", help="The folder to write; an interrupted run resumes."
 )

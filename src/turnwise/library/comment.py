@@ -67,10 +67,12 @@ def _tiles(made: Report) -> str:
 
 
 def _conclusions(made: Report) -> str:
-    """All claims as a folded list, at most twelve; "" if there are none."""
+    """All claims as a folded list, at most twelve; "" if the tiles show them all."""
+    if len(made.claims) <= sum(tile.strength is not None for tile in made.tiles):
+        return ""
     shown = [f"* {_safe(str(claim))}" for claim in made.claims]
     more = [f"* and {len(shown) - CONCLUSIONS} more in the report"] if len(shown) > CONCLUSIONS else []
-    return _folded("All claims", "\n".join([*shown[:CONCLUSIONS], *more])) if shown else ""
+    return _folded("All claims", "\n".join([*shown[:CONCLUSIONS], *more]))
 
 
 def _section(run: Run, rows: int) -> str:

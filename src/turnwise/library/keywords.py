@@ -17,7 +17,7 @@ from turnwise.types import Finding
 
 # Option -> parameters that it may be, where these have other names; the first that a function has is meant.
 PARAMETERS = {
-    "-m": ("metrics",),
+    "-m": ("metrics", "metric"),
     "-o": ("output",),
     "-q": ("progress",),
     "--agent": ("agent", "agents"),
@@ -26,8 +26,10 @@ PARAMETERS = {
     "--estimator": ("estimators",),
     "--from": ("reader", "source"),
     "--map": ("columns",),
-    "--metric": ("metrics",),
+    "--metric": ("metrics", "metric"),
     "--no-cache": ("reuse",),
+    "--no-open": ("browser",),
+    "--open": ("browser",),
     "--positional-raters": ("stable_raters",),
     "--quiet": ("progress",),
     "--set": ("settings",),
@@ -37,7 +39,7 @@ PARAMETERS = {
     "--with": ("beside", "outsiders"),
 }
 NEGATIVE = frozenset(
-    {"-q", "--no-cache", "--positional-raters", "--quiet", "--unpaired"}
+    {"-q", "--no-cache", "--no-open", "--positional-raters", "--quiet", "--unpaired"}
 )  # and those with --no-
 _COMMAND = r"`[^`]*`|\b(?:turnwise [a-z]+|pip [a-z]+|python -m)\b[^\n;]*"
 _OPTION = r"(?<![\w-])(?P<option>--[a-z][a-z-]*[a-z]|-[moq])(?![\w-])"
@@ -149,6 +151,7 @@ def _is_value(value: str, after: str, match: re.Match[str], accepted: set[Any]) 
         or all(_PLACEHOLDER.fullmatch(part) for part in value.split(","))
         or (after in (":", ",") and value != "out")  # "leave -m out, ..."
         or in_brackets
+        or text[match.end() :].startswith(" out ")  # "leave --by file out"
     )
 
 

@@ -343,7 +343,7 @@ class Power(Result):
         "judge_calls", "cost",
     )  # fmt: skip
     layout: ClassVar[Layout] = Layout(
-        names=("metric", "design", "scores", "turns", "raters"),
+        names=("metric", "design", "scores", "turns", "raters", "people"),
         results=("difference", "dialogues"),
         others=("cost", "ratings", "between", "judge_calls"),
     )

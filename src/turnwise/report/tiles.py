@@ -7,9 +7,10 @@ from turnwise.report.claims import TITLES, Claim, Question, Strength
 
 # Of several claims on one question, the one that says most about it comes first.
 _ORDER: dict[Question, tuple[str, ...]] = {
-    "agents": ("rated-higher", "calibrated", "scores-higher", "changed", "metrics-disagree", "no-difference",
-               "no-change"),
-    "metrics": ("trust", "best-tied", "far-from-person", "agrees-best", "agrees-tied", "none-agrees", "ranks-agents"),
+    "agents": ("rated-higher", "calibrated", "scores-higher", "metrics-disagree", "no-difference"),
+    "changes": ("changed", "no-change"),
+    "metrics": ("trust", "best-tied", "far-from-person", "agrees-best", "agrees-tied",
+                "near-not-shown", "none-agrees", "ranks-agents"),
     "gaming": ("gameable", "hardened", "no-fraud-shown"),
     "unrated": ("unrated-ranked", "unrated-useless", "unrated-estimate", "refused", "critic-fooled", "critic-first"),
     "plan": ("planned",),

@@ -269,7 +269,7 @@ class WinRateTest(TTest):
         return self.raters * self.variance * (1 / self._people(clusters) - 1 / (clusters * self.ratings))
 
     def _estimated(self, clusters: int) -> tuple[Floats, Floats]:
-        """Variances that the test may estimate, as quantiles of their distribution, and its degrees of freedom for each.
+        """Quantiles of the variance that the test estimates, and its degrees of freedom for each of them.
 
         The degrees of freedom depend on which part, contexts or raters, makes up the estimated variance.
         """

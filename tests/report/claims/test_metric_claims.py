@@ -75,6 +75,18 @@ def test_a_metric_far_below_one_rater_is_not_trusted():
     assert alone.verdict == "length does not come near a person"
 
 
+def test_a_metric_whose_upper_bound_is_near_one_rater_is_not_said_to_be_far():
+    records = (
+        record("usr-ret", 0.307, 0.13, 0.448, one_rater=0.5),
+        record("chrf", 0.1, 0.0, 0.2, one_rater=0.5),
+    )
+    (claim,) = made(*records)
+    assert (claim.kind, claim.strength) == ("near-not-shown", "open")
+    assert claim.verdict == "None of these 2 metrics was shown to come near a person"
+    (alone,) = made(records[0])
+    assert alone.verdict == "usr-ret was not shown to come near a person"
+
+
 def test_without_an_agreement_above_chance_no_metric_is_named_best():
     (claim,) = made(record("chrf", 0.1, -0.1, 0.3))
     assert claim.kind == "none-agrees"

@@ -22,6 +22,7 @@ __all__ = ["QUESTIONS", "TITLES", "Claim", "Question", "Strength", "claims", "cl
 
 TITLES: Mapping[Question, str] = {
     "agents": "Which agent is better?",
+    "changes": "What changed between two runs?",
     "metrics": "Which metric can be believed?",
     "gaming": "Can it be gamed?",
     "unrated": "What would the unrated agent get?",

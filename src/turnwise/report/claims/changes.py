@@ -17,7 +17,7 @@ def change_claims(run: Run) -> Iterator[Claim]:
     records = with_estimate(run.results)
     if not records:
         yield Claim(
-            kind="nothing-compared", question="agents", strength="open", run=run.name,
+            kind="nothing-compared", question="changes", strength="open", run=run.name,
             verdict="The two runs could not be compared", evidence=run.first_reason,
         )  # fmt: skip
     for agent in dict.fromkeys(r["agent"] for r in records):
@@ -26,7 +26,7 @@ def change_claims(run: Run) -> Iterator[Claim]:
         if not shown:
             first = mine[0]
             yield Claim(
-                kind="no-change", question="agents", strength="open", run=run.name,
+                kind="no-change", question="changes", strength="open", run=run.name,
                 verdict=f"No change of {agent} was shown by {counted(len(mine), 'metric')}",
                 number=f"new minus old is {with_interval(first)} by {first['metric']}",
                 facts={"agent": agent},
@@ -40,7 +40,7 @@ def change_claims(run: Run) -> Iterator[Claim]:
         ]
         first = shown[0]
         yield Claim(
-            kind="changed", question="agents", run=run.name,
+            kind="changed", question="changes", run=run.name,
             verdict=f"The scores of {agent} changed: {'; '.join(parts)}",
             number=f"new minus old is {with_interval(first)} by {first['metric']}",
             evidence=f"to the bad end by {listed(worse)}" if worse else "",

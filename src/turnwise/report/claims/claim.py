@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, get_args
 
-Question: TypeAlias = Literal["agents", "metrics", "gaming", "unrated", "plan"]
+Question: TypeAlias = Literal["agents", "changes", "metrics", "gaming", "unrated", "plan"]
 QUESTIONS: tuple[Question, ...] = get_args(Question)
 Strength: TypeAlias = Literal["shown", "limited", "open"]  # shown; shown with a reservation; not shown
 

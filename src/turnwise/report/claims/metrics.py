@@ -4,7 +4,9 @@ The agreement that counts is that inside agents where there are several agents, 
 and in some feature make the feature agree with people over all items. At most one of these is made for each dimension:
 
 * `none-agrees`: no metric's agreement is above chance.
-* `far-from-person`: the best metric has less than two thirds of the agreement of one rater with the others.
+* `far-from-person`: the best metric has less than two thirds of the agreement of one rater with the others, and so has
+  its upper bound.
+* `near-not-shown`: the best metric has less than two thirds of it, but its upper bound has more.
 * `trust`: the best metric reaches that, its lower bound reaches half of it, and its agreement was shown to be higher
   than that of every other metric on the items that both scored.
 * `best-tied`: as `trust`, but the metrics that are named could not be told apart.
@@ -140,9 +142,11 @@ def _main_claim(run: Run, found: Sequence[Agreement], group: str | None) -> Clai
             advice=f"Rate {needed:,} dialogues, not {best.record['n_clusters']}, for +-.05." if needed else "",
         )  # fmt: skip
     if best.one_rater and best.value < NEAR * best.one_rater:
+        far = best.bounds is not None and best.bounds[1] < NEAR * best.one_rater
         return Claim(
-            kind="far-from-person", question="metrics", strength="shown", run=run.name, facts=facts,
-            verdict=_none_of(found, "comes near a person"),
+            kind="far-from-person" if far else "near-not-shown", question="metrics", run=run.name, facts=facts,
+            strength="shown" if far else "open",
+            verdict=_none_of(found, "comes near a person" if far else "was shown to come near a person"),
             number=f"{highest}; one rater reaches {number(best.one_rater, 2)}",
             advice="Let people decide, or use `turnwise calibrate` with some ratings.",
         )  # fmt: skip
@@ -214,7 +218,7 @@ def _warnings(run: Run, found: Sequence[Agreement], group: str | None) -> Iterat
     over_all = Agreement(pooled.record, inside=False)
     if over_all.is_shown and not pooled.is_shown:
         yield Claim(
-            kind="between-agents-only", question="metrics", strength="limited", run=run.name,
+            kind="between-agents-only", question="metrics", strength="open", run=run.name,
             verdict=f"{pooled.metric} tells agents apart; it was not shown to tell the replies of one agent apart",
             number=f"{over_all.text} over all items, {pooled.text} inside agents",
             facts={"metric": pooled.metric, "group": group, "dimension": pooled.record["dimension"],
