@@ -7,13 +7,13 @@ beginning of a file whether it has the format. `recognise` asks all of them, spe
 import importlib
 import inspect
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from turnwise import registry
-from turnwise.conformance.attributes import shown
+from turnwise.conformance.plugins import dialogues_problem, reader_problem
 from turnwise.errors import DataError, PluginError, Problem, TurnwiseError, UsageError, counted, unknown
 from turnwise.logs.checks import RuleError
 from turnwise.logs.dialogue import from_record
@@ -73,10 +73,8 @@ def _of_plugin(offer: registry.Offer, path: str, options: Options) -> Iterator[D
     try:
         with plugin_code():
             found = read(path, options)
-            if not isinstance(found, Iterable) or isinstance(found, str | bytes | Mapping):
-                raise offer.error(
-                    f"returned {shown(found)}; expected an iterator of turnwise.plugins.Dialogue"
-                )
+            if (problem := dialogues_problem(found)) is not None:
+                raise offer.error(problem)
             dialogues = iter(found)
         while True:
             with plugin_code():
@@ -104,20 +102,12 @@ def _of_plugin(offer: registry.Offer, path: str, options: Options) -> Iterator[D
 def _function(offer: registry.Offer) -> Callable[[str, Options], Any]:
     """The function of another package's reader; raises `PluginError` if it cannot be called with a path and options."""
     function: Callable[[str, Options], Any] = offer.load()
-    if not callable(function):
-        raise offer.error(f"{offer.target} is no function; {_EXPECTED}")
-    try:
-        inspect.signature(function).bind("", Options())
-    except TypeError:
-        given = str(inspect.signature(function))
-        raise offer.error(f"{offer.target} has the parameters {given}; {_EXPECTED}") from None
-    except ValueError:  # Python cannot tell
-        pass
+    if (problem := reader_problem(function)) is not None:
+        raise offer.error(f"{offer.target} {problem}")
     return function
 
 
 _END = object()  # after the last dialogue
-_EXPECTED = "expected read(path, options) -> Iterator[Dialogue]"
 
 
 # In the order in which a file is recognised: special formats before general ones.
