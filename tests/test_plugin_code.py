@@ -100,7 +100,7 @@ def test_a_slow_import_says_which_package_it_waits_for(tmp_path, monkeypatch, ca
     assert Offer("metric", "slow", "slow_pack:M", "slow-package").load() == 1
     out, err = capsys.readouterr()
     assert out == ""
-    assert "note: importing slow_pack of slow-package, for metric `slow` of slow-package, takes long" in err
+    assert "note: importing slow_pack, for metric `slow` of slow-package, takes long" in err
     assert Offer("metric", "quick", "quick_pack:M", "quick-package").load() == 2
     time.sleep(0.1)
     assert capsys.readouterr().err == ""

@@ -53,11 +53,7 @@ class Offer:
         """Import the object; raises `PluginError` for any exception except turnwise's own, which pass through."""
         module, _, attribute = self.target.partition(":")
         try:
-            waiting = (
-                ""
-                if self.owner == "turnwise"
-                else f"importing {module} of {self.owner}, for {self}, takes long"
-            )
+            waiting = f"importing {module}, for {self}, takes long" if self.owner != "turnwise" else ""
             with plugin_code(waiting):
                 found = import_module(module)
                 for part in attribute.split(".") if attribute else ():
@@ -110,14 +106,18 @@ class Offers:
         return None
 
 
-_MADE: dict[
-    object, dict[str, Offer]
-] = {}  # class, or function -> the offers that made an object of it, by name
+# Class, or function -> the offers that made an object of it, by name.
+_MADE: dict[object, dict[str, Offer]] = {}
 
 
 def remember(made: object, *offers: Offer) -> None:
-    """Note which offers an object was made by, so that `plugin_name` and `offers_of` know it."""
-    _MADE.setdefault(_identity(made), {}).update({offer.name: offer for offer in offers})
+    """Note which offers an object was made by, so that `plugin_name` and `offers_of` know it.
+
+    Objects of turnwise's and of Python's own classes are not noted: others are of the same class.
+    """
+    key = _identity(made)
+    if offers and _top(str(getattr(key, "__module__", ""))) not in ("turnwise", "builtins", "functools"):
+        _MADE.setdefault(key, {}).update({offer.name: offer for offer in offers})
 
 
 def offers_of(plugin: object) -> tuple[Offer, ...]:
