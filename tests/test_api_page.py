@@ -37,7 +37,8 @@ def test_the_public_names_are_these():
         "Agreement", "Attack", "Calibration", "Changes", "Comparison", "Converted", "DataError", "Dialogue",
         "Estimates", "ExportedRatings", "Extra", "Finding", "Hardened", "Installation", "Listing", "MissingExtra",
         "Power", "Rating", "RatingLinks", "Refused", "Replies", "Reply", "Report", "Result", "Scores", "Simulated",
-        "Trained", "Turn", "TurnwiseError", "Unmeasured", "UsageError", "Validation", "ViewerLink", "__version__",
+        "TooManyErrors", "Trained", "Turn", "TurnwiseError", "Unmeasured", "UsageError", "Validation", "ViewerLink",
+        "__version__",
         "attack", "calibrate", "compare", "convert", "demo_corpus", "diff", "doctor", "export_ratings", "fetch",
         "harden", "list_available", "make_report", "meta_evaluate", "ope", "power", "rate", "respond", "score",
         "simulate", "train", "validate", "view",
@@ -69,9 +70,27 @@ def test_a_name_of_two_public_modules_means_the_same_thing_in_both():
 def test_the_page_lists_the_fields_of_a_type_with_their_meaning():
     fields = {name: (kind, meaning) for name, kind, meaning in make_api.fields(tw.Turn)}
     assert fields["content"] == ("str | None", "None only beside tool calls")
-    assert fields["alternatives"][0] == "Mapping[str, tuple[Reply, ...]]"
+    assert fields["alternatives"][0] == "Mapping[str, tuple[Reply, ...]] = {}"
     extras = make_api.public("turnwise.plugins")["MetricExtras"]
     assert all(meaning for _, _, meaning in make_api.fields(extras))
+    assert all(" = " in kind for _, kind, _ in make_api.fields(extras))
+
+
+def test_the_page_has_the_values_of_aliases_and_the_signatures_of_methods():
+    page = make_api.page()
+    assert "* `Need`: `context`, `references`, `dialogue`, `goal`, `state`" in page
+    assert "`rows(items: Sequence[Item]) -> Rows`" in page
+    assert "`estimate(episodes: Episodes, target: str, *, rng: numpy.random.Generator) -> Estimate`" in page
+
+
+def test_the_page_says_which_parameters_are_keywords_and_has_whole_texts():
+    page = make_api.page()
+    score = page[page.index("### score\n") : page.index("### simulate\n")]
+    assert "All parameters are given by name, except `data`." in score
+    for name, value in make_api.public("turnwise").items():
+        if inspect.isfunction(value):
+            cut = [text for text in make_api.parameters(value).values() if not text.endswith((".", ")"))]
+            assert not cut, (name, cut)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import textwrap
 import tokenize
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args, get_origin
 
 PAGE = Path(__file__).parents[1] / "docs" / "api.md"
 MODULES = {  # the public boundary; a name that is not in one of these is not promised
@@ -41,13 +41,19 @@ mode, and a call with a wrong keyword or a value of a wrong type raises `UsageEr
 polars DataFrame, or a Hugging Face Dataset. The columns of a table are keys of the native format; `messages` is the one
 that it must have. A parameter that takes names takes one name, several names separated by commas, or a list.
 
-A result iterates as one dict for each record of results.json. It prints as a table, followed by what was not scored and
-why. A notebook shows the table with its figures. `to_pandas()` and `to_polars()` return data frames.
+A result iterates as one dict for each record of results.json, and `len` counts them. It prints as a table, followed by
+what was not scored and why. A notebook shows the table with its figures. `to_pandas()` and `to_polars()` return data
+frames. A type checker cannot check the keys and values of records, which differ from command to command; it checks
+`findings`, the same results as typed objects.
+
+A function has the name of its command, except where the name is taken: `turnwise meta` is `meta_evaluate`, and
+`turnwise.meta` is an internal module.
 """
 KINDS: dict[str, Callable[[Any], bool]] = {
     "Functions": inspect.isfunction,
     "Errors": lambda value: inspect.isclass(value) and issubclass(value, BaseException),
     "Types": lambda value: inspect.isclass(value) and not issubclass(value, BaseException),
+    "Values": lambda value: get_origin(value) is Literal,
 }
 
 
@@ -69,14 +75,22 @@ def summary(value: Any) -> str:
     return " ".join(inspect.cleandoc(text).split("\n\n")[0].split())
 
 
+def description(function: Any) -> str:
+    """The docstring without its list of parameters."""
+    text, _, _ = inspect.cleandoc(function.__doc__ or "").partition("\nParameters:\n")
+    return text.strip()
+
+
 def parameters(function: Any) -> dict[str, str]:
-    """Name -> the line of the docstring about this parameter."""
+    """Name -> the lines of the docstring about this parameter."""
     _, _, explained = inspect.cleandoc(function.__doc__ or "").partition("Parameters:\n")
-    found = {}
-    for line in explained.splitlines():
-        name, colon, words = line.strip().partition(": ")
-        if colon:
-            found[name] = words
+    found: dict[str, str] = {}
+    name = ""
+    for line in textwrap.dedent(explained).splitlines():
+        if line.startswith(" "):  # goes on
+            found[name] += f" {line.strip()}"
+        elif line:
+            name, _, found[name] = line.partition(": ")
     return found
 
 
@@ -84,6 +98,8 @@ def annotation(value: Any) -> str:
     """An annotation as a reader writes it."""
     text = value if isinstance(value, str) else inspect.formatannotation(value)
     text = re.sub(r"(?:typing|collections\.abc|pathlib|turnwise(?:\.\w+)*)\.", "", text)
+    text = re.sub(r"\bnp\.", "numpy.", text)
+    text = re.sub(r"numpy\.ndarray\[tuple\[Any, \.\.\.\], numpy\.dtype\[numpy\.float64\]\]", "Floats", text)
     text = re.sub(r"Annotated\[(\w+), Range\([^)]*\)\]", r"\1", text)
     text = re.sub(r"Optional\[(.*)\]$", r"\1 | None", text)
     return re.sub(r"Annotated\[.*UNCHECKED.*\]|Annotated\[.*'checked where it is read'\]", "Data", text)
@@ -92,8 +108,8 @@ def annotation(value: Any) -> str:
 def function_lines(name: str, function: Any) -> Iterator[str]:
     signature, explained = inspect.signature(function), parameters(function)
     yield f"### {name}\n"
-    yield f"{summary(function)}\n"
-    yield f"Returns `{annotation(signature.return_annotation)}`.\n"
+    yield f"{description(function)}\n"
+    yield f"Returns `{annotation(signature.return_annotation)}`. {_by_name(signature)}".rstrip() + "\n"
     yield "| parameter | type | default | meaning |\n|---|---|---|---|"
     for one in signature.parameters.values():
         default = "required" if one.default is inspect.Parameter.empty else f"`{one.default!r}`"
@@ -102,8 +118,20 @@ def function_lines(name: str, function: Any) -> Iterator[str]:
     yield ""
 
 
+def _by_name(signature: inspect.Signature) -> str:
+    """Which parameters may be given without their names."""
+    bare = [f"`{one.name}`" for one in signature.parameters.values() if one.kind is not one.KEYWORD_ONLY]
+    if len(bare) == len(signature.parameters):
+        return ""
+    return (
+        f"All parameters are given by name, except {' and '.join(bare)}."
+        if bare
+        else "All parameters are given by name."
+    )
+
+
 def fields(value: Any) -> Iterator[tuple[str, str, str]]:
-    """Name, type and meaning of each annotated attribute that the class itself declares.
+    """Name, type with the default, and meaning of each annotated attribute that the class itself declares.
 
     The meaning is the text under the attribute, or the comment on its lines.
     """
@@ -126,7 +154,17 @@ def fields(value: Any) -> Iterator[tuple[str, str, str]]:
         of_the_class = ast.unparse(one.annotation).startswith("ClassVar")
         if of_the_class and not meaning and not getattr(value, "_is_protocol", False):
             continue
-        yield name, _plain(ast.unparse(one.annotation)), meaning
+        default = "" if one.value is None or of_the_class else f" = {_default(one.value)}"
+        yield name, f"{_plain(ast.unparse(one.annotation))}{default}", meaning
+
+
+def _default(value: ast.expr) -> str:
+    """The default of an attribute as it is written; for a factory, what it makes."""
+    if isinstance(value, ast.Call) and ast.unparse(value.func) == "field":
+        given = {one.arg: one.value for one in value.keywords}
+        if "default_factory" in given:
+            return f"{ast.unparse(given['default_factory'])}()"
+    return ast.unparse(value)
 
 
 def _comments(source: str) -> dict[int, str]:
@@ -155,7 +193,7 @@ def class_lines(name: str, value: Any) -> Iterator[str]:
         if isinstance(member, property) and summary(member):
             yield f"    * `{attribute}`: {summary(member)}"
         elif inspect.isfunction(member) and summary(member):
-            yield f"    * `{attribute}()`: {summary(member)}"
+            yield f"    * `{attribute}{_typed(member)}`: {summary(member)}"
 
 
 def lines() -> Iterator[str]:
@@ -173,13 +211,28 @@ def lines() -> Iterator[str]:
             if not detailed:
                 yield f"### {kind} of {module}\n"
             for name, value in mine.items():
-                if detailed:
+                if kind == "Values":
+                    yield f"* `{name}`: {', '.join(f'`{one}`' for one in get_args(value))}"
+                elif detailed:
                     yield from function_lines(name, value)
                 elif kind == "Functions":
                     yield f"* `{name}{_bare(value)}`: {summary(value)}".rstrip(": ")
                 else:
                     yield from class_lines(name, value)
             yield ""
+
+
+def _typed(method: Any) -> str:
+    """The parameters of a method without `self`, and what it returns, with their types."""
+    found = inspect.signature(method)
+    parts: list[str] = []
+    for one in list(found.parameters.values())[1:]:
+        if one.kind is one.KEYWORD_ONLY and "*" not in parts:
+            parts.append("*")
+        kind = "" if one.annotation is one.empty else f": {annotation(one.annotation)}"
+        parts.append(f"{one.name}{kind}" + ("" if one.default is one.empty else f" = {one.default!r}"))
+    returned = found.return_annotation
+    return f"({', '.join(parts)})" + ("" if returned is found.empty else f" -> {annotation(returned)}")
 
 
 def _bare(function: Any) -> str:

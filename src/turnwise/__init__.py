@@ -20,7 +20,15 @@ TYPE_CHECKING = (
 __version__ = "0.2.0"
 
 if TYPE_CHECKING:
-    from turnwise.errors import DataError, MissingExtra, Refused, TurnwiseError, Unmeasured, UsageError
+    from turnwise.errors import (
+        DataError,
+        MissingExtra,
+        Refused,
+        TooManyErrors,
+        TurnwiseError,
+        Unmeasured,
+        UsageError,
+    )
     from turnwise.library import (
         Agreement,
         Attack,
@@ -96,6 +104,7 @@ __all__ = [
     "Result",
     "Scores",
     "Simulated",
+    "TooManyErrors",
     "Trained",
     "Turn",
     "TurnwiseError",
@@ -127,7 +136,15 @@ __all__ = [
     "validate",
     "view",
 ]
-_ERRORS = {"DataError", "MissingExtra", "Refused", "TurnwiseError", "Unmeasured", "UsageError"}
+_ERRORS = {
+    "DataError",
+    "MissingExtra",
+    "Refused",
+    "TooManyErrors",
+    "TurnwiseError",
+    "Unmeasured",
+    "UsageError",
+}
 _TYPES = {"Dialogue", "Finding", "Rating", "Reply", "Turn"}
 
 if not TYPE_CHECKING:  # a type checker would accept any attribute of a module that has this function

@@ -40,6 +40,10 @@ class PluginError(UsageError):
     """A plugin that does not keep its contract. The message names it, what is wrong and what is expected."""
 
 
+class OutOfRange(PluginError):
+    """A plugin's number for an item that is infinite or too large; its numbers for other items may be right."""
+
+
 class MissingExtra(UsageError):
     """A feature needs an optional dependency that is not installed."""
 
@@ -76,7 +80,7 @@ class Unmeasured(TurnwiseError):
 
 
 class TooManyErrors(Unmeasured):
-    """A metric failed more often than --max-errors allows."""
+    """Every metric, or the agent, failed more often than `max_errors` allows."""
 
 
 class Refused(TurnwiseError):

@@ -20,7 +20,8 @@ from math import inf
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, cast, runtime_checkable
 
 from turnwise.errors import PluginError, TurnwiseError
-from turnwise.registry import described
+from turnwise.plugin_code import described, plugin_code
+from turnwise.registry import module_of, plugin_name
 from turnwise.types import Episodes, Estimate, Estimator, Ints, Item, Metric, PluginProtocol, Rows, Signature
 
 if TYPE_CHECKING:  # these modules stand above this one
@@ -295,18 +296,21 @@ def read_attribute(plugin: object, name: str, default: Any) -> Any:
     Errors of turnwise and running out of memory pass through, and so does every exception of turnwise's own classes.
     """
     try:
-        return getattr(plugin, name)
+        with plugin_code():
+            try:
+                return getattr(plugin, name)
+            except AttributeError:
+                if isinstance(getattr_static(plugin, name, None), property | cached_property):
+                    raise  # it is there, and its code is wrong
+                return default
     except (TurnwiseError, MemoryError):
         raise
     except Exception as error:
-        computed = isinstance(getattr_static(plugin, name, None), property | cached_property)
-        if isinstance(error, AttributeError) and not computed:
-            return default
         kind = plugin if isinstance(plugin, type) else type(plugin)
         if kind.__module__.partition(".")[0] == "turnwise":
             raise  # a mistake of ours: its traceback is wanted
         raise PluginError(
-            f"{kind.__module__}.{kind.__qualname__}.{name} raised {described(error)}"
+            f"{plugin_name(plugin)}.{name} raised {described(error, module_of(plugin))}"
         ) from error
 
 

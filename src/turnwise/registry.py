@@ -11,14 +11,16 @@ import math
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from importlib import import_module, invalidate_caches
-from importlib.metadata import EntryPoint, distributions, entry_points
+from importlib.metadata import EntryPoint, PackageNotFoundError, distributions, entry_points, version
 from inspect import signature
 from pathlib import Path
-from types import NoneType, UnionType
+from types import FunctionType, NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from turnwise.errors import PluginError, TurnwiseError, UsageError
+from turnwise.plugin_code import described, plugin_code
 from turnwise.terminal import say
 
 GROUPS = {
@@ -33,7 +35,6 @@ GROUPS = {
 
 _WORDS = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
 _NOT_IN_A_NAME = set("[]:,=/ ")  # these have a meaning where a user writes a name
-_LONGEST = 300  # characters of a foreign exception's message that are shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,18 +53,39 @@ class Offer:
         """Import the object; raises `PluginError` for any exception except turnwise's own, which pass through."""
         module, _, attribute = self.target.partition(":")
         try:
-            found = import_module(module)
-            for part in attribute.split(".") if attribute else ():
-                found = getattr(found, part)
+            waiting = f"importing {module}, for {self}, takes long" if self.owner != "turnwise" else ""
+            with plugin_code(waiting):
+                found = import_module(module)
+                for part in attribute.split(".") if attribute else ():
+                    found = getattr(found, part)
         except TurnwiseError:
             raise
-        except (Exception, SystemExit) as error:  # foreign code may raise anything
-            raise self.error(f"cannot be loaded from {self.target}: {described(error)}") from error
+        except Exception as error:  # foreign code may raise anything
+            raise self.error(
+                f"cannot be loaded from {self.target}: {described(error, self.target)}"
+            ) from error
         return found
 
+    def make(self, maker: Callable[..., Any], settings: Mapping[str, Any]) -> Any:
+        """The object that the plugin's class or function makes from the settings; errors about it name this offer.
+
+        Raises `PluginError` for any exception except turnwise's own, which pass through.
+        """
+        try:
+            with plugin_code():
+                made = maker(**settings)
+        except TurnwiseError:
+            raise
+        except Exception as error:  # foreign code may raise anything
+            raise self.error(f"cannot be made: {described(error, self.target)}") from error
+        remember(made, self)
+        return made
+
     def error(self, problem: object) -> PluginError:
-        """The error (not raised) that this entry point has a problem."""
-        return PluginError(f"{self}: {problem}")
+        """The error (not raised) that this entry point has a problem, which is not named twice."""
+        return PluginError(
+            f"{self}: {str(problem).removeprefix(f'{self}: ').removeprefix(f'{self.owner}: ')}"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +106,95 @@ class Offers:
         return None
 
 
-def described(error: BaseException) -> str:
-    """The type and the message of an exception in one line, the message cut to 300 characters."""
-    text = " ".join(str(error).split())
-    if len(text) > _LONGEST:
-        text = f"{text[: _LONGEST - 3]}..."
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+# Class, or function -> the offers that made an object of it, by name.
+_MADE: dict[object, dict[str, Offer]] = {}
+
+
+def remember(made: object, *offers: Offer) -> None:
+    """Note which offers an object was made by, so that `plugin_name` and `offers_of` know it.
+
+    Objects of turnwise's and of Python's own classes are not noted: others are of the same class.
+    """
+    key = _identity(made)
+    if offers and _top(str(getattr(key, "__module__", ""))) not in ("turnwise", "builtins", "functools"):
+        _MADE.setdefault(key, {}).update({offer.name: offer for offer in offers})
+
+
+def offers_of(plugin: object) -> tuple[Offer, ...]:
+    """The entry points that a plugin object was made by; in a worker process those of its class. Often one, or none."""
+    key = _identity(plugin)
+    if key in _MADE:
+        return tuple(_MADE[key].values())
+    target = f"{getattr(key, '__module__', '')}:{getattr(key, '__qualname__', '')}"
+    return tuple(offer for offer in _all_offers() if offer.target == target)
+
+
+_LOOKED_UP: dict[str, Offers] = {}  # group -> what `offered` found
+
+
+def used_offer(group: str, name: str) -> Offer | None:
+    """The offer that this name stands for in a group, such as `metrics`; None for our own names, and if no name of
+    the group was looked up yet.
+    """
+    return _LOOKED_UP[group].usable.get(name) if group in _LOOKED_UP else None
+
+
+def package_of(plugin: object) -> str | None:
+    """The package of a plugin object, from its entry point or else from another one of the same top-level module.
+
+    None if no package offers anything from there.
+    """
+    found = offers_of(plugin) or [one for one in _all_offers() if _top(one.target) == _top(module_of(plugin))]
+    return found[0].owner if found else None
+
+
+def plugin_name(plugin: object) -> str:
+    """What a message calls a plugin object: the offer and the package, if known, then the module and the class.
+
+    For example: metric `shouting` of example: example.shouting.Shouting.
+    """
+    kind = _identity(plugin)
+    path = f"{getattr(kind, '__module__', '?')}.{getattr(kind, '__qualname__', '?')}"
+    if offers := offers_of(plugin):
+        names = " or ".join(f"`{one.name}`" for one in offers)
+        return f"{offers[0].kind} {names} of {offers[0].owner}: {path}"
+    package = package_of(plugin)
+    return path if package is None else f"{package}: {path}"
+
+
+def module_of(plugin: object) -> str:
+    """The name of the module that a plugin is defined in: that of its entry point, or else of its class."""
+    offers = offers_of(plugin)
+    found = offers[0].target if offers else getattr(_identity(plugin), "__module__", "")
+    return str(found).partition(":")[0]
+
+
+def package_version(package: str) -> str | None:
+    """The installed version of a package; None if it is not known."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def _identity(plugin: object) -> object:
+    """What identifies a plugin object: its class, or a class or function itself."""
+    return plugin if isinstance(plugin, type | FunctionType) else type(plugin)
+
+
+def _top(target: str) -> str:
+    """The top-level package of a module or of `module:attribute`."""
+    return target.partition(":")[0].partition(".")[0]
+
+
+@cache
+def _all_offers() -> tuple[Offer, ...]:
+    """What other packages offer in all groups, looked up once."""
+    return tuple(
+        Offer(kind, point.name, point.value, _owner(point))
+        for group, kind in GROUPS.items()
+        for point in _entry_points(f"turnwise.{group}")
+    )
 
 
 def offered(group: str, own: Mapping[str, object] | tuple[str, ...]) -> Offers:
@@ -118,7 +223,8 @@ def offered(group: str, own: Mapping[str, object] | tuple[str, ...]) -> Offers:
             )
         else:
             usable[point.name] = offer
-    return Offers(usable, problems)
+    _LOOKED_UP[group] = Offers(usable, problems)
+    return _LOOKED_UP[group]
 
 
 def _entry_points(group: str) -> Iterator[EntryPoint]:
@@ -140,9 +246,28 @@ def _entry_points(group: str) -> Iterator[EntryPoint]:
             try:
                 found = distribution.entry_points.select(group=group)
             except Exception:
-                say(f"warning: the entry points of {name} cannot be read; its plugins are left out", err=True)
+                _warn_unreadable(name)
                 continue
             yield from found
+
+
+@cache
+def _warn_unreadable(name: str) -> None:
+    """Warn on standard error, once, that the metadata of a package cannot be read."""
+    say(f"warning: the entry points of {name} cannot be read; its plugins are left out", err=True)
+
+
+def unreadable_packages() -> list[str]:
+    """The packages whose entry points cannot be read, each with its folder; torch cannot be imported beside one."""
+    found = []
+    for distribution in distributions():
+        try:
+            distribution.entry_points  # noqa: B018  # reads the file
+        except Exception:
+            found.append(
+                f"{_package_name(distribution)} ({getattr(distribution, '_path', 'an unknown folder')})"
+            )
+    return found
 
 
 def _owner(point: EntryPoint) -> str:
@@ -169,7 +294,8 @@ def own_function(name: str, what: str) -> tuple[Callable[..., Any], bytes]:
     sys.path.insert(0, here)
     invalidate_caches()  # the file may have been written a moment ago, for example from a notebook
     try:
-        module = import_module(module_name)
+        with plugin_code():
+            module = import_module(module_name)
     except Exception as error:  # the user's file may raise anything
         raise UsageError(f"cannot import the {what} `{name}`: {error} (looked in {here} first)") from error
     finally:

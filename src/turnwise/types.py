@@ -217,7 +217,9 @@ class Signature:
 class Card:
     """What a user must know to read a metric's or an estimator's number."""
 
-    kind: Kind
+    kind: (
+        Kind  # of a `feature`, such as length, neither direction is better, whatever `higher_is_better` says
+    )
     meaning: str
     range: str
     limits: str
@@ -433,6 +435,12 @@ class Finding:
     status: Status = "ok"
     reason: str | None = None  # why there is no estimate
     details: Mapping[str, Any] = field(default_factory=dict)  # further keys of this command's results
+
+    @property
+    def verdict(self) -> str | None:
+        """The verdict of `compare` or `diff` in words; None in results of other commands."""
+        found = self.details.get("verdict")
+        return None if found is None else str(found)
 
     @classmethod
     def refusal(cls, what: Mapping[str, str | None], reason: Exception, signature: str = "") -> Finding:

@@ -83,7 +83,8 @@ def test_an_agent_that_always_raises_is_reported_for_its_request():
 
     first, second = CallLimits(tries=3).ask(agent, points(2))
     assert first == Reply("fine")
-    assert str(second) == "raised ValueError: no such thing (3 calls)"
+    line = agent.__code__.co_firstlineno + 2
+    assert str(second) == f"raised ValueError: no such thing (test_agent_calling.py:{line}) (3 calls)"
 
 
 @pytest.fixture

@@ -19,10 +19,12 @@ import pytest
 from tests.small_tables import write_tables
 from tests.tiny_models import write_bert, write_llama, write_masked, write_regression
 from tests.tiny_trained import tiny_trained
+from turnwise.conformance.calls import rows_of
 from turnwise.metrics import describe, names, parameters, resolve
+from turnwise.metrics.rows import scored, stack_rows
 from turnwise.testing import check_metric, dialogue_items, turn_items
 from turnwise.testing.metrics import CHECKS, Subject, entries, same
-from turnwise.types import Item, Metric, NeedsFitting, Summed, digest
+from turnwise.types import Item, Metric, NeedsFitting, Summed, Turn, digest
 
 # Settings that do not change the number and are not in the signature; `runs` has no effect without `angles`.
 UNSIGNED = ("cache", "concurrency", "fewest", "price", "runs")
@@ -180,3 +182,21 @@ def test_listing_names_imports_nothing_heavy() -> None:
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "[]"
+
+
+@every_metric
+def test_an_item_that_lacks_what_one_of_our_metrics_needs_is_unscored(name: str) -> None:
+    """Commands do not ask about such items; our metrics say so themselves, for those who call `rows` directly."""
+    metric = made(name)
+    turns = (Turn("assistant", "I like to ride my bike by the sea."),)
+    rows = rows_of(metric, [Item("x#0", "x", "bot", turns, 0, cluster="x", pair="x")])
+    assert not metric.needs or not scored(rows).any()
+
+
+@every_metric
+def test_items_of_all_kinds_are_scored_as_one_by_one(name: str) -> None:
+    """Also those that lack what the metric needs, which `check_metric` leaves out."""
+    metric = made(name)
+    items = DIALOGUES if "dialogue" in metric.needs else ITEMS
+    alone = stack_rows([rows_of(metric, [item]) for item in items])
+    assert same(entries(alone), entries(rows_of(metric, items)))

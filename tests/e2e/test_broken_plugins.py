@@ -311,7 +311,8 @@ def test_ope_reports_a_broken_estimator_and_estimates_with_the_others(site: Path
     assert found["mean"]["estimate"] is not None
     assert found["float"]["status"] == found["no-estimate"]["status"] == "error"
     assert found["float"]["reason"] == (
-        "broken_pack.FloatEstimator.estimate returned 0.5; expected a turnwise.plugins.Estimate"
+        "estimator `float` of broken-pack: broken_pack.FloatEstimator.estimate returned 0.5; "
+        "expected a turnwise.plugins.Estimate"
     )
     assert found["no-estimate"]["reason"].startswith(
         "estimator `no-estimate` of broken-pack: has no `estimate`"
@@ -327,7 +328,8 @@ def test_ope_reports_a_broken_estimator_and_estimates_with_the_others(site: Path
         ),
         (
             ("convert", "--from", "misread", "logs.jsonl", "new.jsonl"),
-            "reader `misread` of broken-pack: raised KeyError: 'speaker' in logs.jsonl after 0 dialogues",
+            "reader `misread` of broken-pack: raised KeyError: 'speaker' (broken_pack.py:89) in logs.jsonl after 0 "
+            "dialogues",
         ),
         (
             ("convert", "--from", "no-reader", "logs.jsonl", "new.jsonl"),
@@ -611,7 +613,7 @@ def test_ls_goes_on_past_an_attribute_that_raises(raising: Path, kind: str, ther
     assert code == 0
     assert any(one.split()[0] == there for one in out.splitlines())
     assert all(one.startswith("note: ") for one in stderr)
-    assert stderr.count(f"note: {line} raised RuntimeError: no licence") == 1, stderr
+    assert stderr.count(f"note: {line} raised RuntimeError: no licence (raising_pack.py:8)") == 1, stderr
 
 
 def test_score_goes_on_past_metrics_whose_attributes_raise(raising: Path) -> None:
@@ -634,7 +636,10 @@ def test_score_goes_on_past_metrics_whose_attributes_raise(raising: Path) -> Non
         (one,) = [one for one in found if one["metric"] == name]
         assert one["status"] == "error"
         assert problem in one["reason"]
-    cost = "its cost is not known: raising_pack.RaisingCost.cost raised RuntimeError: no price list"
+    cost = (
+        "its cost is not known: metric `raising-cost` of raising-pack: raising_pack.RaisingCost.cost raised "
+        "RuntimeError: no price list (raising_pack.py:55)"
+    )
     assert f"note: raising-cost: {cost}" in stderr
 
 
@@ -651,10 +656,16 @@ def test_score_goes_on_past_functions_that_return_something_else_than_a_number_a
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])
-def test_a_metric_that_calls_sys_exit_is_named(raising: Path, jobs: str) -> None:
-    code, _, stderr = run(raising, "score", "logs.jsonl", "-m", "exits,length", "-q", "--jobs", jobs)
-    assert code == 3
-    assert sum("metric `exits` called sys.exit: enough" in one for one in stderr) == 1, stderr
+def test_a_metric_that_calls_sys_exit_is_named_and_the_others_are_scored(raising: Path, jobs: str) -> None:
+    names = ("-m", "exits,length", "--format", "json", "--jobs", jobs)
+    code, out, stderr = run(raising, "score", "logs.jsonl", *names)
+    assert code == 0, stderr
+    found = json.loads(out)["results"]
+    assert {one["metric"] for one in found if one["estimate"] is not None} == {"length"}
+    reasons = {one["reason"] for one in found if one["metric"] == "exits"}
+    said = "metric `exits` of raising-pack: raising_pack.Exits called sys.exit('enough') (raising_pack.py:79)"
+    assert all(reason.endswith(said) for reason in reasons), reasons
+    assert sum(one.endswith(said) for one in stderr) == 1, stderr
 
 
 def test_attack_reports_verdicts_that_raise(raising: Path) -> None:

@@ -99,3 +99,29 @@ def test_options_become_keywords_with_their_values(function: Callable[..., objec
 )
 def test_commands_and_options_of_other_commands_stay_as_they_are(text: str):
     assert with_keywords(text, "score", _hints(tw.score)) == text
+
+
+def test_an_argument_without_its_name_is_answered_with_the_keyword():
+    with pytest.raises(tw.UsageError) as caught:
+        tw.score(DEMO, "length")  # type: ignore[misc]
+    assert str(caught.value) == (
+        "score: too many positional arguments: 2 were given, and only `data` can be given without a name; name the "
+        "others: metrics=..."
+    )
+
+
+def test_a_reason_in_a_result_names_keywords_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "failing_keywords.py").write_text("def score(replies):\n    raise ValueError('no')\n")
+    monkeypatch.chdir(tmp_path)
+    names = "failing_keywords:score,length"
+    (failed,) = [one for one in tw.score(DEMO, metrics=names, max_errors=3).findings if one.status == "error"]
+    assert failed.reason is not None
+    assert "more than max_errors=3 allows" in failed.reason
+    with pytest.raises(tw.TooManyErrors, match="more than max_errors=3 allows"):
+        tw.score(DEMO, metrics="failing_keywords:score", max_errors=3)
+
+
+def test_a_finding_of_a_comparison_has_its_verdict():
+    (found,) = tw.compare(DEMO, metrics="length", agents=("good", "dull"), figures=False).findings
+    assert found.verdict == found.details["verdict"]
+    assert tw.score(DEMO, metrics="length", figures=False).findings[0].verdict is None

@@ -17,6 +17,7 @@ records: list[dict[str, object]] = found.records()
 names = [str(record["metric"]) for record in found]
 both: tw.Comparison = tw.compare([Path("a"), Path("b")], metrics=["length"], where={"meta.corpus": "x"})
 agreement = tw.meta_evaluate([{"messages": []}], metrics="length", level="turn")
+verdict: str | None = both.findings[0].verdict
 gameable: bool = tw.attack("length", "logs.jsonl", count=60).gameable
 dialogues = [tw.Dialogue("1", "a", (tw.Turn("user", "hi"),))]
 table: str = tw.validate(dialogues).table()

@@ -37,6 +37,7 @@ from turnwise.testing import (
     check_reader,
     check_trainer,
     check_world,
+    turn_items,
 )
 from turnwise.worlds import chat
 
@@ -83,7 +84,7 @@ def test_a_metric_without_a_mistake_passes():
     ("mistake", "says"),
     [
         ("unnamed", "`signature.name` is empty"),
-        ("counts its calls", "rows of .* items at once differ from rows of the first"),
+        ("counts its calls", "a second call of `rows` with the same items differs"),
         ("scores nothing", "no item of the test data was scored"),
         ("takes the first", "with the same rows in another order"),
     ],
@@ -122,6 +123,36 @@ class MeanRating:
         return Estimate(value=value, contributions=rewards)
 
 
+class FirstReference(Words):
+    """A metric that relies on what it needs."""
+
+    needs = frozenset({"references"})
+
+    def value(self, item: Item, /) -> float | None:
+        return float(len(item.references[0]))
+
+
+def test_a_metric_is_not_asked_about_items_that_lack_what_it_needs():
+    assert any(not item.references for item in turn_items())
+    check_metric(FirstReference())
+
+
+class Exits(Words):
+    def value(self, item: Item, /) -> float | None:
+        raise SystemExit("enough")
+
+
+def test_a_metric_that_exits_is_reported():
+    with pytest.raises(ContractError, match=r"`rows` called sys.exit\('enough'\)"):
+        check_metric(Exits())
+
+
+def test_a_class_in_place_of_an_object_is_named():
+    for check, kind in ((check_metric, Words), (check_estimator, MeanRating), (check_agent, Greeter)):
+        with pytest.raises(ContractError, match=rf"is the class {kind.__name__}; expected an object of it"):
+            check(kind)  # type: ignore[operator]
+
+
 def test_an_estimator_without_a_mistake_passes():
     check_estimator(MeanRating())
 
@@ -129,7 +160,7 @@ def test_an_estimator_without_a_mistake_passes():
 @pytest.mark.parametrize(
     ("mistake", "says"),
     [
-        ("another sum", "the mean of `contributions` is .*, and `value` is"),
+        ("another sum", "`value` is .*, and the mean of its `contributions` is"),
         ("takes the first", "with the same dialogues in another order"),
         ("chance of its own", "the value is"),
         ("answers without data", "Refused"),
@@ -193,9 +224,24 @@ def lenient(path: str, options: Options) -> Iterator[Dialogue]:
         yield Dialogue(str(number), "bot", (Turn("user", line), Turn("assistant", "hello")))
 
 
+def nothing(path: str, options: Options) -> None:
+    """Returns nothing."""
+
+
+def one_parameter(path: str) -> Iterator[Dialogue]:
+    yield from read(path, Options())
+
+
+def exits(path: str, options: Options) -> Iterator[Dialogue]:
+    raise SystemExit(3)
+
+
 @pytest.mark.parametrize(
     ("function", "says"),
     [
+        (nothing, "^returned None; expected an iterator of turnwise.plugins.Dialogue"),
+        (one_parameter, r"^has the parameters \(path: str\) .*; expected read\(path, options\)"),
+        (exits, r"called sys.exit\(3\)"),
         (same_id, "breaks the rules of the native format"),
         (as_dicts, "dialogue 1 is a dict"),
         (lenient, "malformed input .* must raise turnwise.plugins.DataError"),

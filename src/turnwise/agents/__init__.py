@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from turnwise import registry
-from turnwise.errors import PluginError, TurnwiseError, UsageError
+from turnwise.errors import PluginError, UsageError
 
 if TYPE_CHECKING:
     from turnwise.types import Agent
@@ -97,12 +97,7 @@ def _plugin(offer: registry.Offer, settings: dict[str, Any]) -> Agent:
         )
     _check(offer.name, settings, list(parameters))
     registry.check(settings, maker, f"agent `{offer.name}`")
-    try:
-        agent: Agent = maker(**settings)
-    except TurnwiseError:
-        raise
-    except Exception as error:  # foreign code may raise anything
-        raise offer.error(f"cannot be made: {registry.described(error)}") from error
+    agent: Agent = offer.make(maker, settings)
     if not callable(agent):
         raise offer.error(
             f"{offer.target} made a {type(agent).__name__}; expected something to call with turns and rng"

@@ -14,8 +14,11 @@ from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
+from turnwise.conformance.calls import called, foreign, raised
 from turnwise.conformance.plugins import reply_problem
 from turnwise.errors import PluginError, TurnwiseError, Unmeasured, counted
+from turnwise.plugin_code import plugin_code
+from turnwise.registry import offers_of, plugin_name
 from turnwise.types import Agent, PluginProtocol, Reply, Turn
 
 
@@ -65,7 +68,7 @@ class CallLimits:
         apply. If it does not return one result a request, `PluginError` is raised.
         """
         if isinstance(agent, BatchAgent):
-            return _checked(agent.replies(requests), len(requests))
+            return _checked(agent, called(agent, "replies", requests), len(requests))
         results: list[ReplyOrFailure] = [NoReply("was not asked") for _ in requests]
         done: SimpleQueue[tuple[int, ReplyOrFailure]] = SimpleQueue()
         waiting = list(range(len(requests)))[::-1]
@@ -94,30 +97,39 @@ class CallLimits:
         """
         for attempt in range(1, self.tries + 1):
             try:
-                reply = agent(request.turns, request.rng)
+                with plugin_code():
+                    reply = agent(request.turns, request.rng)
                 problem = reply_problem(reply)
-                done.put((index, reply if problem is None else NoReply(problem)))
+                done.put((index, reply if problem is None else NoReply(of_plugin(agent, problem))))
                 return
             except TurnwiseError as error:  # an invalid return value; another try would not help
                 done.put((index, NoReply(str(error))))
                 return
             except BaseException as error:
                 if attempt == self.tries:
-                    raised = f"raised {type(error).__name__}: {error}".rstrip(": ")
-                    done.put((index, NoReply(f"{raised} ({counted(self.tries, 'call')})")))
+                    failed = f"{raised(agent, error)} ({counted(self.tries, 'call')})"
+                    done.put((index, NoReply(of_plugin(agent, failed))))
 
 
-def _checked(results: object, n: int) -> list[ReplyOrFailure]:
+def of_plugin(agent: object, failure: str) -> str:
+    """What an agent did wrong, to continue the words `the agent`; a plugin is named with its package."""
+    offers = offers_of(agent) if foreign(agent) else ()
+    return f"{str(offers[0]).removeprefix('agent ')} {failure}" if offers else failure
+
+
+def _checked(agent: object, results: object, n: int) -> list[ReplyOrFailure]:
     """What `replies` returned, with a `NoReply` in place of each that is no valid reply.
 
     Raises `PluginError` unless there is one result for each of the `n` requests.
     """
     if not isinstance(results, Sequence) or len(results) != n:
         found = f"{len(results)} replies" if isinstance(results, Sequence) else f"a {type(results).__name__}"
-        raise PluginError(f"the agent's `replies` got {counted(n, 'request')} and returned {found}")
+        name = plugin_name(agent) if foreign(agent) else "the agent"
+        raise PluginError(f"{name}: `replies` got {counted(n, 'request')} and returned {found}")
     problems = [None if isinstance(one, NoReply) else reply_problem(one) for one in results]
     return [
-        one if problem is None else NoReply(problem) for one, problem in zip(results, problems, strict=True)
+        one if problem is None else NoReply(of_plugin(agent, problem))
+        for one, problem in zip(results, problems, strict=True)
     ]
 
 

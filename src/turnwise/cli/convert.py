@@ -2,6 +2,7 @@
 
 import click
 
+from turnwise.cli.common import options
 from turnwise.errors import UsageError
 from turnwise.terminal import say
 
@@ -36,6 +37,7 @@ from turnwise.terminal import say
     "such as [PERSON_1]. By rules, offline, not complete.",
 )
 @click.option("-q", "--quiet", is_flag=True, help="No progress bar, and nothing on what was understood.")
+@options.verbose(expose=False)
 @click.argument("files", nargs=-1, required=True, metavar="IN... OUT")
 def command(
     reader: str | None,

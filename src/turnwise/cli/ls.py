@@ -17,7 +17,7 @@ KINDS = ["metrics", "estimators", "readers", "agents", "worlds", "trainers", "st
 @options.style
 @options.wide
 @click.option("-q", "--quiet", is_flag=True, help="No notes on plugins that cannot be used.")
-@click.option("-v", "--verbose", is_flag=True, help="Print the whole cards of metrics and estimators.")
+@options.verbose("Print the whole cards of metrics and estimators.")
 def command(kind: str, style: str, wide: bool, quiet: bool, verbose: bool) -> None:
     """List metrics, estimators, readers, agents, worlds, trainers, statistics and weights; with -v, whole cards.
 

@@ -65,6 +65,7 @@ def _settings(_: click.Context, __: click.Parameter, values: tuple[str, ...]) ->
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0))
 @click.option("--restart", is_flag=True, help="Ignore what an interrupted run has done.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress bar and no notes.")
+@options.verbose(expose=False)
 def command(**given: Any) -> None:
     """Add what an agent would have said at each assistant message of the logs.
 

@@ -81,6 +81,7 @@ def _count(name: str, default: int, *, means: str, least: int = 1) -> Callable[[
 @options.style
 @options.wide
 @click.option("-q", "--quiet", is_flag=True, help="No progress bar and no notes.")
+@options.verbose(expose=False)
 @options.config  # fmt: skip
 def command(**given: Any) -> None:
     """Simulate dialogues of agents whose true quality is known.

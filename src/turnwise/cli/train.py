@@ -58,6 +58,7 @@ def _settings(_: click.Context, __: click.Parameter, values: tuple[str, ...]) ->
 @options.style
 @options.wide
 @click.option("-q", "--quiet", is_flag=True, help="No progress lines.")
+@options.verbose(expose=False)
 def command(**given: Any) -> int:
     """Train a metric (or an agent) on dialogues, ratings or preferences; writes the folder of a model.
 

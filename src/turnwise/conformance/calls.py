@@ -1,4 +1,4 @@
-"""Calls of plugins whose results are checked.
+"""Calls of plugins whose results are checked, by `plugin_code`.
 
 The commands call `rows_of`, `number_of`, `estimate_of`, ... in place of the plugin's own methods: they pass the
 result on unchanged, or raise `PluginError` with one sentence for what is wrong.
@@ -7,18 +7,22 @@ result on unchanged, or raise `PluginError` with one sentence for what is wrong.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from numbers import Real
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from turnwise.conformance.attributes import shown, with_article
 from turnwise.conformance.plugins import metric_problem, reply_problem
-from turnwise.errors import PluginError, TurnwiseError
+from turnwise.errors import OutOfRange, PluginError, TurnwiseError
+from turnwise.plugin_code import PluginExit, described, plugin_code
 from turnwise.protocols import EstimatesMany, SumEstimator, TakesMetrics, read_attribute
-from turnwise.registry import described
+from turnwise.registry import module_of, offers_of, plugin_name, remember
 from turnwise.types import (
+    LARGEST,
     Agent,
     Episodes,
     Estimate,
@@ -32,18 +36,24 @@ from turnwise.types import (
     Signature,
     Summed,
     Turn,
+    digest,
 )
 
 if TYPE_CHECKING:  # a module above this one
     from turnwise.estimators.linear.problem import Problem
 
 
+_FINITE = f"expected numbers between {-LARGEST:g} and {LARGEST:g}"
+
+
 def rows_of(metric: Metric, items: Sequence[Item]) -> Rows:
     """`metric.rows(items)`; raises `PluginError` unless it is a float64 array (dense or CSR) of one row an item.
 
-    Exceptions of the metric pass through.
+    Exceptions of the metric pass through. A plugin's row with a number that is infinite or above `LARGEST` in size
+    raises `OutOfRange`.
     """
-    rows: Any = metric.rows(items)
+    with plugin_code():
+        rows: Any = metric.rows(items)
     expected = f"expected a float64 array of shape ({len(items)}, k), one row an item"
     if not isinstance(rows, np.ndarray) and getattr(rows, "format", None) != "csr":
         raise PluginError(f"{plugin_name(metric)}.rows returned {with_article(rows)}; {expected}")
@@ -51,6 +61,11 @@ def rows_of(metric: Metric, items: Sequence[Item]) -> Rows:
         raise PluginError(f"{plugin_name(metric)}.rows returned an array of shape {rows.shape}; {expected}")
     if rows.dtype != np.float64:
         raise PluginError(f"{plugin_name(metric)}.rows returned an array of {rows.dtype}; {expected}")
+    if foreign(metric):
+        numbers = rows if isinstance(rows, np.ndarray) else rows.data
+        if (large := np.abs(numbers) > LARGEST).any():  # NaN is not
+            found = numbers[large][0]
+            raise OutOfRange(f"{plugin_name(metric)}.rows returned {found:g}; {_FINITE}, or NaN for none")
     return rows  # type: ignore[no-any-return]
 
 
@@ -79,6 +94,7 @@ def numbers_of(metric: Summed, sums: Floats) -> Floats:
 def fitted_on(metric: NeedsFitting, items: Iterable[Item]) -> Metric:
     """`metric.fit(items)`; raises `PluginError` for what is not a metric. Exceptions as in `called`."""
     found = called(metric, "fit", items)
+    remember(found, *offers_of(metric))
     if (problem := metric_problem(found, fitted=True)) is not None:
         raise PluginError(
             f"{plugin_name(metric)}.fit returned {with_article(found)}, which {_as_problem(problem)}"
@@ -92,13 +108,16 @@ def signature_of(plugin: Any) -> Signature:
     Errors of turnwise pass through.
     """
     try:
-        found = plugin.signature
+        with plugin_code():
+            found = plugin.signature
     except TurnwiseError:
         raise
     except Exception as error:
         if not foreign(plugin):
             raise  # a missing extra is named by the command; anything else is a mistake of ours
-        raise PluginError(f"{plugin_name(plugin)}.signature raised {described(error)}") from error
+        raise PluginError(
+            f"{plugin_name(plugin)}.signature raised {described(error, module_of(plugin))}"
+        ) from error
     if not isinstance(found, Signature):
         raise PluginError(
             f"{plugin_name(plugin)}.signature is {with_article(found)}; expected a turnwise.plugins.Signature"
@@ -187,14 +206,20 @@ def _estimate(estimator: object, method: str, found: object) -> Estimate:
             f"{plugin_name(estimator)}.{method} returned an Estimate whose `value` or `contributions` are not finite; "
             "raise turnwise.plugins.Refused where there is no estimate"
         )
+    if foreign(estimator) and not np.isclose(parts.mean(), found.value, rtol=1e-6, atol=1e-12):
+        raise PluginError(
+            f"{plugin_name(estimator)}.{method} returned an Estimate whose `value` is {found.value:g}, and the mean of "
+            f"its `contributions` is {parts.mean():g}; expected the same number"
+        )
     return found
 
 
 def reply_of(agent: Agent, turns: Sequence[Turn], rng: np.random.Generator) -> Reply:
     """`agent(turns, rng)`; raises `PluginError` if it is not a reply. Exceptions of the agent pass through."""
-    reply = agent(turns, rng)
+    with plugin_code():
+        reply = agent(turns, rng)
     if (problem := reply_problem(reply)) is not None:
-        raise PluginError(f"agent {plugin_name(agent)} {problem}")
+        raise PluginError(f"{_agent_name(agent)} {problem}")
     return reply
 
 
@@ -204,14 +229,15 @@ def called(plugin: object, method: str, /, *given: Any, **named: Any) -> Any:
     Our errors, MemoryError and LinAlgError pass through. If the plugin's class is turnwise's own, every exception does.
     """
     try:
-        call: Callable[..., Any] = getattr(plugin, method)
-        return call(*given, **named)
+        with plugin_code():
+            call: Callable[..., Any] = getattr(plugin, method)
+            return call(*given, **named)
     except (TurnwiseError, MemoryError, np.linalg.LinAlgError):
         raise
     except Exception as error:
         if type(plugin).__module__.partition(".")[0] == "turnwise":
             raise  # a mistake of ours: its traceback is wanted
-        raise PluginError(f"{plugin_name(plugin)}.{method} raised {described(error)}") from error
+        raise PluginError(f"{plugin_name(plugin)}.{method} {raised(plugin, error)}") from error
 
 
 def foreign(plugin: object) -> bool:
@@ -219,15 +245,37 @@ def foreign(plugin: object) -> bool:
     return type(plugin).__module__.partition(".")[0] != "turnwise"
 
 
+def reuse_key(plugin: Any) -> str:
+    """What must be equal for stored results of a plugin to be used again: its signature and `source_digest`."""
+    return f"{plugin.signature}{source_digest(plugin)}"
+
+
+def source_digest(plugin: object) -> str:
+    """A hash of the file that defines the class of another package's plugin; empty for our own.
+
+    It does not cover what that file imports.
+    """
+    file = getattr(sys.modules.get(type(plugin).__module__), "__file__", None)
+    if not foreign(plugin) or not file or not Path(file).is_file():
+        return ""
+    return f" {digest(Path(file).read_bytes())}"
+
+
 def is_number(value: object) -> bool:
     """Whether a value is a real number, also NaN or one of numpy's; a bool is none."""
     return isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
 
 
-def plugin_name(plugin: object) -> str:
-    """The module and the class of a plugin, joined by a dot."""
-    kind = plugin if isinstance(plugin, type) else type(plugin)
-    return f"{kind.__module__}.{kind.__qualname__}"
+def raised(plugin: object, error: BaseException) -> str:
+    """`raised ValueError: ... (pack/metric.py:12)`: an exception of a plugin, and the line that raised it."""
+    text = described(error, module_of(plugin))
+    return text if isinstance(error, PluginExit) else f"raised {text}"
+
+
+def _agent_name(agent: object) -> str:
+    """What a message calls an agent: `plugin_name`, after the word `agent` unless that begins it."""
+    name = plugin_name(agent)
+    return name if name.startswith("agent ") else f"agent {name}"
 
 
 def _as_problem(problem: str) -> str:

@@ -6,6 +6,7 @@ The registries call these functions when a plugin is resolved.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from inspect import signature
 from numbers import Real
 from typing import get_args
 
@@ -107,6 +108,30 @@ def world_problem(module: object) -> str | None:
     if make_world is not None and not callable(make_world):
         return f"`make_world` is {shown(make_world)}; expected a function that makes the world"
     return method_problem(module, "family")
+
+
+READER = "expected read(path, options) -> Iterator[Dialogue]"
+
+
+def reader_problem(function: object) -> str | None:
+    """What keeps an object from being a reader, as one sentence; None if nothing does."""
+    if not callable(function):
+        return f"is no function; {READER}"
+    try:
+        parameters = signature(function)
+        parameters.bind("path", "options")
+    except TypeError:
+        return f"has the parameters {parameters}; {READER}"
+    except ValueError:  # Python cannot tell
+        return None
+    return None
+
+
+def dialogues_problem(found: object) -> str | None:
+    """What keeps a reader's result from being dialogues one after the other; None if nothing does."""
+    if isinstance(found, Iterable) and not isinstance(found, str | bytes | Mapping):
+        return None
+    return f"returned {shown(found)}; expected an iterator of turnwise.plugins.Dialogue"
 
 
 def reply_problem(reply: object) -> str | None:

@@ -10,10 +10,12 @@ from __future__ import annotations
 import inspect
 from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from turnwise import registry
-from turnwise.errors import MissingExtra, PluginError, TurnwiseError, UsageError, unknown
+from turnwise.errors import MissingExtra, PluginError, UsageError, unknown
+from turnwise.plugin_code import described
 
 if TYPE_CHECKING:  # `types` imports numpy, which is slow and not needed to list names
     from turnwise.types import Card, Estimator
@@ -74,12 +76,7 @@ def resolve(name: str, *, model: str | None = None) -> Estimator:
     if offer is None:
         own: Estimator = maker(**written)
         return own
-    try:
-        made: Estimator = maker(**written)
-    except TurnwiseError:
-        raise
-    except Exception as error:  # foreign code may raise anything
-        raise offer.error(f"cannot be made: {registry.described(error)}") from error
+    made: Estimator = offer.make(maker, written)
     _check(offer, made)
     return made
 
@@ -90,6 +87,8 @@ def describe(name: str) -> Card:
     A plugin that is a function, or a class that computes its card, is called to get it. Raises `PluginError` for a
     wrong plugin.
     """
+    if _OWN.get(name, "").startswith("neural."):
+        return _neural_card(name)
     maker = _maker(name)
     if (offer := _plugins().usable.get(name)) is None:
         own: Card = (maker if isinstance(maker, type) else resolve(name)).card  # type: ignore[union-attr]
@@ -103,7 +102,7 @@ def describe(name: str) -> Card:
     except (PluginError, MissingExtra):
         raise
     except Exception as error:  # foreign code may raise anything
-        raise offer.error(f"cannot be listed: {registry.described(error)}") from error
+        raise offer.error(f"cannot be listed: {described(error, offer.target)}") from error
     return card
 
 
@@ -134,6 +133,15 @@ def _maker(name: str) -> Any:
         if error.name in ("torch", "transformers"):
             raise MissingExtra(f"estimator `{name}`", "neural") from error
         raise
+
+
+def _neural_card(name: str) -> Card:
+    """The card of an own estimator that needs torch, without importing it; raises `MissingExtra` if it is missing."""
+    from turnwise.estimators.neural.cards import CARDS
+
+    if not all(find_spec(package) for package in ("torch", "transformers")):
+        raise MissingExtra(f"estimator `{name}`", "neural")
+    return CARDS[name]
 
 
 def _check(offer: registry.Offer, estimator: object) -> None:

@@ -18,7 +18,7 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from turnwise.errors import ON_COMMAND_LINE, TurnwiseError, UsageError, nearest
-from turnwise.library.keywords import reworded
+from turnwise.library.keywords import reworded, with_reworded_reasons
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -76,21 +76,32 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
         try:
             bound = signature.bind(*args, **kwargs)
         except TypeError as error:
-            message = str(error).replace(
-                "required keyword-only argument", "required argument"
-            )  # Python 3.12+
-            raise UsageError(f"{function.__name__}: {message}") from None
+            raise UsageError(f"{function.__name__}: {_misbound(signature, str(error), len(args))}") from None
         hints = _hints(function)
         for name, value in bound.arguments.items():
             bound.arguments[name] = _converted(function.__name__, name, value, hints.get(name, Any))
         try:
-            return function(*bound.args, **bound.kwargs)
+            found = function(*bound.args, **bound.kwargs)
         except TurnwiseError as error:
             if not ON_COMMAND_LINE.get():
                 reworded(error, function.__name__, hints)
             raise
+        return found if ON_COMMAND_LINE.get() else with_reworded_reasons(found, function.__name__, hints)
 
     return call
+
+
+def _misbound(signature: inspect.Signature, message: str, given: int) -> str:
+    """Why a call does not fit the signature; for too many positional arguments, the keywords that they may be."""
+    if not message.startswith("too many positional"):
+        return message.replace("required keyword-only argument", "required argument")  # Python 3.12+
+    parameters = signature.parameters.values()
+    places = [one.name for one in parameters if one.kind is one.POSITIONAL_OR_KEYWORD]
+    keywords = [one for one in parameters if one.kind is one.KEYWORD_ONLY]
+    needed = [one.name for one in keywords if one.default is one.empty] or [one.name for one in keywords][:1]
+    taken = f"only {', '.join(f'`{name}`' for name in places)}" if places else "nothing"
+    advice = f"; name the others: {', '.join(f'{name}=...' for name in needed)}" if needed else ""
+    return f"{message}: {given} were given, and {taken} can be given without a name{advice}"
 
 
 @functools.cache

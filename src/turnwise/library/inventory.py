@@ -204,7 +204,7 @@ def demo_corpus(output: PathLike = "turnwise-demo") -> Path:
     The figures that it gives mean nothing. The rest of `turnwise demo` shows the command line and has no function.
 
     Parameters:
-        output: The folder to write to.
+        output: The folder to write to; the path of demo.jsonl in it is returned.
     """
     from importlib.resources import as_file, files
 

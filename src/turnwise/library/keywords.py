@@ -8,10 +8,12 @@ of another command.
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from types import UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 from turnwise.errors import DataError, Problem, TurnwiseError
+from turnwise.types import Finding
 
 # Option -> parameters that it may be, where these have other names; the first that a function has is meant.
 PARAMETERS = {
@@ -59,6 +61,22 @@ def reworded(error: TurnwiseError, function: str, hints: Mapping[str, Any]) -> N
             else Problem(one.file, one.line, one.path, with_keywords(one.message, function, hints))
             for one in error.problems
         )
+
+
+Found = TypeVar("Found")
+
+
+def with_reworded_reasons(found: Found, function: str, hints: Mapping[str, Any]) -> Found:
+    """A result whose findings name keywords of the function and not options, where they say why there is no number.
+
+    The document, which is the content of results.json, stays as it is; so does anything without findings.
+    """
+    findings: tuple[Finding, ...] = getattr(found, "findings", ())
+    reasons = [one.reason and with_keywords(one.reason, function, hints) for one in findings]
+    if all(one.reason == reason for one, reason in zip(findings, reasons, strict=True)):
+        return found
+    changed = tuple(replace(one, reason=reason) for one, reason in zip(findings, reasons, strict=True))
+    return replace(found, findings=changed)  # type: ignore[type-var]  # what has findings is a dataclass
 
 
 def with_keywords(text: str, function: str, hints: Mapping[str, Any]) -> str:

@@ -12,7 +12,7 @@ from turnwise import __version__, registry
 from turnwise.errors import DataError, Problem, UsageError, counted
 from turnwise.logs import native, typed
 from turnwise.logs.checks import RuleError, shown
-from turnwise.logs.dialogue import UNNAMED, from_record
+from turnwise.logs.dialogue import NAME_ROLE, UNNAMED, from_record
 from turnwise.logs.draft import Draft, State, can_resume
 from turnwise.logs.files import Advance, counting, replacing
 from turnwise.logs.foreign import mistaken
@@ -22,6 +22,7 @@ from turnwise.logs.readers import Reader, find
 from turnwise.logs.readers.account import Account
 from turnwise.logs.readers.source import Options, decoded, raise_data_error
 from turnwise.logs.readers.speakers import Heard
+from turnwise.plugin_code import described
 from turnwise.types import Dialogue
 
 OTHER_FILES = "other files of the zip file"
@@ -147,7 +148,8 @@ class _Conversion:
         """The lines to write; with `strict`, anything that cannot be kept is a `DataError` at the end."""
         dialogues = _named(_readable(self.reader, self.source.path, self.options), self.options)
         with self._explained():
-            for dialogue, line in _checked(dialogues, self.source.given, self.seen, self.account.dialogues):
+            before, offer = self.account.dialogues, self.reader.offer
+            for dialogue, line in _checked(dialogues, self.source.given, self.seen, before, offer):
                 self.heard.add(dialogue)
                 if self.redacted is not None:
                     dialogue = _redacted(dialogue, self.redacted, self.options)
@@ -270,9 +272,16 @@ def checked(dialogues: Iterator[Dialogue], source: str) -> Iterator[Dialogue]:
 
 
 def _checked(
-    dialogues: Iterator[Dialogue], source: str, seen: IdSet, before: int
+    dialogues: Iterator[Dialogue],
+    source: str,
+    seen: IdSet,
+    before: int,
+    offer: registry.Offer | None = None,
 ) -> Iterator[tuple[Dialogue, bytes]]:
-    """As `checked`, each dialogue with its native line; `before` dialogues, whose ids are in `seen`, came earlier."""
+    """As `checked`, each dialogue with its native line; `before` dialogues, whose ids are in `seen`, came earlier.
+
+    A broken rule is a `PluginError` if the reader is that of another package, `offer`.
+    """
     place = before
     for place, dialogue in enumerate(dialogues, before + 1):
         try:
@@ -280,13 +289,18 @@ def _checked(
             if typed.read(line, place) is None:  # then the slower check says what is wrong, if anything is
                 from_record(decoded(line), default_id="")
         except RuleError as error:
+            if offer is not None:  # options of `convert` cannot help: they are the reader's to use
+                rule = f"{error.path} {error.message.removesuffix(NAME_ROLE)}"
+                raise offer.error(f"dialogue {place} of {source}, as read: {rule}") from None
             raise_data_error(error, f"{source}: dialogue {place}, as converted")
         except (
             AttributeError,
             TypeError,
             ValueError,
         ) as error:  # fields of a plugin's dialogue with wrong types
-            about = f"dialogue {place}, as converted, cannot be written: {registry.described(error)}"
+            about = f"dialogue {place}, as converted, cannot be written: {described(error)}"
+            if offer is not None:
+                raise offer.error(f"{source}: {about}") from error
             raise DataError(Problem(source, None, "", about)) from error
         if dialogue.id in seen:
             expected = "expected ids that differ"

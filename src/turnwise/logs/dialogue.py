@@ -96,13 +96,16 @@ def is_reply(turn: Turn) -> bool:
     return bool(turn.content.strip()) or not any(turn.extra.get(call) for call in CALLS)
 
 
+NAME_ROLE = "; name its role with: turnwise convert --roles NAME=ROLE"
+
+
 def _role(value: Any) -> Role:
     """The role with this name; the error for another name says which option maps it to a role."""
     try:
         return _known_role(value)
     except RuleError as error:
         if type(value) is str and value:
-            error.message += "; name its role with: turnwise convert --roles NAME=ROLE"
+            error.message += NAME_ROLE
         raise
 
 

@@ -170,7 +170,8 @@ def _no_json(looked: Sample) -> str | None:
     if is_text and "\ufffd" in looked.text:
         return f"is neither JSON nor text in UTF-8; {EXPECTED}"
     if is_text:
-        return f"is text, not JSON; {EXPECTED}. It begins with {shown(lines[0].strip())}"
+        named = "If it is in another format, name that with --from (`turnwise ls readers` has all)"
+        return f"is text, not JSON; {EXPECTED}. It begins with {shown(lines[0].strip())}. {named}"
     damage = _damage(looked)
     problem = damage.problems[0] if damage is not None else None
     return problem.message if isinstance(problem, Problem) else None

@@ -15,7 +15,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from turnwise import registry
-from turnwise.errors import PluginError, TurnwiseError, UsageError, unknown
+from turnwise.errors import PluginError, UsageError, unknown
+from turnwise.plugin_code import described
 from turnwise.registry import Offer
 
 if TYPE_CHECKING:  # `types` imports numpy, which is slow and not needed to list names
@@ -183,11 +184,12 @@ def resolve(
         known = ", ".join(key for key in signature.parameters if key not in own) or "none"
         raise UsageError(f"metric `{name}`: {error}; its settings are: {known}") from None
     registry.check(written, maker, f"metric `{name}`")
-    return (
-        maker(**chosen)
-        if entry.owner == "turnwise"
-        else _make_plugin_metric(_offer(plain, entry), maker, chosen)
-    )
+    if entry.owner == "turnwise":
+        return maker(**chosen)
+    offer = _offer(plain, entry)
+    made: Metric | NeedsFitting = offer.make(maker, chosen)
+    _check_plugin_metric(offer, made)
+    return made
 
 
 def settings(name: str) -> tuple[str, dict[str, Any]]:
@@ -224,7 +226,7 @@ def describe(name: str) -> MetricInfo:
     except PluginError:
         raise
     except Exception as error:  # foreign code may raise anything
-        raise offer.error(f"cannot be listed: {registry.described(error)}") from error
+        raise offer.error(f"cannot be listed: {described(error, offer.target)}") from error
 
 
 def _info(name: str, facts: Any) -> MetricInfo:
@@ -247,23 +249,6 @@ def _maker(name: str) -> Callable[..., Metric | NeedsFitting]:
     if not callable(maker):
         raise offer.error(f"{offer.target} is no class and no function; expected one that makes the metric")
     return maker
-
-
-def _make_plugin_metric(
-    offer: Offer, maker: Callable[..., Metric | NeedsFitting], chosen: Mapping[str, Any]
-) -> Metric | NeedsFitting:
-    """The metric that a plugin's class or function makes from the settings `chosen`.
-
-    What the plugin raises, except a `TurnwiseError`, and an object that is no metric become a `PluginError`.
-    """
-    try:
-        metric = maker(**chosen)
-    except TurnwiseError:
-        raise
-    except Exception as error:  # foreign code may raise anything
-        raise offer.error(f"cannot be made: {registry.described(error)}") from error
-    _check_plugin_metric(offer, metric)
-    return metric
 
 
 def _check_plugin_metric(offer: Offer, metric: object) -> None:

@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from turnwise.conformance.attributes import shown
-from turnwise.conformance.calls import foreign, plugin_name, rows_of
-from turnwise.errors import PluginError, UsageError, out_of_memory
+from turnwise.conformance.calls import foreign, rows_of
+from turnwise.errors import OutOfRange, PluginError, UsageError, out_of_memory
+from turnwise.registry import plugin_name
 from turnwise.types import Card, Direction, Floats, Item, Metric, Rows
 
 Resampling: TypeAlias = Literal["bootstrap", "subsample"]
@@ -163,14 +164,14 @@ def batch_or_each(
 def rows_or_errors(metric: Metric, items: Sequence[Item]) -> tuple[Rows, dict[int, Exception]]:
     """Rows of the items that the metric can score, and the error of each other item by its place.
 
-    A metric that breaks its contract on the batch (`PluginError`) fails on all items. A `UsageError` is raised, as the
-    setting fails on every item; so is running out of memory on a single item.
+    A metric that breaks its contract on the batch (`PluginError`, except `OutOfRange`) fails on all items. A
+    `UsageError` is raised, as the setting fails on every item; so is running out of memory on a single item.
     """
 
     def fatal(error: Exception, count: int) -> bool:
         """Whether to stop: a `PluginError` on the whole batch, another `UsageError`, or no memory for a single item."""
         if isinstance(error, PluginError):
-            return count == len(items)
+            return count == len(items) and not isinstance(error, OutOfRange)
         return isinstance(error, UsageError) or (count == 1 and out_of_memory(error))
 
     try:

@@ -17,6 +17,7 @@ import msgspec
 
 from turnwise import __version__
 from turnwise.logs.items.items import Selection
+from turnwise.registry import package_version, used_offer
 from turnwise.report import results
 from turnwise.run.workers.execute import Executor, executor
 from turnwise.types import Finding, MetaLevel
@@ -298,10 +299,24 @@ def origin(spec: Spec, sha256: Mapping[str, str]) -> dict[str, Any]:
         "turnwise": __version__,
         "commit": _commit(),
         "python": platform.python_version(),
-        "packages": {name: version(name) for name in PACKAGES},
+        "packages": {name: version(name) for name in PACKAGES} | _plugin_packages(spec),
         "inputs": [{"path": spec.names.get(path, path), "sha256": sha256[path]} for path in spec.data],
         "settings": recorded,
     }
+
+
+def _plugin_packages(spec: Spec) -> dict[str, str | None]:
+    """The packages of the plugins that a spec names as metrics, estimators or trainer, with their versions."""
+    named = [("trainers" if isinstance(spec, TrainSpec) else "metrics", name) for name in spec.metrics]
+    if isinstance(spec, OpeSpec):
+        named += [
+            ("metrics" if name.startswith("metric:") else "estimators", name) for name in spec.estimators
+        ]
+    offers = (
+        used_offer(group, name.removeprefix("metric:").partition("[")[0])
+        for group, name in dict.fromkeys(named)
+    )
+    return {offer.owner: package_version(offer.owner) for offer in offers if offer is not None}
 
 
 @cache

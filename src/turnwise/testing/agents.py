@@ -11,7 +11,7 @@ from turnwise.agents.calling import CallLimits, NoReply, ReplyRequest
 from turnwise.conformance.plugins import reply_problem
 from turnwise.protocols import agent_extras
 from turnwise.testing.data import turn_items
-from turnwise.testing.expect import expect, no_problem, running
+from turnwise.testing.expect import an_instance, expect, no_problem, running
 from turnwise.types import Agent, Reply, Signature, Turn
 
 
@@ -28,6 +28,7 @@ def check_agent(
         contexts: The turns before each reply. Default: those of `turn_items()`.
         checks: Some of `turnwise.testing.agents.CHECKS`. Default: all.
     """
+    an_instance(agent)
     expect(callable(agent), f"a {type(agent).__name__} cannot be called; expected agent(turns, rng) -> Reply")
     if contexts is None:
         contexts = [item.context for item in turn_items()]

@@ -14,7 +14,7 @@ from turnwise.conformance.plugins import estimator_problem
 from turnwise.encode.episodes import kept, leave_out
 from turnwise.errors import Refused
 from turnwise.testing.data import episodes as sample_episodes
-from turnwise.testing.expect import expect, no_problem, raises, running
+from turnwise.testing.expect import an_instance, expect, no_problem, raises, running
 from turnwise.types import Episodes, Estimate, Estimator, RepliesAtPoints
 
 
@@ -59,6 +59,7 @@ def check_estimator(
 
 def subject_of(estimator: Estimator, episodes: Episodes | None = None, target: str | None = None) -> Subject:
     """The estimator with the logs less the target's own dialogues; raises `ContractError` if it is no estimator."""
+    an_instance(estimator)
     no_problem(estimator_problem(estimator))
     episodes = sample_episodes() if episodes is None else episodes
     target = episodes.agents[-2] if target is None else target

@@ -6,11 +6,13 @@ from collections.abc import Callable, Iterator
 from os import PathLike, fspath
 from pathlib import Path
 
+from turnwise.conformance.plugins import dialogues_problem, reader_problem
 from turnwise.errors import DataError, TurnwiseError
 from turnwise.logs.conversion import checked
+from turnwise.logs.dialogue import NAME_ROLE
 from turnwise.logs.readers.source import Options
-from turnwise.registry import described
-from turnwise.testing.expect import ContractError, expect, raises, running
+from turnwise.plugin_code import described, plugin_code
+from turnwise.testing.expect import ContractError, expect, no_problem, raises, running
 from turnwise.types import Dialogue
 
 Read = Callable[[str, Options], Iterator[Dialogue]]
@@ -31,7 +33,7 @@ def check_reader(
         malformed: One with a mistake in it; the reader must raise `DataError` with the name of the file.
         options: What a user may say about a source. Default: nothing.
     """
-    expect(callable(read), f"a {type(read).__name__} cannot be called; expected read(path, options)")
+    no_problem(reader_problem(read))
     options = options or Options()
     source = fspath(path)
     with running(f"reading {source}"):
@@ -42,10 +44,12 @@ def check_reader(
     try:
         list(checked(iter(first), source))
     except TurnwiseError as error:
-        raise ContractError(f"what was read breaks the rules of the native format: {error}") from error
+        rule = str(error).removesuffix(NAME_ROLE)
+        raise ContractError(f"what was read breaks the rules of the native format: {rule}") from error
     absent = Path(source).with_name("no-such-file")
     try:
-        list(read(str(absent), options))
+        with plugin_code():
+            list(read(str(absent), options))
     except (OSError, TurnwiseError):
         pass
     except Exception as error:
@@ -64,7 +68,9 @@ def check_reader(
 
 def _dialogues(read: Read, path: str, options: Options) -> Iterator[Dialogue]:
     """The dialogues that a reader yields; `ContractError` for anything else."""
-    for number, dialogue in enumerate(read(path, options), 1):
+    found = read(path, options)
+    no_problem(dialogues_problem(found))
+    for number, dialogue in enumerate(found, 1):
         kind: object = dialogue
         expect(
             isinstance(kind, Dialogue),

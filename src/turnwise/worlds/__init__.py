@@ -41,9 +41,20 @@ def named(name: str) -> ModuleType:
     from turnwise.conformance.plugins import world_problem
 
     found: ModuleType = offer.load()
-    if (problem := world_problem(found)) is not None:
+    try:
+        problem = world_problem(found)
+    except PluginError as error:  # an attribute raised
+        raise offer.error(error) from error
+    if problem is not None:
         raise offer.error(problem)
+    registry.remember(found.WORLD, offer)
     return found
+
+
+def title(name: str) -> str:
+    """What messages call a world: its name, and the package of a plugin."""
+    offer = _plugins().usable.get(name)
+    return f"world `{name}`" if offer is None else str(offer)
 
 
 @cache

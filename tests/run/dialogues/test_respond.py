@@ -131,8 +131,9 @@ def test_failures_are_reported_and_retried_by_a_run_over_the_output(tmp_path):
         return echo(turns, rng)
 
     done = respond(asked(tmp_path), agent=moody)
+    line = moody.__code__.co_firstlineno + 2
     assert [str(failure) for failure in done.failures] == [
-        "d1#2: the agent raised ValueError: not that (2 calls)"
+        f"d1#2: the agent raised ValueError: not that (test_respond.py:{line}) (2 calls)"
     ]
     assert ("d1", 2) not in said(tmp_path / "out.jsonl")
     out = str(tmp_path / "out.jsonl")
@@ -147,7 +148,7 @@ def test_an_agent_that_always_fails_is_an_error_without_output(tmp_path):
         raise RuntimeError("down")
 
     with pytest.raises(
-        Unmeasured, match=r"replied at none of 6 points: d0#2: the agent raised RuntimeError: down"
+        Unmeasured, match=r"d0#2, d0#6, d1#2, d1#6, d2#2 and 1 more: the agent raised RuntimeError: down"
     ):
         respond(asked(tmp_path), agent=broken)
     assert not (tmp_path / "out.jsonl").exists()

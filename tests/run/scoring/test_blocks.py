@@ -51,7 +51,7 @@ def test_an_error_is_pinned_to_the_item_that_causes_it():
     block = score(Picky(), [item("one"), item("boom"), item("three")])
     assert block.scored.tolist() == [0, 2]
     assert [(f.position, f.status, f.reason) for f in block.failures] == [
-        (1, "error", "ValueError: boom is not allowed")
+        (1, "error", "test_blocks.Picky raised ValueError: boom is not allowed (test_blocks.py:41)")
     ]
 
 

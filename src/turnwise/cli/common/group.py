@@ -5,6 +5,7 @@ import importlib
 import io
 import os
 import sys
+from traceback import walk_tb
 from typing import Any
 
 import click
@@ -124,6 +125,19 @@ def _has_journal(path: str) -> bool:
     return os.path.exists(os.path.join(folder, f".{name}.journal"))
 
 
+def _unreadable_packages(error: Exception) -> list[str]:
+    """The installed packages whose metadata cannot be read, if the error comes from reading metadata; else none.
+
+    `importlib.metadata` reads the entry points of all packages at once, so one of them makes importing torch fail.
+    """
+    last = [frame for frame, _ in walk_tb(error.__traceback__)][-1:]
+    if not any(frame.f_globals.get("__name__", "").startswith("importlib.metadata") for frame in last):
+        return []
+    from turnwise.registry import unreadable_packages
+
+    return unreadable_packages()
+
+
 def run(args: list[str]) -> int:
     """Run one command line (without the program's name) and return the exit code; errors are printed on stderr."""
     try:
@@ -156,5 +170,12 @@ def run(args: list[str]) -> int:
     except Exception as error:  # 1 is a failed gate's code, and must not mean anything else
         from turnwise.cli.common.crash import crashed
 
+        if broken := _unreadable_packages(error):
+            say(
+                f"turnwise: error: the metadata of {', '.join(broken)} cannot be read, and another package needs it; "
+                "uninstall or repair it",
+                err=True,
+            )
+            return UsageError.exit_code
         return crashed(args, error)
     return code if isinstance(code, int) else 0

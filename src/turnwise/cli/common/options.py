@@ -1,6 +1,7 @@
 """The options that several commands share, and how they become the keywords of a library function."""
 
 import functools
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -10,6 +11,7 @@ from click.core import ParameterSource
 
 from turnwise.cli.common.config import configure
 from turnwise.errors import TurnwiseError, UsageError
+from turnwise.plugin_code import TRACEBACKS
 
 if TYPE_CHECKING:
     from turnwise.report.gate import Gate
@@ -208,13 +210,35 @@ style = click.option(
     "--format", "style", default="table", show_default=True, type=click.Choice(["table", "json"])
 )
 
+
+def _print_tracebacks(ctx: click.Context, _: click.Parameter, wanted: bool) -> bool:
+    """With -v, let errors of plugins print their tracebacks until the command ends."""
+    if wanted and TRACEBACKS not in os.environ:
+        os.environ[TRACEBACKS] = "1"
+        ctx.call_on_close(lambda: os.environ.pop(TRACEBACKS, None))
+    return wanted
+
+
+def verbose(shows: str = "", *, expose: bool = True) -> Callable[[Function], Function]:
+    """The option -v: what it `shows`, if anything, and the tracebacks of errors in plugins."""
+    traced = "the traceback of an error in a plugin"
+    return click.option(
+        "-v",
+        "--verbose",
+        is_flag=True,
+        callback=_print_tracebacks,
+        expose_value=expose,
+        help=f"{shows} Print {traced}.".strip(),
+    )
+
+
 wide = click.option("--wide", is_flag=True, help="Show all columns of tables, however wide the terminal is.")
 
 printing = _options(
     style,
     wide,
     click.option("-q", "--quiet", is_flag=True, help="No progress bar and no notes."),
-    click.option("-v", "--verbose", is_flag=True, help="Also show methods and signatures; includes --wide."),
+    verbose("Also show methods and signatures; includes --wide."),
 )  # fmt: skip
 
 gating = _options(

@@ -30,6 +30,7 @@ from turnwise.estimators.critic.evaluation import FEWEST, SystemValue
 from turnwise.estimators.critic.features import Features
 from turnwise.estimators.critic.words import WORDS
 from turnwise.estimators.neural.actions import Points, points_of
+from turnwise.estimators.neural.cards import CARDS
 from turnwise.networks.hred.encoder import padded
 from turnwise.networks.lava.critic import Batch, Shape
 from turnwise.networks.lava.critic import Critic as Network
@@ -46,14 +47,7 @@ COMMON = 3  # smallest number of occurrences of a word of the vocabulary
 class PaperCritic(Critic):
     """The estimator `critic-paper`: the recurrent critic as published, trained anew for every system."""
 
-    card: ClassVar[Card] = Card(
-        kind="estimator",
-        meaning="Discounted return by the published recurrent critic: fitted Q, least of K dropout passes.",
-        range="0 to the greatest reward",
-        limits="As published (reward=one) its value is discounted dialogue length: saying goodbye at every turn scores "
-        "above people. No negatives: any reply looks good to it.",
-        citation="Lubis et al. 2022, Dialogue Evaluation with Offline Reinforcement Learning",
-    )
+    card: ClassVar[Card] = CARDS["critic-paper"]
     nested: ClassVar[bool] = False
 
     negatives: float = 0.0  # fixed: this critic has no negatives

@@ -20,6 +20,7 @@ from typing import ClassVar
 import numpy as np
 import torch
 
+from turnwise.estimators.neural.cards import CARDS
 from turnwise.estimators.neural.minimax import Dice
 from turnwise.estimators.neural.neural import Contributions, LearnerInputs, Neural, ess, parts
 from turnwise.estimators.neural.padding import horizon
@@ -34,16 +35,7 @@ class Enigma(Neural):
     """The estimator `enigma`; None in the last four settings is the preset's value."""
 
     name: ClassVar[str] = "enigma"
-    card: ClassVar[Card] = Card(
-        kind="estimator",
-        meaning="Logged ratings, weighted by the ratio of the target's and the logs' stationary distributions, "
-        "which a game of two small networks on an encoder finds.",
-        range="that of the rating",
-        limits="Needs logs that come where the target would. Raw sentence vectors do not see who failed in other "
-        "words. A mean zeta at last turns far from 1 says that the training collapsed.",
-        citation="Jiang et al. 2021, Towards Automatic Evaluation of Dialog Systems: "
-        "A Model-Free Off-Policy Evaluation Approach",
-    )
+    card: ClassVar[Card] = CARDS["enigma"]
 
     t_max: int | None = None  # None: the length of the longest dialogue plus 1
     padding: bool = True

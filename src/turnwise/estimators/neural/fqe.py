@@ -24,6 +24,7 @@ import torch
 
 from turnwise.errors import Refused
 from turnwise.estimators.neural.batches import Batch
+from turnwise.estimators.neural.cards import CARDS
 from turnwise.estimators.neural.heads import Head
 from turnwise.estimators.neural.minimax import reverse
 from turnwise.estimators.neural.neural import Contributions, LearnerInputs, Neural, parts
@@ -155,21 +156,12 @@ class _Game(_Q):
         return _mean(w * error - w.square() / 2, batch.inside)
 
 
-_CITATION = "Lagoudakis and Parr 2003, Least-Squares Policy Iteration; Jiang et al. 2021, figures 2 and 3"
-
-
 @dataclass(frozen=True, kw_only=True)
 class NeuralFqe(Neural):
     """The estimator `fqe-neural`: fitted Q with a target network that is renewed every `renewal` steps."""
 
     name: ClassVar[str] = "fqe-neural"
-    card: ClassVar[Card] = Card(
-        kind="estimator",
-        meaning="The rating to be expected from the target's first replies, by a network fitted to its own copy.",
-        range="that of the rating; not clipped",
-        limits="One rating at the end of a dialogue has to travel back through every turn: slow, and unstable.",
-        citation="Le et al. 2019, Batch Policy Learning under Constraints; Jiang et al. 2021, figures 2 and 3",
-    )
+    card: ClassVar[Card] = CARDS["fqe-neural"]
 
     renewal: int = 20  # steps between renewals of the target network
 
@@ -183,13 +175,7 @@ class NeuralLstdq(Neural):
     """The estimator `lstdq-neural`: LSTDQ as a game between Q and a second head."""
 
     name: ClassVar[str] = "lstdq-neural"
-    card: ClassVar[Card] = Card(
-        kind="estimator",
-        meaning="The rating to be expected from the target's first replies, by a network of unpredictable errors.",
-        range="that of the rating; not clipped",
-        limits="A game that oscillates where ratings are sparse: look at its curve.",
-        citation=_CITATION,
-    )
+    card: ClassVar[Card] = CARDS["lstdq-neural"]
 
     nu_rate: float | None = None  # learning-rate factor of w
 

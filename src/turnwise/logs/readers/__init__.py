@@ -7,16 +7,19 @@ beginning of a file whether it has the format. `recognise` asks all of them, spe
 import importlib
 import inspect
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 from turnwise import registry
-from turnwise.errors import PluginError, TurnwiseError, UsageError, counted, unknown
-from turnwise.logs.checks import RuleError, shown
+from turnwise.conformance.plugins import dialogues_problem, reader_problem
+from turnwise.errors import DataError, PluginError, Problem, TurnwiseError, UsageError, counted, unknown
+from turnwise.logs.checks import RuleError
 from turnwise.logs.dialogue import from_record
 from turnwise.logs.readers.sniff import Sample, sample
 from turnwise.logs.readers.source import Options
+from turnwise.plugin_code import described, plugin_code
 from turnwise.types import Dialogue
 
 
@@ -65,17 +68,20 @@ def _of_plugin(offer: registry.Offer, path: str, options: Options) -> Iterator[D
     """The dialogues that another package's reader yields; raises `PluginError` for anything else, also for an
     unexpected exception.
     """
-    read = offer.load()
-    if not callable(read):
-        raise offer.error(
-            f"{offer.target} is no function; expected read(path, options) -> Iterator[Dialogue]"
-        )
+    read = _function(offer)
     number = 0
     try:
-        found = read(path, options)
-        if not isinstance(found, Iterable) or isinstance(found, str | bytes | Mapping):
-            raise offer.error(f"returned {shown(found)}; expected an iterator of turnwise.plugins.Dialogue")
-        for number, dialogue in enumerate(found, 1):
+        with plugin_code():
+            found = read(path, options)
+            if (problem := dialogues_problem(found)) is not None:
+                raise offer.error(problem)
+            dialogues = iter(found)
+        while True:
+            with plugin_code():
+                dialogue = next(dialogues, _END)
+            if dialogue is _END:
+                return
+            number += 1
             if not isinstance(dialogue, Dialogue):
                 raise offer.error(
                     f"dialogue {number} is a {type(dialogue).__name__}; expected a turnwise.plugins.Dialogue"
@@ -83,11 +89,25 @@ def _of_plugin(offer: registry.Offer, path: str, options: Options) -> Iterator[D
             yield dialogue
     except (TurnwiseError, OSError, GeneratorExit):
         raise
+    except UnicodeDecodeError as error:
+        about = f"is not in {error.encoding}, which {offer} reads: {error.reason} at byte {error.start}"
+        raise DataError(Problem(path, None, "", about)) from error
     except Exception as error:  # foreign code may raise anything
         raise offer.error(
-            f"raised {registry.described(error)} in {path} after {counted(number, 'dialogue')}; "
+            f"raised {described(error, offer.target)} in {path} after {counted(number, 'dialogue')}; "
             "expected a turnwise.plugins.DataError for malformed input"
         ) from error
+
+
+def _function(offer: registry.Offer) -> Callable[[str, Options], Any]:
+    """The function of another package's reader; raises `PluginError` if it cannot be called with a path and options."""
+    function: Callable[[str, Options], Any] = offer.load()
+    if (problem := reader_problem(function)) is not None:
+        raise offer.error(f"{offer.target} {problem}")
+    return function
+
+
+_END = object()  # after the last dialogue
 
 
 # In the order in which a file is recognised: special formats before general ones.
@@ -285,9 +305,7 @@ def describe(reader: Reader) -> str:
     """
     if reader.offer is None:
         return reader.summary
-    function = reader.offer.load()
-    if not callable(function):
-        raise reader.offer.error(f"{reader.offer.target} is no function; expected read(path, options)")
+    function = _function(reader.offer)
     return (inspect.getdoc(function) or "").partition("\n")[0] or reader.summary
 
 

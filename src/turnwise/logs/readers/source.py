@@ -46,7 +46,9 @@ class Options:
     roles: Mapping[str, Role] = field(default_factory=dict)  # --roles: speaker -> role; `*`: all others
     agent: str | None = None  # --agent: the agent's name where the records have none
     each: str | None = None  # --each: where the records are inside the file
-    more: tuple[str, ...] = ()  # further files of the same source
+    more: tuple[
+        str, ...
+    ] = ()  # further files of the same source; always empty for a reader of another package
     notes: list[str] = field(default_factory=list)  # what the reader took for granted, for the user to check
     already: AlreadyWritten = field(default_factory=AlreadyWritten)  # by an interrupted conversion
 

@@ -130,6 +130,9 @@ class TrainedModel:
     kind: str
     tensors: Mapping[str, NDArray[Any]]
     config: Mapping[str, Any]
-    card: Mapping[str, Any]  # see `folder.CARD_KEYS`; the command adds `data` and `command`
+    card: Mapping[str, Any]
+    """What a user must know to judge the model, None or absent where it is not known: `raters` (how many people rated
+    each item), `ceiling` (the agreement of one rater with the others), `held_out` (correlations with intervals),
+    `attacks` (frauds known to score above people), `languages` and `licence`. The command adds `data` and `command`."""
     curve: Sequence[Mapping[str, float]] = ()  # one record an epoch
     findings: Sequence[Finding] = ()  # held-out numbers with intervals, which the command prints

@@ -14,7 +14,7 @@ from turnwise.attacks.context import Context, sample_contexts, split_contexts
 from turnwise.attacks.perturb import CALLS_PER_CONTEXT, Perturbation, perturb
 from turnwise.attacks.target import ScoreOrError, Target
 from turnwise.attacks.verdict import TestedStrategy
-from turnwise.conformance.calls import rows_of
+from turnwise.conformance.calls import reuse_key, rows_of
 from turnwise.errors import Unmeasured, UsageError
 from turnwise.logs.items.items import FILE, all_items
 from turnwise.logs.native import file_names
@@ -164,7 +164,7 @@ def attack_metric(
     )
     search_on, test_on = split_contexts(chosen)
     rng = generator(spec.seed, "attack", name)
-    with open_call_journal(spec, str(metric.signature), sorted(census.sha256.values())) as journal:
+    with open_call_journal(spec, reuse_key(metric), sorted(census.sha256.values())) as journal:
         target = Target(
             scorer(metric), spec.budget, timeout=spec.timeout,
             lower_is_better=not metric.higher_is_better, remembered=journal.known, remember=journal.put,

@@ -16,6 +16,7 @@ import msgspec
 
 from turnwise.agents import resolve
 from turnwise.agents.calling import CallLimits, NoReply, ReplyRequest
+from turnwise.conformance.calls import source_digest
 from turnwise.errors import DataError, TooManyErrors, Unmeasured, UsageError, counted
 from turnwise.logs.dialogue import CALLS, POINTER
 from turnwise.logs.files import PIPE
@@ -28,7 +29,7 @@ from turnwise.run.workers.execute import progress
 from turnwise.types import Agent, Dialogue, Reply, Turn, digest
 
 SHARD = 64  # replies per shard
-_MAX_SHOWN = 5  # most failures that an error message names
+_MAX_SHOWN = 5  # most reasons, and points of one reason, that an error message names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,18 +103,30 @@ def respond(request: Request, *, agent: Agent | None = None) -> Responded:
     census = scan(request.data)
     speaker = agent if agent is not None else resolve(request.agent, **request.settings)
     existing, points = _count_points(request)
+    signature = str(signature_or_agent(speaker)) + source_digest(speaker)
     key = msgspec.json.encode(
-        (sorted(census.sha256.items()), str(signature_or_agent(speaker)), request.name, request.samples, request.seed,
-         request.where, request.limit, request.again)
+        (sorted(census.sha256.items()), signature, request.name, request.samples, request.seed, request.where,
+         request.limit, request.again)
     )  # fmt: skip
     with Journal(journal_path(request.output), digest(key), reuse=not request.restart) as journal:
         failures = _ask_agent(request, speaker, points, journal)
         n_failed = len(failures)
         if points and n_failed == points:
-            shown = "; ".join(map(str, failures[:_MAX_SHOWN]))
-            raise Unmeasured(f"the agent replied at none of {counted(points, 'point')}: {shown}")
+            raise Unmeasured(f"the agent replied at none of {counted(points, 'point')}: {_summary(failures)}")
         count = write(_with_replies(request, journal), request.output)
     return Responded(count, points, (points - n_failed) * request.samples, existing, tuple(failures))
+
+
+def _summary(failures: Sequence[Failure]) -> str:
+    """Failures in one line: each reason once, with the points where it occurred; of both at most `_MAX_SHOWN`."""
+    points: dict[str, list[str]] = {}
+    for failure in failures:
+        points.setdefault(failure.reason, []).append(f"{failure.dialogue}#{failure.turn}")
+    parts = []
+    for reason, places in islice(points.items(), _MAX_SHOWN):
+        more = f" and {len(places) - _MAX_SHOWN} more" if len(places) > _MAX_SHOWN else ""
+        parts.append(f"{', '.join(places[:_MAX_SHOWN])}{more}: the agent {reason}")
+    return "; ".join(parts)
 
 
 def check_request(request: Request) -> None:

@@ -18,13 +18,13 @@ import numpy as np
 from turnwise import worlds
 from turnwise.agents import resolve
 from turnwise.conformance.attributes import shown
-from turnwise.conformance.calls import foreign, reply_of
+from turnwise.conformance.calls import foreign, raised, reply_of
 from turnwise.errors import PluginError, TurnwiseError, UsageError
 from turnwise.logs import native
 from turnwise.logs.files import PIPE, replacing
 from turnwise.logs.foreign import read_all
+from turnwise.plugin_code import described, plugin_code
 from turnwise.protocols import world_extras
-from turnwise.registry import described
 from turnwise.report.results import to_json
 from turnwise.run.workers.execute import Executor, Local, progress
 from turnwise.types import Agent, Floats, Ints, Reply, Turn
@@ -70,7 +70,7 @@ class _Outsider:
         except TurnwiseError:
             raise
         except Exception as error:  # code of the user may raise anything
-            raise PluginError(f"agent `{self.name}` raised {described(error)}") from error
+            raise PluginError(f"agent `{self.name}` {raised(self.agent, error)}") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,13 +148,13 @@ def _world_and_agents(simulation: Simulation) -> tuple[World, Mapping[str, Agent
     world, family = package.WORLD, package.family
     make_world = world_extras(package).make_world
     if make_world is not None:
-        world = _made_world(make_world, simulation)
+        world = _made_world(make_world, package.WORLD, simulation)
         family = partial(family, world=world)
     elif simulation.db or simulation.goals or simulation.delexicalised or simulation.user:
         raise UsageError(
             f"--db, --goals, --delexicalised and --user are options of the world task, not of {simulation.world}"
         )
-    agents = _family_agents(family, simulation)
+    agents = _family_agents(family, package.WORLD, simulation)
     for name, address in simulation.outsiders:
         if name in agents:
             raise UsageError(
@@ -164,24 +164,25 @@ def _world_and_agents(simulation: Simulation) -> tuple[World, Mapping[str, Agent
     return world, agents
 
 
-def _family_agents(family: Callable[..., Any], simulation: Simulation) -> dict[str, Agent]:
+def _family_agents(family: Callable[..., Any], own: World, simulation: Simulation) -> dict[str, Agent]:
     """The agents of the family by name; raises `PluginError` if a plugin's `family` fails or returns none."""
     try:
-        found = family(simulation.family, agents=simulation.agents)
+        with plugin_code():
+            found = family(simulation.family, agents=simulation.agents)
     except TurnwiseError:
         raise
     except Exception as error:
         if worlds.is_own(simulation.world):
             raise
-        raise PluginError(f"world `{simulation.world}`: `family` raised {described(error)}") from error
+        raise PluginError(f"{worlds.title(simulation.world)}: `family` {raised(own, error)}") from error
     if not isinstance(found, Mapping) or not all(map(callable, found.values())):
         raise PluginError(
-            f"world `{simulation.world}`: `family` returned {shown(found)}; expected a dict of agents by name"
+            f"{worlds.title(simulation.world)}: `family` returned {shown(found)}; expected a dict of agents by name"
         )
     return dict(found)
 
 
-def _made_world(make_world: Callable[..., Any], simulation: Simulation) -> World:
+def _made_world(make_world: Callable[..., Any], own: World, simulation: Simulation) -> World:
     """The world with the tables, goals and users of a simulation.
 
     Raises `PluginError` if a plugin's `make_world` fails.
@@ -190,13 +191,14 @@ def _made_world(make_world: Callable[..., Any], simulation: Simulation) -> World
     goals = _logged_goals(simulation.goals)
     options = {"goals": goals, "delexicalised": simulation.delexicalised, "simulator": simulator}
     try:
-        world: World = make_world(simulation.db, **options)
+        with plugin_code():
+            world: World = make_world(simulation.db, **options)
     except TurnwiseError:
         raise
     except Exception as error:
         if worlds.is_own(simulation.world):
             raise
-        raise PluginError(f"world `{simulation.world}`: `make_world` raised {described(error)}") from error
+        raise PluginError(f"{worlds.title(simulation.world)}: `make_world` {raised(own, error)}") from error
     return world
 
 
@@ -217,7 +219,8 @@ def _simulator(simulation: Simulation) -> Any:
 
     make_user = function_agent(simulation.user).function
     try:
-        return make_user()
+        with plugin_code():
+            return make_user()
     except Exception as error:  # code of the user may raise anything
         raise PluginError(
             f"--user {simulation.user} raised {described(error)}; it is called without arguments and returns a user"
@@ -255,14 +258,15 @@ def _run_task(simulation: Simulation, task: Task) -> bytes | Sums:
     """`_play_task`, with unexpected errors of a plugin's world or agents raised as `PluginError`."""
     world, agents = _world_and_agents(simulation)
     try:
-        return _play_task(simulation, task, world, agents)
+        with plugin_code():
+            return _play_task(simulation, task, world, agents)
     except TurnwiseError:
         raise
     except Exception as error:
         if not foreign(world) and not any(map(foreign, agents.values())):
             raise
         raise PluginError(
-            f"world `{simulation.world}` with agent `{task.agent}` raised {described(error)}"
+            f"{worlds.title(simulation.world)} with agent `{task.agent}` {raised(world, error)}"
         ) from error
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from turnwise.conformance.calls import estimate_of
+from turnwise.conformance.calls import estimate_of, reuse_key
 from turnwise.encode.episodes import leave_out
 from turnwise.errors import PluginError, Refused
 from turnwise.estimators.calibration import can_rank, estimates, line
@@ -89,7 +89,7 @@ class Request:
         It contains a digest of all numbers that a metric or another file gave: the model, its tables or the file
         may have changed since, and no setting shows that.
         """
-        signatures = (str(estimator.signature) for estimator in self.estimators.values())
+        signatures = (reuse_key(estimator) for estimator in self.estimators.values())
         given = [one for one in self.estimators.values() if estimator_extras(one).holds_data]
         numbers = content_digest((self.data.episodes.reward, given))
         return " ".join((what, self.data.rating, numbers, *signatures))

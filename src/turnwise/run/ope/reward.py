@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import compress
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from turnwise.errors import DataError, Refused, UsageError
 from turnwise.logs.items.items import Selection, items
 from turnwise.metrics import resolve
 from turnwise.metrics.rows import rows_or_errors
+from turnwise.run.scoring.blocks import unmet_need
 from turnwise.run.spec import OpeSpec
 from turnwise.types import Dialogue, Floats, Item, Metric, NeedsFitting
 
@@ -86,8 +88,10 @@ def _ready(
 def _by(metric: Metric, found: Sequence[Item], keys: Sequence[str]) -> dict[str, float]:
     """Key -> the metric's score over the items with that key; `keys` has one key an item.
 
-    Items that fail or have no score are left out, and so are keys without a finite score.
+    Items that fail, have no score or lack what the metric needs are left out, and so are keys without a finite score.
     """
+    has_all = [unmet_need(metric, item) is None for item in found]
+    found, keys = list(compress(found, has_all)), list(compress(keys, has_all))
     rows, errors = rows_or_errors(metric, found)
     if errors:
         first = next(iter(errors.values()))

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from turnwise import estimators as registry
-from turnwise.conformance.calls import signature_of
+from turnwise.conformance.calls import reuse_key, signature_of
 from turnwise.encode.episodes import check_alternatives, encode, whole
 from turnwise.errors import DataError, PluginError, UsageError
 from turnwise.estimators.linear.stream import FirstSums, SecondSums, TargetBasis
@@ -173,7 +173,7 @@ def streamed_estimates(
     about = Pass(rating, spec.delexicalise, model, tuple(everyone), needed, _below(dimension.rated))
     parts = shards(spec.data)
     rounds = [tuple(targets[at : at + AT_ONCE]) for at in range(0, len(targets), AT_ONCE)]
-    signatures = " ".join(str(estimator.signature) for estimator in estimators.values())
+    signatures = " ".join(reuse_key(estimator) for estimator in estimators.values())
     found: list[TargetEstimate] = []
     with progress(f"reading {rating}", len(parts) * (1 + len(rounds)), quiet=spec.quiet) as advance:
         settings: dict[str, Any] = {"advance": advance}

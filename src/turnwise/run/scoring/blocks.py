@@ -11,11 +11,13 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from turnwise.conformance.calls import foreign, number_of, numbers_of
+from turnwise.conformance.calls import foreign, number_of, numbers_of, raised
 from turnwise.encode.truncation import collect_truncations
-from turnwise.errors import PluginError, Refused
+from turnwise.errors import PluginError, Refused, TurnwiseError
 from turnwise.metrics.rows import rows_or_errors
 from turnwise.metrics.rows import scored as has_evidence
+from turnwise.plugin_code import place
+from turnwise.registry import module_of, plugin_name
 from turnwise.types import Floats, Ints, Item, Metric, Need, Rows, Status, Summed, digest
 
 REASONS: dict[Need, str] = {
@@ -33,6 +35,13 @@ class Failure(msgspec.Struct, frozen=True):
     position: int  # in the shard
     status: Status
     reason: str
+    raised: str = ""  # by a plugin: the type of the exception and the line that raised it
+    shown: str = ""  # the reason under which notes count it: the first one of those with the same `raised`
+
+    @property
+    def counted_as(self) -> str:
+        """The reason under which notes count this failure."""
+        return self.shown or self.reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +85,15 @@ def _encoded(seen: tuple[object, ...]) -> bytes:
 
 
 def missing(metric: Metric, item: Item) -> str | None:
-    """The reason why `metric` cannot score `item`: the reply is missing or a need is not met. None if it can.
+    """The reason why `metric` cannot score `item`: the reply is missing or a need is not met. None if it can."""
+    return unmet_need(metric, item) if item.missing is None else item.missing
 
-    Of several unmet needs the alphabetically first is named.
+
+def unmet_need(metric: Metric, item: Item) -> str | None:
+    """The reason why `item` lacks what `metric` needs, the alphabetically first of several; None if it has everything.
+
+    A metric is never asked about an item that lacks something.
     """
-    if item.missing is not None:
-        return item.missing
     met: dict[Need, bool] = {
         "context": any(turn.text for turn in item.context),
         "references": bool(item.references),
@@ -104,7 +116,10 @@ def score(metric: Metric, items: Sequence[Item]) -> Block:
             failures.append(Failure(position, "skipped", reason))
     with collect_truncations() as cut:
         rows, errors = rows_or_errors(metric, [items[position] for position in wanted])
-    failures += [Failure(wanted[index], _status(error), _words(error)) for index, error in errors.items()]
+    failures += [
+        Failure(wanted[index], _status(error), _words(metric, error), _raised(metric, error))
+        for index, error in errors.items()
+    ]
     scored = np.array([at for index, at in enumerate(wanted) if index not in errors], dtype=np.int64)
     known = has_evidence(rows)
     why = f"no value or NaN: {metric.unscored}" if foreign(metric) else metric.unscored
@@ -118,9 +133,22 @@ def _status(error: Exception) -> Status:
     return "refused" if isinstance(error, Refused) else "error"
 
 
-def _words(error: Exception) -> str:
-    """The reason for the user: the message, with the type of the error unless it is a `PluginError`."""
-    return str(error) if isinstance(error, PluginError) else f"{type(error).__name__}: {error}"
+def _words(metric: Metric, error: Exception) -> str:
+    """The reason for the user: the message, with the type of the error unless it is a `PluginError`.
+
+    A plugin is named, with the line that raised the error.
+    """
+    if isinstance(error, PluginError):
+        return str(error)
+    if foreign(metric) and not isinstance(error, TurnwiseError):
+        return f"{plugin_name(metric)} {raised(metric, error)}"
+    return f"{type(error).__name__}: {error}"
+
+
+def _raised(metric: Metric, error: Exception) -> str:
+    """The type of a plugin's exception and the line that raised it; "" for other errors."""
+    where = place(error, module_of(metric)) if foreign(metric) else ""
+    return f"{type(error).__name__} {where}" if where else ""
 
 
 def item_scores(metric: Metric, rows: Rows) -> Floats:

@@ -233,7 +233,7 @@ def collect(
                 mine.weights.extend(item.weight for item in chosen)
                 for failure in block.failures:
                     item = shard.items[failure.position]
-                    mine.lost.append(UnscoredItem(item.agent, item.group, failure.status, failure.reason))
+                    mine.lost.append(UnscoredItem(item.agent, item.group, failure.status, failure.counted_as))
             advance(len({item.dialogue for item in shard.items}))
     return {name: mine.table() for name, mine in builders.items() if name not in watch.stopped}, items
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any
 
-from turnwise.conformance.calls import called
+from turnwise.conformance.calls import called, reuse_key
 from turnwise.errors import PluginError
 from turnwise.protocols import Priced
 from turnwise.run.resume.block_store import BlockStore
@@ -26,7 +26,7 @@ def announce(metrics: Mapping[str, Metric], store: BlockStore, stream: Iterator[
         content = content_key(batch)
         asked = [item for item in batch if item.missing is None]
         for name, metric in priced.items():
-            if name in unknown or digest(str(metrics[name].signature), content) in store:
+            if name in unknown or digest(reuse_key(metrics[name]), content) in store:
                 continue
             try:
                 cost = called(metric, "cost", asked)

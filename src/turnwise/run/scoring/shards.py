@@ -10,6 +10,7 @@ from itertools import islice
 from pathlib import Path
 
 import numpy as np
+from msgspec import structs
 
 from turnwise.conformance.calls import (
     check_half_width,
@@ -18,10 +19,11 @@ from turnwise.conformance.calls import (
     foreign,
     number_of,
     numbers_of,
+    reuse_key,
     signature_of,
 )
 from turnwise.encode.models.catalogue import NotFetched
-from turnwise.errors import DataError, MissingExtra, PluginError, Refused, TooManyErrors, Unmeasured
+from turnwise.errors import DataError, MissingExtra, PluginError, Refused, TooManyErrors
 from turnwise.logs.foreign import read_all
 from turnwise.logs.items.items import Selection, all_items, items
 from turnwise.logs.scan import Census
@@ -124,6 +126,7 @@ class Watch:
         self.stopped: dict[str, str] = {}  # metric -> why
         self._errors: Counter[str] = Counter()
         self._widths: dict[str, int] = {}  # metric -> columns of its rows
+        self._shown: dict[tuple[str, str], str] = {}  # metric, where a plugin raised -> the first reason
 
     def count_errors(self, name: str, block: Block) -> None:
         """Count the errors of a block, and stop the metric if it has more than `allowed`."""
@@ -134,6 +137,21 @@ class Watch:
                 f"failed on {self._errors[name]} items, more than --max-errors {self.allowed} allows; "
                 f"the last: {failed[-1].reason}"
             )
+
+    def merge_reasons(self, name: str, block: Block) -> Block:
+        """The block with one reason to show for all exceptions from the same line of a plugin, the first one's.
+
+        Their messages may differ from item to item, and notes would repeat them all.
+        """
+        if not any(failure.raised for failure in block.failures):
+            return block
+        failures = (
+            structs.replace(one, shown=self._shown.setdefault((name, one.raised), one.reason))
+            if one.raised
+            else one
+            for one in block.failures
+        )
+        return replace(block, failures=tuple(failures))
 
     def check_reduction(self, name: str, metric: Metric, block: Block) -> None:
         """Stop a metric whose rows change their width, or whose first row does not reduce to a number.
@@ -215,7 +233,7 @@ def _scored(
             watch.count_errors(name, block)
             if name in fresh and foreign(metrics[name]):
                 watch.check_reduction(name, metrics[name], block)
-            blocks[name] = block
+            blocks[name] = watch.merge_reasons(name, block)
         yield Shard(task.items, blocks, task.keys)
         if all(name in watch.stopped for name in metrics):
             raise TooManyErrors("; ".join(f"{name} {why}" for name, why in watch.stopped.items()))
@@ -236,7 +254,7 @@ def _task(metrics: Mapping[str, Metric], store: BlockStore, batch: Sequence[Item
     reads_ratings = any(metric_extras(metric).reads_ratings for metric in metrics.values())
     rated = digest(content, ratings_key(batch)) if reads_ratings else content
     keys = {
-        name: digest(str(metric.signature), rated if metric_extras(metric).reads_ratings else content)
+        name: digest(reuse_key(metric), rated if metric_extras(metric).reads_ratings else content)
         for name, metric in metrics.items()
     }
     wanted = (name for name, key in keys.items() if key not in store and name not in watch.stopped)
@@ -244,14 +262,5 @@ def _task(metrics: Mapping[str, Metric], store: BlockStore, batch: Sequence[Item
 
 
 def _score_missing(metrics: Mapping[str, Metric], task: _Task) -> dict[str, Block]:
-    """Score the items of the task with each metric that must score them; metric -> its block.
-
-    Raises `Unmeasured` if a metric calls `sys.exit`.
-    """
-    blocks = {}
-    for name in task.wanted:
-        try:
-            blocks[name] = score(metrics[name], task.items)
-        except SystemExit as error:  # ends the task, not the worker
-            raise Unmeasured(f"metric `{name}` called sys.exit: {error.code}") from error
-    return blocks
+    """Score the items of the task with each metric that must score them; metric -> its block."""
+    return {name: score(metrics[name], task.items) for name in task.wanted}

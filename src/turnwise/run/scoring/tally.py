@@ -14,11 +14,12 @@ from zlib import crc32
 
 import numpy as np
 
-from turnwise.conformance.calls import called, foreign, number_of, numbers_of, plugin_name
+from turnwise.conformance.calls import called, foreign, number_of, numbers_of
 from turnwise.errors import PluginError, Refused, counted
 from turnwise.logs.ids import IdSet
 from turnwise.metrics.rows import better_direction, dense, stack_rows
 from turnwise.protocols import Curved, SamplesRaters, metric_extras
+from turnwise.registry import plugin_name
 from turnwise.run.scoring.blocks import Block
 from turnwise.stats.interval import interval_of_rows, interval_of_sums, percentile, rescaled, wilson_of_rare
 from turnwise.stats.poisson import PoissonSums
@@ -120,7 +121,7 @@ class Tally:
         wanted = set(positions)
         for failure in block.failures:
             if failure.position in wanted:
-                self.unscored[failure.reason] += 1
+                self.unscored[failure.counted_as] += 1
                 self.statuses[failure.status] += 1
         mine = [row for row, at in enumerate(block.scored) if at in wanted]
         if not mine:
@@ -179,6 +180,8 @@ class Tally:
         """The finding of the accumulated rows, with its interval; an error or a refusal if the metric raises one."""
         try:
             estimate, interval, method = self._measure(draws, rng)
+            if np.isinf(estimate) and foreign(self.metric):
+                raise PluginError(f"{self._reduction()} returned {estimate}; expected a finite number or NaN")
             details = self._details() if not np.isnan(estimate) else {}
             interval = self._clipped(interval) if not np.isnan(estimate) else None
         except Refused as error:
@@ -234,10 +237,12 @@ class Tally:
         """
         reasons = [f"{reason} ({counted(count, 'item')})" for reason, count in self.unscored.most_common()]
         if foreign(self.metric) and (n_scored := round(self.weight)):
-            method = "of_sums" if isinstance(self.metric, Summed) else "reduce"
-            name = f"{plugin_name(self.metric)}.{method}"
-            reasons.insert(0, f"{name} returned NaN for {counted(n_scored, 'scored item')}")
+            reasons.insert(0, f"{self._reduction()} returned NaN for {counted(n_scored, 'scored item')}")
         return "; ".join(reasons) or "the metric is undefined on what was scored"
+
+    def _reduction(self) -> str:
+        """The name of the method of a plugin that reduces rows to the number."""
+        return f"{plugin_name(self.metric)}.{'of_sums' if isinstance(self.metric, Summed) else 'reduce'}"
 
     def _measure(self, draws: int, rng: np.random.Generator) -> tuple[float, tuple[float, float] | None, str]:
         """The estimate, its interval (None if it has none) and the method of the interval.

@@ -23,6 +23,7 @@ from turnwise.logs.scan import Census, scan
 from turnwise.meta.gold import gold
 from turnwise.networks.training.checks import trained_problem, trainer_problem
 from turnwise.networks.training.task import Ratings, TrainedModel, TrainingTask
+from turnwise.plugin_code import described, plugin_code
 from turnwise.protocols import Learns, trainer_extras
 from turnwise.ratings.ceiling import ceiling
 from turnwise.report import results
@@ -196,11 +197,12 @@ def _call(name: str, chosen: Trainer, task: TrainingTask) -> TrainedModel:
     offer = registry.Offer("trainer", name, chosen.target, chosen.owner)
     function = offer.load()
     try:
-        made = function(task)
+        with plugin_code():
+            made = function(task)
     except TurnwiseError:
         raise
     except Exception as error:  # foreign code may raise anything
-        raise offer.error(f"raised {registry.described(error)}") from error
+        raise offer.error(f"raised {described(error, offer.target)}") from error
     if (problem := trained_problem(made)) is not None:
         raise offer.error(problem)
     return made  # type: ignore[no-any-return]

@@ -171,6 +171,7 @@ class _Worker:
 
     def __init__(self, environment: dict[str, str], paths: list[str]) -> None:
         os.environ.update(environment)
+        sys.stdout = sys.stderr  # Ray would print it on the standard output of the driver
         # The user's own metrics are imported from these paths.
         sys.path += [path for path in paths if path not in sys.path]
         self._of: Any = None

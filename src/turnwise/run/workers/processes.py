@@ -11,6 +11,7 @@ import logging
 import os
 import pickle
 import signal
+import sys
 import threading
 import time
 import traceback
@@ -173,6 +174,7 @@ def _serve(pipe: "Connection[Any, Any]") -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.register_at_fork(after_in_child=pipe.close)  # a child that outlives this process would keep it open
     threading.Thread(target=_follow_parent, daemon=True).start()
+    sys.stdout = sys.stderr  # standard output is for results; plugins that are unpickled here may print
     with suppress(EOFError):
         held = pipe.recv_bytes()
         work: tuple[Callable[[Any, Any], Any], Any] | None = None
