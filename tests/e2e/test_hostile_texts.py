@@ -94,6 +94,7 @@ def test_a_command_shows_names_as_escapes(
     monkeypatch: pytest.MonkeyPatch,
 ):
     monkeypatch.chdir(folder)
+    monkeypatch.setenv("COLUMNS", "200")  # so that no name is wrapped
     real = {"META": "meta.topic\x1b", "DIM": DIMENSION, "BOT": BOT, "rating:DIM": f"rating:{DIMENSION}"}
     shown = printed(capsys, *(real.get(word, word) for word in line.split()), code=None)
     for name in names:

@@ -44,6 +44,11 @@ def test_json_contains_all_counts(tmp_path: Path) -> None:
     )
 
 
+def flat(table: str) -> str:
+    """A table whose last column is wrapped, as one line."""
+    return " ".join(table.split())
+
+
 def test_preferences_tool_calls_and_images_are_counted(tmp_path: Path) -> None:
     call = {"id": "c1", "type": "function", "function": {"name": "find", "arguments": "{}"}}
     picture = {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}
@@ -60,7 +65,7 @@ def test_preferences_tool_calls_and_images_are_counted(tmp_path: Path) -> None:
     )
     code, out, _ = turnwise("validate", "a.jsonl", folder=tmp_path)
     assert code == 0
-    assert out.splitlines()[-1].endswith("1 preference (overall); 2 tool calls; parts without text: 1 image")
+    assert flat(out).endswith("1 preference (overall); 2 tool calls; parts without text: 1 image")
     (record,) = json.loads(turnwise("validate", "a.jsonl", "--format", "json", folder=tmp_path)[1])
     assert (record["preferences"], record["tool_calls"], record["parts"]) == ({"overall": 1}, 2, {"image": 1})
 
@@ -83,7 +88,7 @@ def test_preferences_are_counted_and_those_over_a_missing_record_are_named(tmp_p
     (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, [first, {**GOOD, "id": "b"}])))
     code, out, err = turnwise("validate", "a.jsonl", folder=tmp_path)
     assert (code, err) == (0, "")
-    assert "2 preferences; 1 names a record that is not here (`nowhere`, in `a`)" in out
+    assert "2 preferences (overall); 1 names a record that is not here (`nowhere`, in `a`)" in flat(out)
     _, out, _ = turnwise("validate", "a.jsonl", "--format", "json", folder=tmp_path)
     (record,) = json.loads(out)
     assert record["preferences"] == {"overall": 2}
@@ -94,9 +99,9 @@ def test_the_other_record_of_a_preference_may_be_in_another_of_the_files(tmp_pat
     first = {**GOOD, "preferences": [{"other": "b", "winner": "this"}]}
     (tmp_path / "a.jsonl").write_text(json.dumps(first))
     (tmp_path / "b.jsonl").write_text(json.dumps({**GOOD, "id": "b"}))
-    assert "is not here" in turnwise("validate", "a.jsonl", folder=tmp_path)[1]
+    assert "is not here" in flat(turnwise("validate", "a.jsonl", folder=tmp_path)[1])
     for files in (("a.jsonl", "b.jsonl"), ("b.jsonl", "a.jsonl")):
-        assert "is not here" not in turnwise("validate", *files, folder=tmp_path)[1]
+        assert "is not here" not in flat(turnwise("validate", *files, folder=tmp_path)[1])
 
 
 def test_a_quiet_conversion_prints_nothing(tmp_path: Path) -> None:

@@ -106,7 +106,7 @@ def calibrate(
     have no score. A mean without enough labels is refused, and so are its differences from others.
     """
     found: list[Finding] = []
-    agents = list(dict.fromkeys(units.agents))
+    agents = sorted(set(units.agents))  # so that the order of the data does not decide which is subtracted
     scored = replace(units, scores=_fitted(units, fit=fit, rng=rng))
     samples: dict[str, Sample] = {}
     slopes: dict[str, float] = {}

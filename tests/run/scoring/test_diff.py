@@ -79,10 +79,9 @@ def test_the_change_is_the_comparison_of_the_new_run_with_the_old_one(score: Sco
         "method",
     ):
         assert change[key] == pytest.approx(comparison[key]), key
-    assert change["p"] == pytest.approx(
-        comparison["p"], abs=0.01
-    )  # other draws: clusters are in another order
-    assert change["interval"] == pytest.approx(comparison["interval"])
+    # Other draws: clusters have other names, and values a step of 0.1.
+    assert change["p"] == pytest.approx(comparison["p"], abs=0.01)
+    assert change["interval"] == pytest.approx(comparison["interval"], abs=0.11)
     assert (change["new"], change["old"]) == (comparison["a"], comparison["b"])
 
 

@@ -152,7 +152,7 @@ def test_a_large_file_is_read_simulation_by_simulation_to_the_same_dialogues(
     whole, parts = Options(), Options()
     expected = list(READERS["tau2"].read(path, whole))
     monkeypatch.setattr(source, "LARGE", 1)
-    monkeypatch.setattr(source, "whole", lambda _: pytest.fail("the file is read whole"))
+    monkeypatch.setattr(source, "read_json", lambda _: pytest.fail("the file is read whole"))
     assert list(READERS["tau2"].read(path, parts)) == expected
     assert (parts.dropped, len(expected)) == (whole.dropped, 3)
 
