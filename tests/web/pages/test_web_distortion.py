@@ -41,7 +41,8 @@ def test_no_judged_text_is_clipped(serve, visit, width):
     page.wait_for_timeout(200)
     last = page.get_by_text("line 59 of a long reply")
     covered = "e => { const r = document.createRange(); r.selectNodeContents(e); const b = r.getBoundingClientRect();"
-    covered += " const f = document.querySelector('form.answers').getBoundingClientRect(); return b.bottom > f.top + 1 }"
+    covered += " const f = document.querySelector('form.answers').getBoundingClientRect();"
+    covered += " return b.bottom > f.top + 1 }"
     assert not last.evaluate(covered)  # the questions at the lower edge do not hide the end of the reply
 
 
@@ -147,8 +148,8 @@ def test_the_first_answer_to_an_attention_check_counts(serve, visit):
 
 
 def test_the_instructions_are_one_key_away(serve, visit):
-    study = 'instructions = """\n# Rules\n\nJudge **only** the [last reply](https://example.org/rules).\n<script>x</script>"""\n'
-    links = serve([short_dialogue(1, "a")], study + QUIET)
+    rules = "# Rules\n\nJudge **only** the [last reply](https://example.org/rules).\n<script>x</script>"
+    links = serve([short_dialogue(1, "a")], f'''instructions = """\n{rules}"""\n{QUIET}''')
     page = visit(links["anna"])
     page.keyboard.press("Enter")
     arrive(page, "Task 1")
@@ -224,7 +225,8 @@ def test_tool_calls_and_results_are_folded_in_their_place(serve, visit):
 
 
 def test_messages_can_be_shown_as_safe_markdown(serve, visit):
-    evil = "**bold** <img src=x onerror=alert(1)> [link](javascript:alert(1)) ![i](https://example.org/i.png)\n\n| a | b |\n|-|-|\n| 1 | 2 |"
+    evil = "**bold** <img src=x onerror=alert(1)> [link](javascript:alert(1)) ![i](https://example.org/i.png)"
+    evil += "\n\n| a | b |\n|-|-|\n| 1 | 2 |"
     links = serve([short_dialogue(1, "a", evil)], "markdown = true\n" + QUIET)
     page = visit(links["anna"])
     page.keyboard.press("Enter")
