@@ -123,10 +123,12 @@ class EntryPages:
         return {name: given[name].replace("\0", "")[:MAX_PARAMETER] for name in names if given.get(name)}
 
     def _is_full(self) -> bool:
-        """Whether no place is free, after those of people who did nothing for too long were freed."""
+        """Whether no place is free or no task is left, after what people left undone for too long was given back."""
+        ledger = self._recorder.ledger
         if self._recorder.write_error is None:
             expire(self._recorder)
-        return places_left(self._recorder.ledger) == 0
+        no_task = bool(ledger.open_tasks.others) and not ledger.open_tasks.raters_missing
+        return places_left(ledger) == 0 or no_task
 
     def _refusal(self, status: int, words: str) -> Response:
         """A page that says why one cannot join."""
