@@ -38,7 +38,7 @@ Mode = Literal["reply", "dialogue", "pairwise", "write", "chat"]
 MOST_RATERS = 10_000
 _READABLE = (
     "these links use http: everyone on the way can read the links, texts and answers. On an open network put an https "
-    "proxy in front and give --url (docs/serve.md)"
+    "proxy in front and give --url (docs/rate-serve.md)"
 )
 
 
