@@ -21,7 +21,7 @@ def running(monkeypatch: pytest.MonkeyPatch, *, most: int = 4096) -> Iterator[in
     """The server with a small app, in a thread; its port."""
     started: list[uvicorn.Server] = []
 
-    class Known(uvicorn.Server):
+    class Known(serving._Server):
         def __init__(self, config: uvicorn.Config) -> None:
             super().__init__(config)
             started.append(self)
@@ -36,7 +36,7 @@ def running(monkeypatch: pytest.MonkeyPatch, *, most: int = 4096) -> Iterator[in
         await PlainTextResponse("here")(scope, receive, send)
 
     monkeypatch.setattr(serving, "connection_limit", lambda: most)
-    monkeypatch.setattr(serving.uvicorn, "Server", Known)
+    monkeypatch.setattr(serving, "_Server", Known)
     with serving.open_socket("127.0.0.1", 0) as sock:
         thread = threading.Thread(target=serving.serve, args=(app, sock), daemon=True)
         thread.start()
@@ -109,6 +109,23 @@ def test_at_the_limit_the_connection_that_waits_longest_makes_room(monkeypatch):
         assert time.monotonic() - began < 2
         assert is_closed(attack[0], 2)
         assert not is_closed(attack[-1], 0.1)
+
+
+def test_at_the_limit_a_rater_who_thinks_keeps_the_connection(monkeypatch):
+    with running(monkeypatch, most=20) as port, ExitStack() as stack:
+        thinking = stack.enter_context(socket.create_connection(("127.0.0.1", port)))
+        ask = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+        thinking.settimeout(5)
+        answers = thinking.makefile("rb")
+        thinking.sendall(ask)
+        assert b"200 OK" in answers.readline()
+        for _ in range(60):
+            stack.enter_context(socket.create_connection(("127.0.0.1", port))).sendall(HALF)
+        time.sleep(0.3)
+        thinking.sendall(ask)
+        rest = b""
+        while b"200 OK" not in rest:  # after the rest of the first answer
+            rest += answers.read1()
 
 
 def test_all_addresses_are_linked_by_that_of_the_network():

@@ -1,8 +1,8 @@
 """The web server: uvicorn with an app, without a server header and without an access log.
 
 Requests are not logged because the address of a page has the token that gives access. Connections that do not send a
-whole request in time are closed, and when there are as many as the process can hold, the oldest that waits for a
-request makes room for a new one: thousands of half-sent requests (slowloris) do not keep raters out.
+whole request in time are closed, and when there are as many as the process can hold, the oldest that has not sent one
+yet makes room for a new one: thousands of half-sent requests (slowloris) do not keep raters out.
 """
 
 import asyncio
@@ -20,12 +20,17 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from turnwise.errors import UsageError
 
 BACKLOG = 1024  # most connections that wait to be accepted
+ACCEPTED = (
+    64  # most connections that are accepted at once; a few turns pass before the oldest make room for them
+)
 HEAD_SECONDS = (
     10.0  # time for the first line and the headers of a request, from the connection or the first byte
 )
 BODY_SECONDS = 30.0  # time for the body of a request
 MAX_CONNECTIONS = 4096  # most connections at once, where the system allows as many open files
-SPARE_FILES = 100  # open files of the process that are no connections
+SPARE_FILES = (
+    100 + 4 * ACCEPTED
+)  # open files that are no connections, or connections that are not counted yet
 _NOWHERE = "192.0.2.1"  # an address of documentation (RFC 5737); nothing is sent to it
 
 
@@ -49,14 +54,13 @@ def serve(app: ASGIApp, sock: socket.socket, *, behind_proxy: bool = False) -> N
 
     With `behind_proxy` the headers of a proxy are trusted.
     """
-    waiting: OrderedDict[GuardedProtocol, None] = OrderedDict()  # connections without a request, oldest first
-    most = connection_limit()
+    waiting = Waiting(connection_limit())
 
     class Protocol(GuardedProtocol):
         """The protocol with the list of this server's connections."""
 
         def __init__(self, *given: Any, **named: Any) -> None:
-            super().__init__(*given, waiting=waiting, most=most, **named)
+            super().__init__(*given, waiting=waiting, **named)
 
     config = uvicorn.Config(
         app,
@@ -68,9 +72,22 @@ def serve(app: ASGIApp, sock: socket.socket, *, behind_proxy: bool = False) -> N
         timeout_graceful_shutdown=10,
         timeout_keep_alive=60,
         lifespan="off",
-        backlog=BACKLOG,
+        backlog=ACCEPTED,
     )
-    uvicorn.Server(config).run(sockets=[sock])
+    _Server(config).run(sockets=[sock])
+
+
+class _Server(uvicorn.Server):
+    """uvicorn's server with a long queue of waiting connections, of which few are accepted at once.
+
+    asyncio uses one number for both. Accepting a thousand at once would use up the open files before any is closed.
+    """
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start, and make the queue longer."""
+        await super().startup(sockets)
+        for sock in sockets or []:
+            sock.listen(BACKLOG)
 
 
 def connection_limit() -> int:
@@ -91,23 +108,46 @@ def connection_limit() -> int:
     )
 
 
+class Waiting:
+    """The connections on which no request is being answered, each kind with the oldest first."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most  # connections at once
+        self._new: OrderedDict[GuardedProtocol, None] = OrderedDict()  # have not sent a whole request yet
+        self._idle: OrderedDict[GuardedProtocol, None] = OrderedDict()  # between two requests
+
+    def add_new(self, one: "GuardedProtocol", count: int) -> None:
+        """Add a new connection; if there are `count` and that is too many, one that waits is closed.
+
+        It is the oldest that has not sent a request yet. Raters who think between two requests come last.
+        """
+        if count > self._most and (kind := self._new or self._idle):
+            kind.popitem(last=False)[0].transport.abort()
+        self._new[one] = None
+
+    def add_idle(self, one: "GuardedProtocol") -> None:
+        """Add a connection whose request was answered."""
+        self._idle[one] = None
+
+    def remove(self, one: "GuardedProtocol") -> None:
+        """Remove a connection that has sent a request, or is closed."""
+        self._new.pop(one, None)
+        self._idle.pop(one, None)
+
+
 class GuardedProtocol(H11Protocol):
     """uvicorn's HTTP protocol with limits on the time of a request's head and body, and on connections."""
 
-    def __init__(
-        self, *given: Any, waiting: "OrderedDict[GuardedProtocol, None]", most: int, **named: Any
-    ) -> None:
+    def __init__(self, *given: Any, waiting: Waiting, **named: Any) -> None:
         super().__init__(*given, **named)
-        self._waiting, self._most = waiting, most
+        self._waiting = waiting
         self._timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin to wait for a request; at the limit the connection that has waited longest is closed."""
+        """Begin to wait for a request; at the limit another connection that waits is closed."""
         super().connection_made(transport)
-        if len(self.connections) > self._most and self._waiting:
-            self._waiting.popitem(last=False)[0].transport.abort()
         self._wait(HEAD_SECONDS)
-        self._waiting[self] = None
+        self._waiting.add_new(self, len(self.connections))
 
     def data_received(self, data: bytes) -> None:
         """Handle bytes; the time limit depends on which part of a request they end in."""
@@ -118,7 +158,7 @@ class GuardedProtocol(H11Protocol):
             if self._timer is None:
                 self._wait(HEAD_SECONDS)
             return
-        self._waiting.pop(self, None)
+        self._waiting.remove(self)
         if state is not h11.SEND_BODY:
             self._stop_waiting()
         elif before is not h11.SEND_BODY:
@@ -129,11 +169,11 @@ class GuardedProtocol(H11Protocol):
         super().on_response_complete()
         self._stop_waiting()
         if not self.transport.is_closing():
-            self._waiting[self] = None
+            self._waiting.add_idle(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the connection."""
-        self._waiting.pop(self, None)
+        self._waiting.remove(self)
         self._stop_waiting()
         super().connection_lost(exc)
 
