@@ -26,11 +26,12 @@ _TIMES = (
 
 
 def withdraw(recorder: Recorder, rater: Rater) -> None:
-    """Remove a rater and the content of the rater's events. It waits for the disk."""
-    name, alias = rater.name, f"withdrawn-{recorder.ledger.n_withdrawn + 1}"
-    recorder.ledger.remove(rater)
+    """Remove a rater and the content of the rater's events. It waits for the disk; an error changes nothing."""
+    alias = f"withdrawn-{recorder.ledger.n_withdrawn + 1}"
     recorder.flush()
-    recorder.redact([Redaction(one.seq, alias, {REDACTED: "withdrawn"}) for one in _events(recorder, name)])
+    mine = _events(recorder, rater.name)
+    recorder.redact([Redaction(one.seq, alias, {REDACTED: "withdrawn"}) for one in mine])
+    recorder.ledger.remove(rater)
     recorder.record("withdrawn", alias)
     recorder.flush()
 
@@ -47,15 +48,15 @@ def forget(recorder: Recorder) -> int:
         if max(rater.seen_at, rater.link_at) < before and (rater.token or rater.joined)
     ]
     for rater in old:
-        name, alias = rater.name, f"forgotten-{ledger.n_forgotten + 1}"
-        ledger.forget(rater, alias)
+        alias = f"forgotten-{ledger.n_forgotten + 1}"
         recorder.flush()
         recorder.redact(
             [
                 Redaction(one.seq, alias, {REDACTED: "forgotten"} if one.kind in _IDENTITIES else one.body)
-                for one in _events(recorder, name)
+                for one in _events(recorder, rater.name)
             ]
         )
+        ledger.forget(rater, alias)
         recorder.record("forgotten", alias)
         recorder.flush()
     return len(old)
