@@ -143,7 +143,9 @@ class Person:
 
 def test_thirty_people_finish_ten_drop_out_and_nothing_is_lost(server: Server, tmp_path: Path, capsys):
     (join,) = server.links(1).values()
-    assert join.startswith(str(server.client.base_url).rstrip("/") + "/join?PROLIFIC_PID=")
+    assert join.startswith(
+        str(server.client.base_url).rstrip("/") + "/join?PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID="
+    )
     records = [json.loads(line) for line in (tmp_path / "logs.jsonl").read_text().splitlines()]
     opinions = {one["messages"][1]["content"]: one["meta"]["good"] for one in records}
     stays = [

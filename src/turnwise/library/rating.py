@@ -457,8 +457,7 @@ def _invite(recorder: "Recorder", wanted: int | list[str]) -> None:
 def _links(recorder: "Recorder", base: str, store: str) -> RatingLinks:
     """The links of the administrator and of each rater."""
     crowd = recorder.ledger.study.crowd
-    # Prolific replaces {{%NAME%}} in a link; others are written in by hand or by a script.
-    join = f"{base}/join?{crowd.person[0]}=..." if crowd is not None else ""
+    join = f"{base}{crowd.join}" if crowd is not None else ""
     invited = [rater for rater in recorder.ledger.raters.values() if rater.joined is None and rater.token]
     return RatingLinks(
         admin=f"{base}/admin/{recorder.ledger.study_event['admin']}",

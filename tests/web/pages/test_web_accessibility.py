@@ -90,7 +90,7 @@ def test_no_page_of_a_crowd_study_has_a_violation(serve, visit, tmp_path):
     dialogues = [Dialogue("d", "a", turns, meta={"persona": ["I like tea.", "I run."]})]
     links = serve(dialogues, CROWD + QUIET, "--items", "last", raters="")
     found = []
-    page = visit(links["join"].replace("...", "p1"))
+    page = visit(links["join"].partition("?")[0] + "?PROLIFIC_PID=p1")
     found += violations(page, "join")
     page.get_by_role("button", name="Take part").click()
     arrive(page, "Consent")

@@ -62,6 +62,14 @@ class Crowd(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
             return "has a return_url that does not begin with https://"
         return None
 
+    @property
+    def join(self) -> str:
+        """The end of the common link, for the platform's settings; Prolific fills in `{{%NAME%}}`."""
+        if self.person[0] != "PROLIFIC_PID":
+            return f"/join?{self.person[0]}=..."
+        names = ("PROLIFIC_PID", *(name for name in self.keep if name in ("STUDY_ID", "SESSION_ID")))
+        return "/join?" + "&".join(f"{name}={{{{%{name}%}}}}" for name in names)
+
     def link(self, code: str) -> str:
         """The address to which a person with this code returns; "" if there is none."""
         return self.return_url.replace("{code}", code) if code else ""

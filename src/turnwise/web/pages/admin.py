@@ -68,7 +68,7 @@ class AdminPages:
             standing=standing,
             widths=await run_sync(widths, ledger),
             study_status=await run_sync(study_status, ledger),
-            join=f"/join?{crowd.person[0]}=..." if crowd is not None else "",
+            join=crowd.join if crowd is not None else "",
             held=[(rater, slot) for rater, slot in ledger.slots if slot.held],
             base=self._url or str(request.base_url).rstrip("/"),
             token=token,

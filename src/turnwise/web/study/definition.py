@@ -123,9 +123,8 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     instructions: str = ""  # Markdown
     language: str = "en"  # a shipped language, or a message file beside the study's file
     markdown: bool = False  # show messages as Markdown
-    show: tuple[str, ...] | None = (
-        None  # what is shown beside a dialogue: goal, meta.KEY; None: of chats the goal
-    )
+    # What is shown beside a dialogue: `goal`, `meta.KEY`. None: in a chat the goal, else nothing.
+    show: tuple[str, ...] | None = None
     tools: bool = True  # show tool calls and their results, folded
     questions: tuple[Question, ...] = msgspec.field(default=(), name="question")
     whole: bool = False  # pairwise mode: compare whole dialogues instead of replies
@@ -135,9 +134,7 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     understood: bool = False  # show the box "I did not understand this"
     minutes: float = 30  # time without an action after which an unfinished task is given to others
     link_days: float | None = None  # days after which a link expires; None: never
-    retention_days: float | None = (
-        None  # days after a person's last action until the identity is erased; None: never
-    )
+    retention_days: float | None = None  # days after the last action until a rater's identity is erased
     consent: str = ""  # Markdown; asked before anything else
     seed: int = 0
     screening: tuple[Screening, ...] = ()

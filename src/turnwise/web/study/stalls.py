@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from math import ceil
 
 from turnwise.web.crowd.places import places_left
-from turnwise.web.study.ledger import Ledger
+from turnwise.web.study.ledger import Ledger, Rater
 from turnwise.web.study.ratings import iso_time
 from turnwise.web.study.recorder import Recorder
 
@@ -46,9 +46,7 @@ def _people(ledger: Ledger) -> Iterator[str]:
         yield "The study is paused."
     if not missing:
         return
-    able = sum(
-        rater.is_reliable and not rater.left and not rater.place_lost for rater in ledger.raters.values()
-    )
+    able = len(_able(ledger))
     if study.crowd is not None:
         if places_left(ledger) == 0:
             yield (
@@ -70,9 +68,7 @@ def to_invite(ledger: Ledger) -> int:
     study = ledger.study
     free = _free_answers(ledger)
     missing = ledger.open_tasks.raters_missing - free
-    able = sum(
-        rater.is_reliable and not rater.left and not rater.place_lost for rater in ledger.raters.values()
-    )
+    able = len(_able(ledger))
     if missing <= 0:
         return max(0, study.per_task - able) if ledger.open_tasks.raters_missing else 0
     each = study.per_rater or len(ledger.open_tasks.others)
@@ -85,9 +81,18 @@ def _free_answers(ledger: Ledger) -> int:
     most = n_tasks if study.per_rater is None else study.per_rater
     return sum(
         max(0, most - sum(slot.purpose == "task" for slot in rater.slots))
-        for rater in ledger.raters.values()
-        if rater.is_reliable and not rater.left and not rater.place_lost and rater.completed_at is None
+        for rater in _able(ledger)
+        if rater.token and rater.completed_at is None
     )
+
+
+def _able(ledger: Ledger) -> list[Rater]:
+    """The raters whose answers count and who may go on."""
+    return [
+        rater
+        for rater in ledger.raters.values()
+        if rater.is_reliable and not rater.left and not rater.place_lost
+    ]
 
 
 def clock_time(at: float) -> str:
