@@ -5,7 +5,8 @@
 Every rater loads a page, waits (exponentially distributed, --think seconds on average), sends the form and goes on to
 the next page, over one open connection. Every rating that the server acknowledged is recorded and compared with the
 export at the end. --kill-at kills the server with SIGKILL and starts it again. Ratings in flight at that moment may be
-lost; acknowledged ones may not.
+lost; acknowledged ones may not. --slowloris N keeps N further connections open, each with half a request, and opens
+every one that the server closes again; --files N is the limit of open files of the server (`ulimit -n`).
 """
 
 import argparse
@@ -70,6 +71,20 @@ class Connection:
         self._streams = None
 
 
+async def hold_half_a_request(port: int, until: float, counts: dict[str, int]) -> None:
+    """Send half of a request's head and wait until the server closes the connection, again and again."""
+    while time.perf_counter() < until:
+        try:
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            counts["opened"] += 1
+            writer.write(b"GET / HTTP/1.1\r\nHost: localhost\r\nX-")
+            await asyncio.wait_for(reader.read(1), max(0.1, until - time.perf_counter()))
+            writer.close()
+            counts["closed"] += 1
+        except (OSError, TimeoutError):
+            await asyncio.sleep(0.5)
+
+
 async def rate(name: str, link: str, port: int, until: float, think: float, record: Record) -> None:
     """Act as one rater until the time is over or there is nothing left to rate."""
     rng, connection = random.Random(name), Connection(port)
@@ -107,7 +122,7 @@ async def rate(name: str, link: str, port: int, until: float, think: float, reco
 
 
 def serve(
-    folder: Path, raters: int, port: int, store: str | None
+    folder: Path, raters: int, port: int, store: str | None, files: int = 0
 ) -> tuple[subprocess.Popen[str], dict[str, str]]:
     """Start the server as a user does. Returns the process and the raters' links by name."""
     command = [
@@ -122,6 +137,8 @@ def serve(
         str(port),
     ]
     command += ["--raters", str(raters), *(["--store", store] if store else [])]
+    if files:
+        command = ["sh", "-c", f'ulimit -n {files}; exec "$@"', "sh", *command]
     server = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True)
     if server.stdout is None:
         raise RuntimeError("no output")
@@ -130,7 +147,7 @@ def serve(
 
 async def drive(options: argparse.Namespace, folder: Path) -> dict[str, object]:
     """Run the whole load test and return its summary."""
-    server, links = serve(folder, options.raters, 0, options.store)
+    server, links = serve(folder, options.raters, 0, options.store, options.files)
     port = int(links["admin"].split(":")[2].split("/")[0])
     paths = {name: "/" + link.split("/", 3)[3] for name, link in links.items()}
     record, until = Record(), time.perf_counter() + options.seconds
@@ -139,16 +156,20 @@ async def drive(options: argparse.Namespace, folder: Path) -> dict[str, object]:
         for name, path in paths.items()
         if name != "admin"
     ]
+    attack = {"opened": 0, "closed": 0}
+    attackers = [
+        asyncio.create_task(hold_half_a_request(port, until, attack)) for _ in range(options.slowloris)
+    ]
     if options.kill_at:
         await asyncio.sleep(options.kill_at)
         server.send_signal(signal.SIGKILL)
         server.wait()
         server, _ = await asyncio.to_thread(serve, folder, options.raters, port, options.store)
-    await asyncio.gather(*everybody)
+    await asyncio.gather(*everybody, *attackers)
     export = await asyncio.to_thread(exported, f"{links['admin'].split('/admin')[0]}{paths['admin']}")
     server.terminate()
     server.wait()
-    return summary(options, record, export)
+    return summary(options, record, export) | ({"half_requests": attack} if options.slowloris else {})
 
 
 def exported(admin: str) -> bytes:
@@ -198,6 +219,8 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=300)
     parser.add_argument("--think", type=float, default=2.0)
     parser.add_argument("--kill-at", type=float, default=0)
+    parser.add_argument("--slowloris", type=int, default=0, help="connections with half a request")
+    parser.add_argument("--files", type=int, default=0, help="limit of open files of the server")
     parser.add_argument("--items", type=int, default=400)
     parser.add_argument("--store", help="a postgresql:// address; default: a SQLite file")
     options = parser.parse_args()

@@ -21,6 +21,7 @@ from turnwise.protocols import (
     Priced,
     ReadsPlaceholders,
     SamplesRaters,
+    Streaming,
     SumEstimator,
     TakesMetrics,
     TakesSelfPlay,
@@ -36,7 +37,7 @@ from turnwise.protocols import (
 from turnwise.types import ChecksSample, Estimator, HasMoments, Metric, NeedsFitting, Summed
 
 ABILITIES = (
-    *(Metric, Summed, HasMoments, ChecksSample, NeedsFitting, Estimator, BatchAgent),
+    *(Metric, Summed, HasMoments, ChecksSample, NeedsFitting, Estimator, BatchAgent, Streaming),
     *(Priced, Curved, SamplesRaters, KnowsTraining, ReadsPlaceholders),
     *(TakesMetrics, TakesSelfPlay, TaskCritic, SumEstimator, EstimatesMany),
 )

@@ -22,9 +22,23 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, cast, runtime_ch
 from turnwise.errors import PluginError, TurnwiseError
 from turnwise.plugin_code import described, plugin_code
 from turnwise.registry import module_of, plugin_name
-from turnwise.types import Episodes, Estimate, Estimator, Ints, Item, Metric, PluginProtocol, Rows, Signature
+from turnwise.types import (
+    Episodes,
+    Estimate,
+    Estimator,
+    Ints,
+    Item,
+    Metric,
+    PluginProtocol,
+    Reply,
+    Rows,
+    Signature,
+    Turn,
+)
 
 if TYPE_CHECKING:  # these modules stand above this one
+    import numpy as np
+
     from turnwise.estimators.critic.evaluation import Evaluation
     from turnwise.estimators.critic.features import Facts
     from turnwise.estimators.linear.problem import Problem
@@ -83,6 +97,15 @@ class AgentExtras(Protocol):
 
     concurrent: bool = False
     """Whether several threads may call the agent at once. The rating app otherwise calls it one at a time."""
+
+
+@runtime_checkable
+class Streaming(Protocol, metaclass=PluginProtocol):
+    """An agent that can give its reply piece by piece; the rating app shows the pieces as they come."""
+
+    def stream(self, turns: Sequence[Turn], rng: np.random.Generator, /) -> Iterator[str | Reply]:
+        """The pieces of the reply in order. A `Reply` is the last one and replaces them, for one with an outcome."""
+        ...
 
 
 Learns = Literal["ratings", "dialogues", "preferences"]

@@ -4,7 +4,7 @@ Each request has a seed of its own. A server may ignore it, so the replies of a 
 A model's refusal counts as a reply, because people would have read it, and so does a reply cut off at `longest` tokens.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -45,6 +45,10 @@ class EndpointAgent:
 
     def __call__(self, turns: Sequence[Turn], rng: np.random.Generator, /) -> Reply:
         return single_reply(self, turns, rng)
+
+    def stream(self, turns: Sequence[Turn], rng: np.random.Generator, /) -> Iterator[str | Reply]:
+        """The pieces of the reply as the server sends them; raises `ChatError` as `Chat.stream`."""
+        return self.chat.stream(self._body(ReplyRequest(turns, int(rng.integers(2**31)))))
 
     def replies(self, requests: Sequence[ReplyRequest], /) -> list[ReplyOrFailure]:
         """The reply, or the reason why there is none, to each request in order.

@@ -1,12 +1,13 @@
 """A Python function as an agent, `module:function`: it gets the messages so far and returns a reply.
 
 Messages are a list of `{"role", "content"}` with the other keys of the logged message (tool calls, a name). A reply
-is a string or `{"content": str, "outcome"?: {dimension: number}, "relabelled"?: {dimension: number}}`. A function
-with a parameter `rng` gets a `numpy.random.Generator` with a seed for this reply, so replies are reproducible.
+is a string or `{"content": str, "outcome"?: {dimension: number}, "relabelled"?: {dimension: number}}`. A function that
+yields strings gives its reply piece by piece; what it returns at the end, if anything, replaces them. A function with a
+parameter `rng` gets a `numpy.random.Generator` with a seed for this reply, so replies are reproducible.
 """
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from numbers import Real
@@ -36,8 +37,19 @@ class FunctionAgent:
         return Signature("own", (("function", self.name), ("source", self.source)))
 
     def __call__(self, turns: Sequence[Turn], rng: np.random.Generator, /) -> Reply:
+        pieces = list(self.stream(turns, rng))
+        last = pieces[-1] if pieces else ""
+        return last if isinstance(last, Reply) else Reply("".join(map(str, pieces)))
+
+    def stream(self, turns: Sequence[Turn], rng: np.random.Generator, /) -> Iterator[str | Reply]:
+        """The pieces that the function yields, then the reply if it returns one; raises `UsageError` as `_reply`."""
         messages = [to_message(turn) for turn in turns]
-        return self._reply(self.function(messages, rng=rng) if self.takes_rng else self.function(messages))
+        returned: Any = self.function(messages, rng=rng) if self.takes_rng else self.function(messages)
+        if inspect.isgenerator(returned):
+            returned = yield from _pieces(returned)
+            if returned is None:
+                return
+        yield self._reply(returned)
 
     def _reply(self, returned: Any) -> Reply:
         """The returned value as a reply; raises `UsageError` for an invalid value."""
@@ -53,6 +65,18 @@ class FunctionAgent:
         if not isinstance(returned.get("content"), str):
             raise UsageError(f"returned {_shown(returned.get('content'))} as `content`; expected a string")
         return Reply(str(returned["content"]), _scores(returned, "outcome"), _scores(returned, "relabelled"))
+
+
+def _pieces(generator: Iterator[Any]) -> Generator[str, None, Any]:
+    """The strings that a generator yields; its return value. Raises `UsageError` for a piece that is no string."""
+    while True:
+        try:
+            piece = next(generator)
+        except StopIteration as end:
+            return end.value
+        if not isinstance(piece, str):
+            raise UsageError(f"yielded {_shown(piece)}; expected strings, and a reply as its return value")
+        yield str(piece)
 
 
 def function_agent(name: str) -> FunctionAgent:

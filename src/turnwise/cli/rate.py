@@ -23,8 +23,9 @@ from turnwise.terminal import say
     help="Where ratings are stored: a file, or postgresql://... Default: DATA's name with .ratings.db.",
 )  # fmt: skip
 @click.option(
-    "--raters", default="3", show_default=True, metavar="N|NAMES",
-    help="Raters to invite: a number, or names separated by commas. More can be invited later.",
+    "--raters", metavar="N|NAMES",
+    help="Raters to invite: a number, or names separated by commas. More can be invited later. "
+    "Default: 3; none if the study has a [crowd].",
 )  # fmt: skip
 @click.option(
     "--per-task", type=click.IntRange(min=1), metavar="N",
@@ -60,6 +61,9 @@ from turnwise.terminal import say
 @click.option(
     "--everything", is_flag=True, help="With --export, also attention checks and ratings that were set apart."
 )
+@click.option(
+    "--anonymous", is_flag=True, help="With --export, pseudonyms instead of raters' names, and no times."
+)
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", default=8765, show_default=True, type=click.IntRange(0, 65535))
 @click.option(
@@ -91,14 +95,19 @@ def command(**given: Any) -> int:
         say(str(links))
         if not given["quiet"]:
             say(f"ratings are stored in {links.store}; Ctrl-C ends, and the same command continues", err=True)
+            if links.note:
+                say(f"note: {links.note}", err=True)
 
-    if given["everything"] and not given["export"]:
-        raise UsageError("--everything is an option of --export")
+    for name in ("everything", "anonymous"):
+        if given[name] and not given["export"]:
+            raise UsageError(f"--{name} is an option of --export")
     drawing = ("choose", "metric", "to", "labels")  # not for the export: the store keeps what was drawn
-    own = ("export", "everything", "quiet", "host", "port", "url", "raters", *drawing)
+    own = ("export", "everything", "anonymous", "quiet", "host", "port", "url", "raters", *drawing)
     shared = {name: value for name, value in given.items() if name not in own}
     if given["export"]:
-        done = export_ratings(output=given["export"], everything=given["everything"], **shared)
+        done = export_ratings(
+            output=given["export"], everything=given["everything"], anonymous=given["anonymous"], **shared
+        )
         say(str(done), err=True)
         return 0
     serving = {name: given[name] for name in ("host", "port", "url", "raters", *drawing)}

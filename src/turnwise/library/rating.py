@@ -36,6 +36,10 @@ if TYPE_CHECKING:
 
 Mode = Literal["reply", "dialogue", "pairwise", "write", "chat"]
 MOST_RATERS = 10_000
+_READABLE = (
+    "these links use http: everyone on the way can read the links, texts and answers. On an open network put an https "
+    "proxy in front and give --url (docs/rate-serve.md)"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,11 +49,13 @@ class RatingLinks:
     admin: str  # page of the administrator
     raters: Mapping[str, str]  # rater -> the page on which they rate
     store: str  # where the ratings are stored, without a password
+    join: str = ""  # the common link of a crowd; "" if the study has none
+    note: str = ""  # what the organiser has to know about the address
 
     def __str__(self) -> str:
-        """One line a link: `admin`, then the raters."""
-        width = max(map(len, ["admin", *self.raters]))
-        links = {"admin": self.admin, **self.raters}
+        """One line a link: `admin`, `join` if there is one, then the raters."""
+        links = {"admin": self.admin, **({"join": self.join} if self.join else {}), **self.raters}
+        width = max(map(len, links))
         return "\n".join(f"{name:<{width}}  {link}" for name, link in links.items())
 
 
@@ -81,7 +87,7 @@ def rate(
     study: PathLike | None = None,
     mode: Mode | None = None,
     store: str | None = None,
-    raters: int | Names = 3,
+    raters: int | Names | None = None,
     per_task: Count | None = None,
     whole: bool | None = None,
     agents: str | Sequence[str] | Mapping[str, str] = (),
@@ -114,7 +120,8 @@ def rate(
         study: A TOML file of questions, wording, scales and quality control.
         mode: What raters do. Default: the study's, else reply.
         store: Where ratings are stored: a file, or postgresql://... Default: the data's name with .ratings.db.
-        raters: How many raters to invite, or their names. More can be invited later.
+        raters: How many raters to invite, or their names. More can be invited later. Default: 3; none if the study
+            has a [crowd], which joins by a common link.
         per_task: Raters for each task. Default: the study's, else 3.
         whole: With mode pairwise, compare whole dialogues; `pair` is the key that pairs them.
         agents: With mode chat, the agents to chat with, as in `respond`: name -> address, addresses, or NAME=ADDRESS.
@@ -137,6 +144,7 @@ def rate(
         limit: Only the first dialogues.
         announce: Called once with the links, before the server starts.
     """
+    from turnwise.web.crowd.privacy import forget
     from turnwise.web.storage.log import without_credentials
     from turnwise.web.study.open_study import open_study
 
@@ -155,11 +163,13 @@ def rate(
         raise MissingExtra("the rating app", "web") from None
     talking = {name: _agent(address) for name, address in given.agents.items()}
     base = _base_url(url)
-    wanted = _raters(raters)
+    crowd = given.ledger.study.crowd
+    wanted = _raters((0 if crowd is not None else 3) if raters is None else raters)
     with (
         open_socket(host, port) as sock,
         closing(open_study(given.store, given.ledger, drawing=given.drawing)) as recorder,
     ):
+        forget(recorder)
         _invite(recorder, wanted)
         recorder.flush()
         links = _links(
@@ -167,6 +177,8 @@ def rate(
             base or f"http://{linked_host(host)}:{sock.getsockname()[1]}",
             without_credentials(given.store),
         )
+        if base is None and host not in ("127.0.0.1", "localhost", "::1"):
+            links = replace(links, note=_READABLE)
         announce(links)
         with suppress(KeyboardInterrupt):
             served = app(recorder, given.dialogues, talking, url=base)
@@ -187,6 +199,7 @@ def export_ratings(
     whole: bool | None = None,
     agents: str | Sequence[str] | Mapping[str, str] = (),
     everything: bool = False,
+    anonymous: bool = False,
     seed: Natural | None = None,
     as_agents: Names = (),
     items: ItemChoice | None = None,
@@ -213,6 +226,7 @@ def export_ratings(
         whole: As in `rate`.
         agents: As in `rate`.
         everything: Also attention checks and ratings that were set apart.
+        anonymous: With pseudonyms instead of the raters' names, and without times.
         seed: As in `rate`.
         as_agents: As in `rate`.
         items: As in `rate`.
@@ -224,6 +238,7 @@ def export_ratings(
         limit: As in `rate`.
     """
     from turnwise.logs import native
+    from turnwise.web.crowd.privacy import without_identities, without_times
     from turnwise.web.study.export import export_dialogues
     from turnwise.web.study.open_study import read_ledger
 
@@ -234,7 +249,10 @@ def export_ratings(
     given = _described(
         paths(data), reader, mapping, optional_path(study), store, agents, selection, changes, None
     )
-    found = export_dialogues(read_ledger(given.store, given.ledger), given.dialogues, everything=everything)
+    ledger = read_ledger(given.store, given.ledger)
+    found = export_dialogues(
+        without_identities(ledger) if anonymous else ledger, given.dialogues, everything=everything
+    )
     drawn = set(given.drawing.drawn) if given.drawing else set()
     counts: Counter[bool] = Counter()
 
@@ -243,7 +261,7 @@ def export_ratings(
         for one in found:
             if one.id in drawn:
                 counts[bool(one.ratings)] += 1
-            yield one
+            yield without_times(one) if anonymous else one
 
     n_dialogues = native.write(counting(), str(output))
     return ExportedRatings(
@@ -418,7 +436,7 @@ def _raters(raters: int | Names) -> int | list[str]:
         return raters
     names = list(dict.fromkeys(split_names(raters)))
     for name in names:
-        if not name.isprintable() or len(name) > 100 or name in ("mean", "admin"):
+        if not name.isprintable() or len(name) > 100 or name in ("mean", "admin", "join"):
             raise UsageError(f"`{name[:100]}` cannot be a rater's name")
     return names
 
@@ -428,7 +446,8 @@ def _invite(recorder: "Recorder", wanted: int | list[str]) -> None:
     from turnwise.web.pages.admin import invite
 
     if isinstance(wanted, int):
-        invite(recorder, max(0, wanted - len(recorder.ledger.raters)))
+        invited = sum(rater.joined is None for rater in recorder.ledger.raters.values())
+        invite(recorder, max(0, wanted - invited))
         return
     for name in wanted:
         if name not in recorder.ledger.raters:
@@ -437,8 +456,12 @@ def _invite(recorder: "Recorder", wanted: int | list[str]) -> None:
 
 def _links(recorder: "Recorder", base: str, store: str) -> RatingLinks:
     """The links of the administrator and of each rater."""
+    crowd = recorder.ledger.study.crowd
+    join = f"{base}{crowd.join}" if crowd is not None else ""
+    invited = [rater for rater in recorder.ledger.raters.values() if rater.joined is None and rater.token]
     return RatingLinks(
         admin=f"{base}/admin/{recorder.ledger.study_event['admin']}",
-        raters={rater.name: f"{base}/r/{rater.token}" for rater in recorder.ledger.raters.values()},
+        raters={rater.name: f"{base}/r/{rater.token}" for rater in invited},
         store=store,
+        join=join,
     )

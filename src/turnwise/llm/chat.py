@@ -15,11 +15,11 @@ import json
 import os
 import socket
 import ssl
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from email.message import Message
 from email.utils import parsedate_to_datetime
-from http.client import HTTPConnection, HTTPException, HTTPSConnection, responses
+from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection, responses
 from threading import Event, Lock, Thread, Timer
 from time import monotonic, time
 from typing import Any, NamedTuple, TypeAlias
@@ -83,6 +83,18 @@ class _Response(msgspec.Struct):
     choices: list[_Choice]
 
 
+class _StreamedChoice(msgspec.Struct):
+    """One choice of a chunk."""
+
+    delta: _Message
+
+
+class _Chunk(msgspec.Struct):
+    """The part of a streamed chunk that is read; the last one may have no choice."""
+
+    choices: list[_StreamedChoice] = []
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chat:
     """A client for one address, with limits on time, tries and size."""
@@ -122,6 +134,37 @@ class Chat:
         finally:
             batch.stop.set()
         return batch.collect()
+
+    def stream(self, question: Question) -> Iterator[str]:
+        """The pieces of one answer as the server sends them (`stream: true`), in one try.
+
+        A server that does not stream gives one piece. Raises a `ChatError`, also after some pieces.
+        """
+        place, url = _target(self.address).netloc, _target(self.address)
+        headers = _headers(self.address)
+        connection = (HTTPSConnection if url.scheme == "https" else HTTPConnection)(
+            url.hostname or "", url.port, timeout=self.connect
+        )
+        try:
+            connection.connect()
+            connection.sock.settimeout(self.silence)
+            body = json.dumps({**question, "stream": True}).encode()
+            connection.request("POST", f"{url.path}?{url.query}".rstrip("?"), body, dict(headers))
+            with connection.getresponse() as response:
+                if response.status != 200:
+                    complaint = _complaint(response.read(10_000), headers)
+                    raise ChatError(f"{place}: HTTP {response.status}{complaint}")
+                if "text/event-stream" not in str(response.headers.get("Content-Type", "")):
+                    try:
+                        yield _read(response.read(self.largest), place).text
+                    except _FailedTry as failure:
+                        raise ChatError(str(failure)) from failure
+                    return
+                yield from _pieces(response, place, self.largest)
+        except (OSError, HTTPException) as error:
+            raise Unanswered(f"{place}: {_clean(str(error)) or type(error).__name__}") from error
+        finally:
+            connection.close()
 
     def _answer(
         self, body: bytes, headers: Mapping[str, str], *, rng: np.random.Generator, stop: Event
@@ -201,6 +244,31 @@ class Chat:
             if watchdog is not None:
                 watchdog.cancel()
             connection.close()
+
+
+def _pieces(response: HTTPResponse, place: str, largest: int) -> Iterator[str]:
+    """The texts of a stream of chunks in server-sent events, until `[DONE]`; at most `largest` bytes.
+
+    Raises `ChatError` for a chunk that is none, and for a stream that ends early.
+    """
+    size = 0
+    while line := response.readline():
+        size += len(line)
+        if size > largest:
+            raise ChatError(f"{place}: an answer of more than {largest} bytes")
+        if not line.startswith(b"data:"):
+            continue
+        data = line.removeprefix(b"data:").strip()
+        if data == b"[DONE]":
+            return
+        try:
+            chunk = msgspec.json.decode(data, type=_Chunk)
+        except msgspec.DecodeError as error:
+            raise ChatError(f"{place}: a chunk that is none: {_clean(str(error))}") from error
+        for choice in chunk.choices[:1]:
+            if text := choice.delta.content or choice.delta.refusal:
+                yield text
+    raise ChatError(f"{place}: the connection closed in the middle of an answer")
 
 
 class _Batch:

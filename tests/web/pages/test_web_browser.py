@@ -1,121 +1,10 @@
-"""The app in headless Chromium: by keyboard, closed in the middle, on small screens, without script, alone.
-
-TURNWISE_SCREENSHOTS=DIR keeps pictures of the pages, to be looked at.
-"""
+"""The app in headless Chromium: by keyboard, closed in the middle, on small screens, without script, alone."""
 
 import json
-import os
-import shutil
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
-from pathlib import Path
 
-import pytest
-
+from tests.browsing import QUIET, arrive, picture, rated
 from tests.studies import short_dialogue
-from turnwise.logs import native
 from turnwise.types import Dialogue, Turn
-
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright is absent: pip install playwright")
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium is installed (Debian: chromium)")
-
-QUIET = "[quality]\nshared = 0\nchecks = 0\nrepeats = 0\n"
-WIDTHS = (1280, 390)
-
-AGENT = """
-def shop(messages):
-    said = messages[-1]["content"]
-    if sum(m["role"] == "user" for m in messages) < 3:
-        return f"Very well: {said} What else?"
-    return {"content": "Booked flight 1017.", "outcome": {"flight_score": 1.0, "reward": 0.7}}
-"""
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator:
-    with playwright.sync_playwright() as driver:
-        flags = ["--no-sandbox"] if os.getuid() == 0 else []
-        found = driver.chromium.launch(executable_path=CHROMIUM, args=flags)
-        yield found
-        found.close()
-
-
-@pytest.fixture
-def serve(tmp_path: Path) -> Iterator[Callable[..., dict[str, str]]]:
-    """Starts `turnwise rate` on these dialogues; name -> link."""
-    started: list[subprocess.Popen] = []
-
-    def begin(dialogues: list[Dialogue], study: str = QUIET, *options: str) -> dict[str, str]:
-        native.write(dialogues, str(tmp_path / "data.jsonl"))
-        (tmp_path / "study.toml").write_text(study)
-        (tmp_path / "bots.py").write_text(AGENT)
-        command = [sys.executable, "-m", "turnwise", "rate", "data.jsonl", "--study", "study.toml"]
-        server = subprocess.Popen(
-            [*command, "--port", "0", "--raters", "anna,ben", *options],
-            cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-        )  # fmt: skip
-        started.append(server)
-        return dict(server.stdout.readline().split() for _ in range(3))
-
-    yield begin
-    for server in started:
-        server.kill()
-        server.wait()
-        server.stdout.close()
-
-
-@pytest.fixture
-def visit(browser) -> Iterator[Callable]:
-    """Opens a link in a new browser window; a request to anywhere else, or a page's error, fails the test."""
-    contexts, wrong = [], []
-
-    def open_link(link: str, *, width: int = 1280, **options: object):
-        context = browser.new_context(viewport={"width": width, "height": 900}, **options)
-        contexts.append(context)
-        page = context.new_page()
-        page.on(
-            "request",
-            lambda r: r.url.startswith(link.split("/r/")[0].split("/admin/")[0]) or wrong.append(r.url),
-        )
-        page.on("pageerror", lambda error: wrong.append(str(error)))
-        page.on(
-            "console",
-            lambda line: line.type == "error" and "422" not in line.text and wrong.append(line.text),
-        )
-        page.goto(link)
-        return page
-
-    yield open_link
-    for context in contexts:
-        context.close()
-    assert not wrong
-
-
-def picture(page, name: str) -> None:
-    """The page at both widths, in light and dark, if pictures are wanted; never wider than the screen."""
-    folder = os.environ.get("TURNWISE_SCREENSHOTS")
-    for width in WIDTHS:
-        page.set_viewport_size({"width": width, "height": 900})
-        assert page.evaluate("document.documentElement.scrollWidth") <= width
-        for scheme in ("light", "dark") if folder else ():
-            page.emulate_media(color_scheme=scheme)
-            page.screenshot(path=f"{folder}/{name}-{width}-{scheme}.png", full_page=True)
-    page.set_viewport_size({"width": 1280, "height": 900})
-
-
-def arrive(page, text: str) -> None:
-    """Waits for a page with this text on it, and for its script: a key pressed before would be lost."""
-    page.get_by_text(text).first.wait_for()
-    page.wait_for_load_state("load")
-
-
-def rated(link: str) -> list[dict]:
-    from urllib.request import urlopen
-
-    with urlopen(f"{link}/export.jsonl") as answer:
-        return [json.loads(line) for line in answer]
 
 
 def test_a_rater_rates_twenty_items_by_keyboard_with_an_interruption(serve, visit):
@@ -218,13 +107,13 @@ def test_a_live_dialogue_with_a_local_agent_by_keyboard(serve, visit):
     page = visit(links["anna"])
     page.keyboard.press("Enter")
     arrive(page, "Your goal")
-    page.keyboard.press("1")
+    page.keyboard.press("Alt+1")
     arrive(page, "Very well: Hi, I want to book a ticket.")
     page.keyboard.type("my own words")
     page.keyboard.press("Enter")
     arrive(page, "Very well: my own words")
     picture(page, "chat")
-    page.keyboard.press("3")
+    page.keyboard.press("Alt+3")
     arrive(page, "Scores of the decision")
     picture(page, "outcome")
     assert "one" not in page.locator("main").inner_text().split()

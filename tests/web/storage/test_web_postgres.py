@@ -32,7 +32,7 @@ def test_events_that_were_stored_before_the_connection_was_lost_are_not_stored_t
     start: Starting, store: str
 ):
     study = start(**PLAIN)
-    study.recorder.flush()
+    study.recorder.close()
     seq = study.recorder.ledger.seq
     mine = [Event(seq + 1, 1.5, "", "closed", {}), Event(seq + 2, 1.5, "", "opened", {})]
     with closing(open_log(store)) as log:
@@ -58,4 +58,4 @@ def test_a_lost_database_is_an_error_after_the_time_limit(
     monkeypatch.setattr(log, "_address", "postgresql://localhost:1/none")
     visitor.send({"q0": "2"})
     assert visitor.status == 503
-    assert "not saved" in visitor.text
+    assert "may not be saved" in visitor.text

@@ -60,7 +60,7 @@ def test_every_task_gets_its_raters_and_no_rater_gets_a_task_twice(
             if rater.current is not None:
                 answer(ledger, name, reads=name not in careless)
                 continue
-            found = next_task(ledger, rater, now=0)
+            found = next_task(ledger, rater)
             if found is None:
                 assert tasks_ahead(ledger, rater) == 0
                 waiting.remove(name)
@@ -95,7 +95,7 @@ def test_the_counts_of_agents_differ_by_at_most_one_for_each_rater(agents, rater
         happen(ledger, "rater", f"rater-{number}", token=f"rater-{number}")
     for _ in range(tasks):
         for name, rater in ledger.raters.items():
-            found = next_task(ledger, rater, now=0)
+            found = next_task(ledger, rater)
             assert found is not None
             happen(ledger, "given", name, task=found.task.id, purpose=found.purpose, flipped=False)
             answer(ledger, name)
@@ -109,7 +109,7 @@ def raters_at_work(ledger: Ledger, count: int) -> Iterator[Rater]:
         name = f"rater-{number}"
         happen(ledger, "rater", name, token=name)
         rater = ledger.raters[name]
-        while found := next_task(ledger, rater, now=0):
+        while found := next_task(ledger, rater):
             happen(ledger, "given", name, task=found.task.id, purpose=found.purpose, flipped=found.flipped)
             answer(ledger, name)
         yield rater
@@ -135,9 +135,12 @@ def test_an_abandoned_task_gets_one_new_rater_for_each_lost_one(per_task, goers,
         read_study(None, per_task=per_task, quality=quality), [short_dialogue(1, "a")], Selection()
     )
     for number in range(goers + stayers):
-        name, late = f"rater-{number}", 1e6
+        name = f"rater-{number}"
         happen(ledger, "rater", name, token=name)
-        found = next_task(ledger, ledger.raters[name], now=late if number >= goers else 0)
+        if number == goers:  # those who went away have been away for too long
+            for gone in list(ledger.raters)[:goers]:
+                happen(ledger, "expired", gone)
+        found = next_task(ledger, ledger.raters[name])
         if found is not None:
             happen(ledger, "given", name, task=found.task.id, purpose=found.purpose, flipped=False)
             if number >= goers:

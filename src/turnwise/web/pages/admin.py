@@ -1,4 +1,4 @@
-"""The pages of the administrator: status, invitations, closing, approval of written replies, export.
+"""The pages of the administrator: status, links, pausing and closing, approval of written replies, withdrawal, export.
 
 The figures are computed from the log on disk in a thread, so that raters do not wait for them.
 """
@@ -12,6 +12,9 @@ from starlette.responses import RedirectResponse, Response, StreamingResponse
 
 from turnwise.logs.native import dump
 from turnwise.types import Dialogue
+from turnwise.web.crowd.payments import payments, standing
+from turnwise.web.crowd.places import close_study, expire, places_left
+from turnwise.web.crowd.privacy import withdraw, without_identities, without_times
 from turnwise.web.pages import templates as pages
 from turnwise.web.pages.security import (
     WRONG_LINK_LIMIT,
@@ -21,13 +24,19 @@ from turnwise.web.pages.security import (
     parse_number,
     read_form,
 )
+from turnwise.web.storage.events import Kind
 from turnwise.web.study.export import export_dialogues
-from turnwise.web.study.ledger import Ledger
+from turnwise.web.study.ledger import Ledger, Rater
+from turnwise.web.study.messages import texts
 from turnwise.web.study.open_study import read_ledger
 from turnwise.web.study.pilot import analyse_questions
-from turnwise.web.study.recorder import Recorder
+from turnwise.web.study.recorder import Recorder, new_token
+from turnwise.web.study.stalls import clock_time, stalls, to_invite
 from turnwise.web.study.status import study_status
+from turnwise.web.study.stopping import widths
 
+ENGLISH = texts("en")  # the administrator's pages are in English
+_STATES: dict[str, Kind] = {"open": "opened", "pause": "paused", "close": "closed"}  # action -> its event
 MAX_INVITED = 500  # most raters that can be invited in one request
 
 
@@ -43,17 +52,27 @@ class AdminPages:
     async def page(self, request: Request) -> Response:
         """The HTML page with the status of the study."""
         token = self._token(request)
+        if self._recorder.write_error is None:
+            expire(self._recorder)
         ledger = await run_sync(self._snapshot)
+        crowd = ledger.study.crowd
         return pages.render(
             "admin",
             study=ledger.study,
-            closed=ledger.closed,
+            t=ENGLISH,
+            ledger=ledger,
+            now=clock_time(self._recorder.clock()),
+            stalls=stalls(self._recorder, ledger),
+            invite=to_invite(ledger),
+            places_left=places_left(ledger),
+            standing=standing,
+            widths=await run_sync(widths, ledger),
             study_status=await run_sync(study_status, ledger),
+            join=crowd.join if crowd is not None else "",
             held=[(rater, slot) for rater, slot in ledger.slots if slot.held],
             base=self._url or str(request.base_url).rstrip("/"),
             token=token,
             csrf_token=csrf_token(ledger.study_event["secret"], token),
-            every=request.query_params.get("every") == "10",
             tasks=len(ledger.open_tasks.others) + len(ledger.open_tasks.shared),
         )
 
@@ -62,19 +81,36 @@ class AdminPages:
         token = self._token(request)
         ledger = await run_sync(self._snapshot)
         return pages.render(
-            "pilot", study=ledger.study, token=token, questions=await run_sync(analyse_questions, ledger)
+            "pilot",
+            study=ledger.study,
+            t=ENGLISH,
+            token=token,
+            questions=await run_sync(analyse_questions, ledger),
         )
 
+    async def payments(self, request: Request) -> Response:
+        """The list of people who joined, for their payment, as a CSV file."""
+        self._token(request)
+        table = payments(await run_sync(self._snapshot))
+        name = 'attachment; filename="payments.csv"'
+        return Response(table, media_type="text/csv; charset=utf-8", headers={"content-disposition": name})
+
     async def export(self, request: Request) -> Response:
-        """The dialogues with their ratings as a JSON Lines file, with `everything=yes` without any omission."""
+        """The dialogues with their ratings as a JSON Lines file.
+
+        With `everything=yes` without any omission; with `anonymous=yes` with pseudonyms and without times.
+        """
         self._token(request)
         everything = request.query_params.get("everything") == "yes"
+        anonymous = request.query_params.get("anonymous") == "yes"
         ledger = await run_sync(self._snapshot)
+        if anonymous:
+            ledger = without_identities(ledger)
 
         def lines() -> Iterator[bytes]:
             """The lines of the file."""
             for dialogue in export_dialogues(ledger, self._dialogues, everything=everything):
-                yield dump(dialogue) + b"\n"
+                yield dump(without_times(dialogue) if anonymous else dialogue) + b"\n"
 
         name = 'attachment; filename="ratings.jsonl"'
         return StreamingResponse(
@@ -84,25 +120,32 @@ class AdminPages:
     async def act(self, request: Request) -> Response:
         """Do the action of a form, and redirect to the status page.
 
-        Actions are close, open, invite, hold, release, doubt and trust. An action that would change nothing is not
-        recorded; an unknown one is the error 400.
+        Actions are open, pause, close, invite, renew, revoke, withdraw, hold, release, doubt and trust. An action that
+        would change nothing is not recorded; an unknown one is the error 400.
         """
         token = self._token(request)
         fields = await read_form(request, self._recorder.ledger.study_event["secret"], token)
-        action = fields.get("action")
-        if action in ("close", "open"):
-            if self._recorder.ledger.closed != (action == "close"):
-                self._recorder.record("closed" if action == "close" else "opened")
+        action = fields.get("action", "")
+        if action in _STATES:
+            if self._state() != action and action == "close":
+                close_study(self._recorder)
+            elif self._state() != action:
+                self._recorder.record(_STATES[action])
         elif action == "invite":
             self._invite(fields.get("count", ""))
         elif action in ("hold", "release"):
             self._moderate(action, fields.get("rater", ""), fields.get("slot", ""))
-        elif action in ("doubt", "trust"):
-            self._set_doubted(fields.get("rater", ""), doubted=action == "doubt")
+        elif action in ("doubt", "trust", "renew", "revoke", "withdraw"):
+            await self._change_rater(action, self._named(fields.get("rater", "")))
         else:
             raise HTTPException(400, "There is no such action.")
         await self._recorder.wait_until_stored()
         return RedirectResponse(f"/admin/{token}", 303)
+
+    def _state(self) -> str:
+        """The action that led to the present state of the study."""
+        ledger = self._recorder.ledger
+        return "close" if ledger.closed else "pause" if ledger.paused else "open"
 
     def _invite(self, count: str) -> None:
         """Invite as many raters as the text `count` says; the error 422 unless it is a number from 1 to 500."""
@@ -119,13 +162,25 @@ class AdminPages:
         if rater.slots[slot - 1].held != (action == "hold"):
             self._recorder.record("held" if action == "hold" else "released", name, slot=slot)
 
-    def _set_doubted(self, name: str, *, doubted: bool) -> None:
-        """Record that the administrator distrusts a rater, or trusts again; the error 404 for an unknown rater."""
+    def _named(self, name: str) -> Rater:
+        """The rater of this name; the error 404 for an unknown one."""
         rater = self._recorder.ledger.raters.get(name)
         if rater is None:
             raise HTTPException(404)
-        if rater.doubted != doubted:
-            self._recorder.record("doubted" if doubted else "trusted", name)
+        return rater
+
+    async def _change_rater(self, action: str, rater: Rater) -> None:
+        """Distrust or trust a rater, renew or revoke the link, or let the rater withdraw."""
+        if action in ("doubt", "trust"):
+            if rater.doubted != (action == "doubt"):
+                self._recorder.record("doubted" if action == "doubt" else "trusted", rater.name)
+        elif action == "renew":
+            self._recorder.record("renewed", rater.name, token=new_token())
+        elif action == "revoke":
+            if rater.token:
+                self._recorder.record("revoked", rater.name)
+        else:
+            withdraw(self._recorder, rater)
 
     def _snapshot(self) -> Ledger:
         """A new ledger with the events that are stored on disk; it does not change with later events."""

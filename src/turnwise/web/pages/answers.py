@@ -1,13 +1,17 @@
 """Parses the fields of a form into an answer, or into error messages for the rater."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from turnwise.web.study.definition import Question, Study
 from turnwise.web.study.ledger import Slot
+from turnwise.web.study.messages import Texts, texts
 from turnwise.web.study.offensive import is_offensive
 
 MAX_CHARACTERS = 10_000  # most characters of a text
+# Scripts that write no spaces between words (Chinese, Japanese, Thai and others): each character counts as a word.
+_UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
 PREFERENCES = {"first": 1.0, "tie": 0.5, "second": 0.0}  # form value -> preference for the first shown
 
 
@@ -31,7 +35,7 @@ def parse_answer(study: Study, slot: Slot, form: Mapping[str, str]) -> dict[str,
     problems: dict[str, str] = {}
     for index, question in enumerate(study.questions):
         given = form.get(f"q{index}", "")
-        value = _preference(slot, given) if study.mode == "pairwise" else _value(question, given)
+        value = _preference(slot, given) if study.compares else _value(question, given)
         if value is None:
             problems[f"q{index}"] = _problem_message(study, question)
         else:
@@ -43,11 +47,11 @@ def parse_answer(study: Study, slot: Slot, form: Mapping[str, str]) -> dict[str,
 
 def _problem_message(study: Study, question: Question) -> str:
     """The message to the rater that asks for a valid answer to this question."""
-    what = question.text or question.name
-    if study.mode == "pairwise":
-        return f"“{what}” needs one of the three answers."
+    t, what = texts(study.language), question.text or question.name
+    if study.compares:
+        return t.fill("question.needs_choice", question=what)
     low, high = question.scale
-    return f"“{what}” needs an answer from {low:g} to {high:g}."
+    return t.fill("question.needs_value", question=what, low=low, high=high)
 
 
 def _value(question: Question, given: str) -> float | None:
@@ -75,17 +79,23 @@ def _written(study: Study, slot: Slot, form: Mapping[str, str]) -> dict[str, Any
 
     Raises `InvalidAnswer` for too few words, or a text that is too long.
     """
-    text = clean_text(form.get("text", ""))
-    words = len(text.split())
+    t = texts(study.language)
+    text = clean_text(form.get("text", ""), t)
+    words = count_words(text)
     wanted = 1 if slot.task.password else study.write.least_words  # an attention check asks for three words
     if words < wanted:
-        raise InvalidAnswer({"text": f"Please write at least {wanted} words; there are {words}."})
+        raise InvalidAnswer({"text": t.fill("question.too_few_words", least=wanted, n=words)})
     return {"values": {}, "text": text, "held": is_offensive(text, study.write.blocked)}
 
 
-def clean_text(text: str) -> str:
+def count_words(text: str) -> int:
+    """The number of words; of scripts without spaces between words, the number of characters."""
+    return len(_UNSPACED.sub(" x ", text).split())
+
+
+def clean_text(text: str, t: Texts) -> str:
     """The text stripped, with Unix line ends and without NUL; raises `InvalidAnswer` beyond 10,000 characters."""
     text = text.replace("\r\n", "\n").replace("\0", "").strip()
     if len(text) > MAX_CHARACTERS:
-        raise InvalidAnswer({"text": f"That is {len(text):,} characters; {MAX_CHARACTERS:,} are allowed."})
+        raise InvalidAnswer({"text": t.fill("question.too_long", n=len(text), most=MAX_CHARACTERS)})
     return text

@@ -1,20 +1,23 @@
 """Live dialogues with agents, after ENIGMA's human evaluation software (Jiang et al. 2021, Appendix C, Figure 9).
 
 The rater sees a goal, writes messages or sends prepared ones, and at the end sees the agent's decision with its scores
-before rating. The rater is not told which agent it is.
+before rating. With `chat.beside` each message goes to two agents, whose replies stand side by side in an order that was
+drawn. The rater is not told which agents they are. An agent that streams is shown while it writes.
 """
 
+import asyncio
 import re
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from functools import partial
 from math import isfinite
 from typing import Any
 
+import msgspec
 import numpy as np
 from anyio import CapacityLimiter, fail_after
 from anyio.to_thread import run_sync
 
-from turnwise.protocols import agent_extras
+from turnwise.protocols import Streaming, agent_extras
 from turnwise.types import Agent, Dialogue, Reply
 from turnwise.web.study.definition import Chat
 from turnwise.web.study.ledger import Rater, Slot
@@ -25,6 +28,7 @@ MAX_CONCURRENT_CALLS = (
     16  # concurrent calls of an agent with `concurrent`; any other agent gets one call at a time
 )
 MAX_THREADS = 256  # most calls of all agents together
+LOOK_SECONDS = 0.1  # seconds between two looks at what an agent has said so far
 
 
 class LiveChat:
@@ -38,64 +42,125 @@ class LiveChat:
             name: CapacityLimiter(MAX_CONCURRENT_CALLS if agent_extras(one).concurrent else 1)
             for name, one in agents.items()
         }
+        self._background: set[asyncio.Task[None]] = set()  # asyncio itself keeps no reference to a task
 
-    def agent_starts(self, slot: Slot) -> bool:
-        """Whether the agent has the first turn and should be asked: no message yet, not ended, not being asked now.
+    def agents_start(self, slot: Slot) -> bool:
+        """Whether the agents have the first turn and should be asked: no message yet, not ended, not being asked now.
 
-        It stays True after the agent failed to give the first turn.
+        It stays True after the agents failed to give the first turn.
         """
         study = self._recorder.ledger.study
         first = study.mode == "chat" and study.chat.opening == "agent"
         return first and not (slot.message_times or slot.waiting or slot.ended)
 
-    async def say(self, rater: Rater, slot: Slot, text: str) -> None:
-        """Record the rater's message and ask the agent; an empty message only asks again for a missing reply."""
+    def hear(self, rater: Rater, slot: Slot, text: str) -> bool:
+        """Record the rater's message, and return whether agents are to be asked; an empty one only asks again."""
         if text:
             self._recorder.record("said", rater.name, slot=slot.number, role="user", content=text)
-        if text or slot.reply_missing:
-            await self.ask_agent(rater, slot)
+        return bool(text or slot.missing)
 
-    async def ask_agent(self, rater: Rater, slot: Slot) -> None:
-        """Ask the agent for its reply, and return when the reply or the agent's failure is stored.
+    def ask_in_background(self, rater: Rater, slot: Slot) -> None:
+        """Ask the agents without waiting for them; `follow` tells what they say."""
+        slot.waiting |= set(self._due(slot))
+        task = asyncio.create_task(self.ask_agents(rater, slot))
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
 
-        `slot.waiting` is True meanwhile.
+    async def ask_agents(self, rater: Rater, slot: Slot) -> None:
+        """Ask the agents that are due for their replies, and return when replies and failures are stored.
+
+        A decision of every agent, or the maximum of turns, also ends the dialogue.
         """
-        slot.waiting = True
+        due = self._due(slot)
+        slot.waiting |= set(due)
         try:
             await self._recorder.wait_until_stored()
-            await self._call_agent(rater, slot)
+            await asyncio.gather(*(self._call_agent(rater, slot, side) for side in due))
         finally:
-            slot.waiting = False
+            slot.waiting -= set(due)
+            for side in due:
+                slot.partial.pop(side, None)
+        if slot.ended or self._is_gone(rater):
+            return
+        decided = len(slot.decided) == len(slot.dialogues)
+        full = slot.n_messages >= self._recorder.ledger.study.chat.most_turns and not slot.missing
+        if decided or full:
+            self._recorder.record("ended", rater.name, slot=slot.number)
         await self._recorder.wait_until_stored()
 
-    async def _call_agent(self, rater: Rater, slot: Slot) -> None:
-        """Call the agent in a thread, and record its reply or, after an error or the time limit, its failure.
+    async def follow(self, slot: Slot) -> AsyncIterator[bytes]:
+        """Server-sent events: what the agents have said so far, then `done` when none is being asked any more."""
+        told: dict[int, str] = {}
+        order = (1, 0) if slot.flipped and len(slot.dialogues) == 2 else (0, 1)
+        while slot.waiting:
+            for shown, side in enumerate(order[: len(slot.dialogues)]):
+                text = slot.partial.get(side, "")
+                if text != told.get(side, ""):
+                    told[side] = text
+                    data = msgspec.json.encode({"column": shown, "text": text})
+                    yield b"event: partial\ndata: " + data + b"\n\n"
+            await asyncio.sleep(LOOK_SECONDS)
+        yield b"event: done\ndata: {}\n\n"
 
-        A reply with an outcome, or at the maximum of turns, also ends the dialogue. A reply after the end is dropped.
+    def _due(self, slot: Slot) -> list[int]:
+        """The agents (by index) that have to speak: those whose reply is missing, or all if agents start."""
+        if not slot.message_times:
+            return [side for side in range(len(slot.dialogues)) if side not in slot.waiting]
+        return [
+            side
+            for side, turns in enumerate(slot.dialogues)
+            if side not in slot.decided and (side in slot.failures or turns[-1].role == "user")
+        ]
+
+    async def _call_agent(self, rater: Rater, slot: Slot, side: int) -> None:
+        """Call an agent in a thread, and record its reply or, after an error or the time limit, its failure.
+
+        A reply after the end is dropped.
         """
         study = self._recorder.ledger.study
-        (name,) = slot.task.agents
-        rng = np.random.default_rng([study.seed, slot.number, len(slot.turns), *rater.name.encode()])
-        about: dict[str, Any] = {"slot": slot.number}
+        name = slot.task.agents[side]
+        turns = tuple(slot.dialogues[side])
+        rng = np.random.default_rng([study.seed, slot.number, len(turns), *rater.name.encode()])
+        about: dict[str, Any] = {"slot": slot.number} | ({"side": side} if side else {})
         try:
             async with self._call_limits[name]:
                 with fail_after(study.chat.seconds):
                     reply: Reply = await run_sync(
-                        partial(self._agents[name], tuple(slot.turns), rng),
+                        partial(_reply, self._agents[name], turns, rng, slot.partial, side),
                         abandon_on_cancel=True,
                         limiter=self._threads,
                     )
             content, outcome = _storable(str(reply.content)), _finite_scores(reply.outcome)
         except Exception as error:  # any error of an agent is recorded as a failure
-            reason = _storable(f"{type(error).__name__}: {error}"[:500])
-            self._recorder.record("failed", rater.name, **about, reason=reason)
+            if not self._is_gone(rater):
+                reason = _storable(f"{type(error).__name__}: {error}"[:500])
+                self._recorder.record("failed", rater.name, **about, reason=reason)
             return
-        if slot.ended:  # the rater ended it and may have rated it: the reply comes too late
+        if slot.ended or self._is_gone(
+            rater
+        ):  # the rater ended it, or left the study: the reply comes too late
             return
         decision = {"outcome": outcome} if outcome else {}
         self._recorder.record("said", rater.name, **about, role="assistant", content=content, **decision)
-        if outcome or len(slot.turns) >= study.chat.most_turns:
-            self._recorder.record("ended", rater.name, **about)
+
+    def _is_gone(self, rater: Rater) -> bool:
+        """Whether the rater has withdrawn while an agent was thinking."""
+        return self._recorder.ledger.raters.get(rater.name) is not rater
+
+
+def _reply(
+    agent: Agent, turns: tuple[Any, ...], rng: np.random.Generator, partial_texts: dict[int, str], side: int
+) -> Reply:
+    """The reply of an agent; of one that streams, `partial_texts[side]` has what it has said so far."""
+    if not isinstance(agent, Streaming):
+        return agent(turns, rng)
+    said = ""
+    for piece in agent.stream(turns, rng):
+        if isinstance(piece, Reply):
+            return piece
+        said += str(piece)
+        partial_texts[side] = _storable(said)
+    return Reply(said)
 
 
 def _storable(text: str) -> str:

@@ -17,7 +17,8 @@ FORM = "application/x-www-form-urlencoded"
 
 HEADERS = {
     "content-security-policy": (
-        "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; form-action 'self'; "
+        "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; "
+        "form-action 'self'; "
         "base-uri 'none'; frame-ancestors 'none'"
     ),
     "x-content-type-options": "nosniff",
@@ -73,7 +74,7 @@ class RateLimiter:
             self._allowances.popitem(last=False)
         if allowance < 1:
             wait = str(max(1, round(1 / self._rate)))
-            raise HTTPException(429, "Too many requests; please wait a moment.", {"retry-after": wait})
+            raise HTTPException(429, "error.too_many", {"retry-after": wait})
 
 
 def check_token(request: Request, expected: str, wrong_links: RateLimiter) -> str:
@@ -101,19 +102,19 @@ async def read_form(request: Request, secret: str, token: str) -> Mapping[str, s
     HTTP errors: 403 for another site or a wrong CSRF token, 415 for no form, 413 if too large, 400 if unreadable.
     """
     if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
-        raise HTTPException(403, "This form was sent from another site.")
+        raise HTTPException(403, "error.other_site")
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != FORM:
-        raise HTTPException(415, "Expected a form.")
+        raise HTTPException(415, "error.no_form")
     body = bytearray()
     async for chunk in request.stream():
         body += chunk
         if len(body) > MAX_FORM_BYTES:
-            raise HTTPException(413, "The form is too large.")
+            raise HTTPException(413, "error.too_large")
     try:
         fields = parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=MAX_FIELDS)
     except ValueError:
-        raise HTTPException(400, "The form cannot be read.") from None
+        raise HTTPException(400, "error.unreadable") from None
     values = {name: value.replace("\0", "") for name, value in fields}
     if not hmac.compare_digest(values.get("proof", "").encode(), csrf_token(secret, token).encode()):
-        raise HTTPException(403, "This page is too old; please open your link again.")
+        raise HTTPException(403, "error.too_old")
     return values

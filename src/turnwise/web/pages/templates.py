@@ -1,6 +1,5 @@
 """Renders the HTML templates (Jinja, with every value escaped) and serves static files."""
 
-from collections.abc import Mapping
 from importlib.resources import files
 from math import isnan
 from typing import Any
@@ -9,11 +8,15 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.responses import HTMLResponse, Response
 
 from turnwise.web.pages.characters import pieces, visible
+from turnwise.web.pages.markdown import markdown
+from turnwise.web.pages.tool_calls import called, indented
 
 # Static file -> its media type.
 STATIC = {
     "style.css": "text/css",
     "keys.js": "text/javascript",
+    "chat.js": "text/javascript",
+    "admin.js": "text/javascript",
     "view.css": "text/css",
     "view.js": "text/javascript",
     "icon.svg": "image/svg+xml",
@@ -47,17 +50,6 @@ def _figure(value: float | None, digits: int = 2) -> str:
     return "–" if value is None or isnan(value) else f"{value:.{digits}f}"
 
 
-def _goal_text(value: Any) -> str:
-    """A value of a goal as text: objects as `key: value; ...`, lists by commas, yes and no, an en dash for None."""
-    if isinstance(value, Mapping):
-        return "; ".join(f"{key}: {_goal_text(inner)}" for key, inner in value.items())
-    if isinstance(value, list | tuple):
-        return ", ".join(map(_goal_text, value))
-    if isinstance(value, bool) or value is None:
-        return {True: "yes", False: "no", None: "–"}[value]
-    return str(value)
-
-
 def _short(value: float | None) -> str:
     """A number with three significant digits, from 1,000 on without decimals; an en dash if it is None or NaN."""
     if value is None or isnan(value):
@@ -67,7 +59,9 @@ def _short(value: float | None) -> str:
 
 _environment.filters |= {
     "figure": _figure,
-    "plain": _goal_text,
+    "markdown": markdown,
+    "called": called,
+    "indented": indented,
     "g": lambda value: f"{value:g}",
     "short": _short,
     "visible": visible,

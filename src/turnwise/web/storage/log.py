@@ -1,13 +1,15 @@
 """The event log: the interface of the SQLite and the PostgreSQL log, and the choice between them.
 
-Only one server may write a log at a time. The server numbers the events, and the number is the primary key: of two
-servers that write to the same log, the slower one gets an error, and their events are never mixed.
+Only one server may write a log at a time: it computes who gets which task from a state in memory. A second one is
+refused when it starts. Should the lock fail (a file system without locks), events are still never mixed: the server
+numbers the events, the number is the primary key, and the slower of two servers gets an error.
 """
 
-from collections.abc import Iterator, Sequence
-from typing import Protocol
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
 
-from turnwise.errors import MissingExtra, TurnwiseError
+from turnwise.errors import DataError, MissingExtra, TurnwiseError
 from turnwise.web.storage.events import Event
 
 
@@ -20,11 +22,32 @@ class LogConflict(TurnwiseError):
         )
 
 
+def other_server(store: str, owner: str) -> DataError:
+    """The error of a second server on the same store."""
+    return DataError(
+        f"{store}: {owner} writes to this store already. One server serves one study: several behind one address would"
+        " give the same task to too many raters. Stop the other one, or give another --store"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Redaction:
+    """What replaces the content of a stored event."""
+
+    seq: int
+    rater: str
+    body: Mapping[str, Any]
+
+
 class Log(Protocol):
     """An append-only list of events on disk."""
 
     def append(self, events: Sequence[Event], /) -> None:
         """Store all events or none. Afterwards they survive a crash of the process and of the machine."""
+        ...
+
+    def redact(self, redactions: Sequence[Redaction], /) -> None:
+        """Replace the rater and the body of these events, all or none; their numbers, times and kinds stay."""
         ...
 
     def replay(self) -> Iterator[Event]:

@@ -2,7 +2,8 @@
 
 A lost connection is opened again while raters wait. The events that were being written may or may not be stored, so
 they are written again. If their numbers are taken, a comparison with the stored rows tells whether these are the same
-events or those of another server.
+events or those of another server. One server writes to a database: it holds an advisory lock, which ends with its
+connection.
 """
 
 import time
@@ -14,7 +15,7 @@ import psycopg
 
 from turnwise.errors import DataError
 from turnwise.web.storage.events import Event
-from turnwise.web.storage.log import LogConflict, without_credentials
+from turnwise.web.storage.log import LogConflict, Redaction, other_server, without_credentials
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS turnwise_events (
@@ -31,6 +32,9 @@ CREATE OR REPLACE TRIGGER turnwise_events_keep BEFORE UPDATE OR DELETE OR TRUNCA
 """
 RECONNECT_SECONDS = 30.0  # seconds that a write waits for a lost database
 RETRY_SECONDS = 0.5  # seconds between two attempts to connect
+LOCK_SECONDS = 5.0  # seconds that a server waits for the lock of one that was just killed
+# The key of the lock is the table of this study, so that studies in different schemas do not lock each other out.
+_LOCK = "SELECT pg_try_advisory_lock(hashtext('turnwise'), 'turnwise_events'::regclass::oid::int)"
 
 
 class PostgresLog:
@@ -50,6 +54,18 @@ class PostgresLog:
         if table_exists == (False,) and not writable:
             self._connection.close()
             raise DataError(f"{self._store}: there are no ratings yet")
+        if writable and not self._locked():
+            self._connection.close()
+            raise other_server(self._store, "another server")
+
+    def _locked(self) -> bool:
+        """Take the lock of the writing server, and return whether it was free."""
+        deadline = time.monotonic() + LOCK_SECONDS
+        while self._connection.execute(_LOCK).fetchone() != (True,):
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(RETRY_SECONDS)
+        return True
 
     def append(self, events: Sequence[Event], /) -> None:
         """Store all events or none; a lost connection is opened again for up to 30 seconds.
@@ -57,16 +73,17 @@ class PostgresLog:
         Raises `LogConflict` if other events have their numbers, and psycopg's error if the database stays away.
         """
         rows = [(e.seq, e.at, e.rater, e.kind, msgspec.json.encode(e.body).decode()) for e in events]
-        deadline, reconnected = time.monotonic() + RECONNECT_SECONDS, False
+        deadline = time.monotonic() + RECONNECT_SECONDS
         while True:
             try:
                 if self._connection.closed:
-                    reconnected = True
                     self._connection = psycopg.connect(self._address, autocommit=True)
+                    if not self._locked():
+                        raise LogConflict(self._store)
                 self._insert(rows)
                 return
             except psycopg.errors.UniqueViolation:
-                if reconnected and self._is_stored(rows[-1]):
+                if self._is_stored(rows[-1]):
                     return
                 raise LogConflict(self._store) from None
             except psycopg.OperationalError:
@@ -83,6 +100,17 @@ class PostgresLog:
         """Whether exactly this event is stored; then all events of its transaction are."""
         query = "SELECT seq, at, rater, kind, body FROM turnwise_events WHERE seq = %s"
         return self._connection.execute(query, row[:1]).fetchone() == row
+
+    def redact(self, redactions: Sequence[Redaction], /) -> None:
+        """Replace the rater and the body of these events in one transaction.
+
+        The old rows stay on disk until the database is vacuumed, and in its backups.
+        """
+        rows = [(one.rater, msgspec.json.encode(one.body).decode(), one.seq) for one in redactions]
+        with self._connection.transaction(), self._connection.cursor() as cursor:
+            cursor.execute("ALTER TABLE turnwise_events DISABLE TRIGGER turnwise_events_keep")
+            cursor.executemany("UPDATE turnwise_events SET rater = %s, body = %s WHERE seq = %s", rows)
+            cursor.execute("ALTER TABLE turnwise_events ENABLE TRIGGER turnwise_events_keep")
 
     def replay(self) -> Iterator[Event]:
         """All events in order."""

@@ -3,18 +3,16 @@
 Each task goes to N raters. Agents are balanced within and between raters. No rater gets a task twice, except as a
 repeat. Shared tasks, attention checks and repeats ("special" tasks) are mixed in at random: the probability of a
 special task is the share of special tasks among those that the rater has ahead, which spreads them evenly. A task
-that a rater has abandoned is given to another rater after `LEASE` seconds; both may then answer it. A rater who fails
-an attention check, or whom the administrator distrusts, continues without being told, and others get the tasks too.
+that a rater has abandoned goes to others when the event `expired` says so (`crowd/places.py`). A rater who fails an
+attention check, or whom the administrator distrusts, continues without being told, and others get the tasks too.
 """
 
-from collections import Counter
 from dataclasses import dataclass
 from math import ceil
 
 from turnwise.web.study.ledger import Ledger, Purpose, Rater, Slot
 from turnwise.web.study.tasks import Task, shuffled, uniform
 
-LEASE = 30 * 60.0  # seconds after which an unanswered task is given to another rater
 REPEAT_DISTANCE = 5  # number of tasks between a task and its repeat, if there are enough
 
 
@@ -27,15 +25,13 @@ class Assignment:
     flipped: bool
 
 
-def next_task(ledger: Ledger, rater: Rater, *, now: float) -> Assignment | None:
-    """The rater's next task, ordinary or special; None if there is none. `now` is in seconds since 1970."""
+def next_task(ledger: Ledger, rater: Rater) -> Assignment | None:
+    """The rater's next task, ordinary or special; None if there is none."""
     study, number = ledger.study, len(rater.slots) + 1
     mine = sum(slot.purpose == "task" for slot in rater.slots)
     ordinary = None
     if study.per_rater is None or mine < study.per_rater:
-        ordinary = ledger.open_tasks.choose(rater.groups_seen, rater.agents) or _abandoned_task(
-            ledger, rater, now
-        )
+        ordinary = ledger.open_tasks.choose(rater.groups_seen, rater.agents)
     special = _special(ledger, rater, late=ordinary is None)
     ordinary_ahead = _ordinary_ahead(ledger, mine) if ordinary else 0
     u = uniform(study.seed, rater.name, number, "special")
@@ -45,7 +41,7 @@ def next_task(ledger: Ledger, rater: Rater, *, now: float) -> Assignment | None:
         purpose, task = special[0]
     if task is None:
         return None
-    flipped = len(task.replies) == 2 and uniform(study.seed, rater.name, number, "flip") < 0.5
+    flipped = study.compares and uniform(study.seed, rater.name, number, "flip") < 0.5
     return Assignment(task, purpose, flipped)
 
 
@@ -95,29 +91,3 @@ def _repeatable(rater: Rater, apart: int) -> list[Slot]:
     repeated = {slot.task.id for slot in rater.slots if slot.purpose == "repeat"}
     old = rater.slots[: max(0, len(rater.slots) - apart)]
     return [slot for slot in old if slot.purpose in ("task", "shared") and slot.task.id not in repeated]
-
-
-def _abandoned_task(ledger: Ledger, rater: Rater, now: float) -> Task | None:
-    """A task that this rater may get because other raters left it unanswered for `LEASE` seconds; None if none.
-
-    Without those raters the task has too few, and its group is new to this rater.
-    """
-    abandoned: Counter[str] = Counter()
-    for other in ledger.raters.values():
-        slot = other.current
-        if (
-            slot
-            and slot.purpose == "task"
-            and other.is_reliable
-            and now - max(slot.at, other.seen_at) > LEASE
-        ):
-            abandoned[slot.task.id] += 1
-    left = ((ledger.tasks[name], count) for name, count in abandoned.items())
-    return next(
-        (
-            t
-            for t, count in left
-            if t.group not in rater.groups_seen and ledger.open_tasks.needs_rater(t, without=count)
-        ),
-        None,
-    )

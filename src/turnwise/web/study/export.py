@@ -5,7 +5,8 @@ reply, dialogue   the dialogues of the data, with the collected ratings instead 
 pairwise          the compared dialogues, or with --as one per compared reply; a preference is on the first of the two
 --as              one dialogue per rated reply
 write             one dialogue per written reply, of the agent `human`
-chat              one dialogue per rated live dialogue, with its goal and its agent
+chat              one dialogue per rated live dialogue, with its goal and its agent; of two agents side by side one for
+                  each, and the preference on the first
 
 Unreliable ratings (repeats, those of raters who were set apart, and of contexts that were not understood) are stored
 with a reason under `ratings_apart` or `preferences_apart`, which metrics ignore. Withheld replies and live dialogues
@@ -176,15 +177,24 @@ def _live_dialogues(
 ) -> Iterator[Dialogue]:
     """The live dialogues that were rated; with `everything` also the others that have a turn.
 
-    `screened` maps `rated_id` to ratings.
+    Of two that were held side by side the first has the preference. `screened` maps `rated_id` to ratings.
     """
     for rater, slot in ledger.slots:
         source = slot.task.source
-        if source is not None and (slot.answer or (everything and slot.turns)):
-            name = rated_id(slot, rater)
-            meta = {**source.meta, "task": source.id} | ({} if slot.answer else {"unrated": True})
-            dialogue = Dialogue(name, slot.task.agents[0], tuple(slot.turns), (), source.goal, meta)
-            yield _with_ratings(dialogue, [_at_item(one, name, None) for one in screened.get(name, ())])
+        if source is None or not (slot.answer or (everything and slot.turns)):
+            continue
+        found = screened.get(rated_id(slot, rater), ())
+        meta = {**source.meta, "task": source.id} | ({} if slot.answer else {"unrated": True})
+        names = [f"{source.id}@{agent}/{rater.name}" for agent in slot.task.agents]
+        held = [
+            Dialogue(name, agent, tuple(turns), (), source.goal, meta)
+            for name, agent, turns in zip(names, slot.task.agents, slot.dialogues, strict=True)
+        ]
+        if len(held) == 1:
+            yield _with_ratings(held[0], [_at_item(one, names[0], None) for one in found])
+        else:
+            yield _with_preferences(held[0], [_preference(one, names[1], None, None) for one in found])
+            yield held[1]
 
 
 def _written_replies(ledger: Ledger, *, everything: bool) -> Iterator[Dialogue]:

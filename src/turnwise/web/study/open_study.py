@@ -9,6 +9,7 @@ from turnwise.errors import DataError
 from turnwise.logs.foreign import read_all
 from turnwise.logs.items.items import Selection
 from turnwise.types import Dialogue, digest
+from turnwise.web.crowd.training import training_tasks
 from turnwise.web.storage.events import Event
 from turnwise.web.storage.log import open_log, without_credentials
 from turnwise.web.study.definition import Study
@@ -25,7 +26,7 @@ def new_ledger(
     found = make_tasks(study, dialogues, selection, agents=agents)
     if not found:
         raise DataError("the data has nothing to rate")
-    return Ledger(study, found)
+    return Ledger(study, found, training_tasks(study))
 
 
 def open_study(store: str, ledger: Ledger, *, drawing: Drawing | None = None) -> Recorder:
@@ -86,7 +87,11 @@ def identity(ledger: Ledger) -> str:
         f"{task.id}\0{task.agents}\0{[(t.role, t.text) for t in task.visible_turns]}\0{_goal_json(task)}"
         for task in ledger.tasks.values()
     ]
-    return digest(fixed, *shown)
+    practised = [
+        f"{task.id}\0{task.expected}\0{[(t.role, t.text) for t in task.visible_turns]}"
+        for task in ledger.training
+    ]
+    return digest(fixed, *shown, *practised)
 
 
 def _goal_json(task: Task) -> str:

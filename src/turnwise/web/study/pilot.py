@@ -5,6 +5,12 @@ questions on which people agreed and which added to the overall score. It droppe
 background (.05), and topicality correlated with the overall score (Pearson .72). This module does the same for each
 question of a running study. Normalised scores are ratings minus the rater's mean; the paper gives no formula
 (`ratings.aggregate`).
+
+Raters whom the screening sets apart are left out. The conclusion goes by Krippendorff's alpha for ordinal values, with
+Krippendorff's own thresholds (2004, p. 241: above .8 rely on it, above .667 for tentative conclusions), because alpha
+takes all raters together and values that are missing. Raw agreement, the share of pairs of ratings that are equal, is
+shown beside it: where nearly all answers are the same, kappa and alpha can be near 0 although raters agree (the
+prevalence paradox, Feinstein and Cicchetti 1990).
 """
 
 from dataclasses import dataclass
@@ -17,11 +23,13 @@ from turnwise.ratings import Agreement, RatingMatrix, agreement_of, normalised, 
 from turnwise.stats.correlation import pearson
 from turnwise.types import Floats
 from turnwise.web.study.ledger import Ledger
-from turnwise.web.study.ratings import CHECK, collected_ratings
+from turnwise.web.study.ratings import CHECK, collected_ratings, screen_raters
 
 REDUNDANT_CORRELATION = (
     0.7  # a question that correlates more with the first one adds nothing (ADEM, Appendix A)
 )
+TENTATIVE_ALPHA, RELIABLE_ALPHA = 0.667, 0.8  # Krippendorff 2004, p. 241
+HIGH_RAW = 0.8  # share of equal pairs, and of one answer, from which the prevalence paradox is likely
 MAX_COLUMNS = 60  # most tasks in a plot
 WIDTH, HEIGHT = 640, 180  # size of a plot in pixels, as in templates/pilot.html
 
@@ -42,6 +50,8 @@ class QuestionAnalysis:
     name: str
     text: str
     agreement: Agreement
+    raw_agreement: float  # share of pairs of ratings of the same task that are equal; NaN without such a pair
+    most_frequent: float  # share of the most frequent answer
     correlation_with_first: (
         float  # correlation of the task means with those of the first question; NaN for the first
     )
@@ -51,8 +61,14 @@ class QuestionAnalysis:
 
 
 def analyse_questions(ledger: Ledger) -> tuple[QuestionAnalysis, ...]:
-    """The analysis of each question that has ratings, in the study's order; attention checks are left out."""
-    ratings = [rating for rating in collected_ratings(ledger) if CHECK not in rating.extra]
+    """The analysis of each question that has ratings, in the study's order.
+
+    Attention checks and raters who are set apart are left out.
+    """
+    collected = collected_ratings(ledger)
+    screened = screen_raters(ledger, collected)
+    dropped = set(screened.dropped) if screened else set()
+    ratings = [one for one in collected if CHECK not in one.extra and one.rater not in dropped]
     found: list[QuestionAnalysis] = []
     first: dict[str, float] = {}
     for question in ledger.study.questions:
@@ -64,10 +80,20 @@ def analyse_questions(ledger: Ledger) -> tuple[QuestionAnalysis, ...]:
         correlation = _correlation_with_first(first, means) if first else nan
         first = first or means
         agreement = agreement_of(matrix, intervals=False)
-        conclusion = _conclusion(agreement, correlation, threshold=ledger.study.quality.kappa)
+        raw, most = raw_agreement(matrix.values)
         dots, columns = _scatter(matrix)
         found.append(
-            QuestionAnalysis(question.name, question.text, agreement, correlation, conclusion, dots, columns)
+            QuestionAnalysis(
+                name=question.name,
+                text=question.text,
+                agreement=agreement,
+                raw_agreement=raw,
+                most_frequent=most,
+                correlation_with_first=correlation,
+                conclusion=_conclusion(agreement, correlation, raw=raw, most=most),
+                dots=dots,
+                columns=columns,
+            )
         )
     return tuple(found)
 
@@ -80,15 +106,37 @@ def _correlation_with_first(first: dict[str, float], means: dict[str, float]) ->
     return float(pearson(np.array([first[i] for i in both]), np.array([means[i] for i in both])))
 
 
-def _conclusion(agreement: Agreement, correlation: float, *, threshold: float) -> str:
-    """A sentence for the administrator: agreement unknown, too low (kappa below `threshold`), redundant or good."""
-    kappa = agreement.pairwise_kappa_quadratic.value
-    if isnan(kappa):
-        return f"unknown so far: {agreement.pairwise_kappa_quadratic.reason}"
-    if kappa < threshold:
-        return f"raters do not agree (kappa below {threshold:g}): reword the question or leave it out"
+def raw_agreement(values: Floats) -> tuple[float, float]:
+    """The share of pairs of ratings of the same task that are equal, and the share of the most frequent answer.
+
+    `values` is (raters, tasks) with NaN for missing ratings; the first share is NaN without a pair.
+    """
+    same = pairs = 0
+    for column in values.T:
+        present = column[~np.isnan(column)]
+        _, counts = np.unique(present, return_counts=True)
+        same += int((counts * (counts - 1)).sum())
+        pairs += len(present) * (len(present) - 1)
+    _, counts = np.unique(values[~np.isnan(values)], return_counts=True)
+    return (same / pairs if pairs else nan), float(counts.max() / counts.sum())
+
+
+def _conclusion(agreement: Agreement, correlation: float, *, raw: float, most: float) -> str:
+    """A sentence for the administrator by alpha: unknown, low, tentative, redundant or good."""
+    alpha = agreement.alpha_ordinal.value
+    if isnan(alpha):
+        return f"unknown so far: {agreement.alpha_ordinal.reason}"
+    if alpha < TENTATIVE_ALPHA:
+        if raw >= HIGH_RAW and most >= HIGH_RAW:
+            return (
+                f"raters give the same answer in {raw:.0%} of pairs, but {most:.0%} of all answers are the same one, so"
+                f" alpha ({alpha:.2f}) says little (prevalence paradox): ask about replies that differ more"
+            )
+        return f"raters do not agree (alpha below {TENTATIVE_ALPHA:g}): reword the question or leave it out"
     if correlation > REDUNDANT_CORRELATION:
         return "raters agree, but the answers repeat those to the first question"
+    if alpha < RELIABLE_ALPHA:
+        return f"raters agree enough for tentative conclusions (alpha below {RELIABLE_ALPHA:g})"
     return "raters agree"
 
 

@@ -15,7 +15,7 @@ WRITTEN = "written"  # dimension of an attention check in the mode `write`
 
 
 def collected_ratings(ledger: Ledger) -> list[Rating]:
-    """The ratings of the last answer in every slot, checks included; those of repeats come first.
+    """The ratings of the answer that counts in every slot, checks included; those of repeats come first.
 
     In a rating matrix the last rating of a task counts, which thus is that before the repeat.
     """
@@ -34,7 +34,7 @@ def screen_raters(ledger: Ledger, ratings: Sequence[Rating]) -> Screened | None:
 
 
 def _slot_ratings(ledger: Ledger, rater: Rater, slot: Slot) -> Iterator[Rating]:
-    """The ratings of a slot's last answer, one per question; none without an answer.
+    """The ratings of the slot's answer that counts, one per question; none without an answer.
 
     A check in the mode `write` is a rating of 1 or 0 on the dimension `written`.
     """
@@ -74,7 +74,8 @@ def _extra(slot: Slot, question: Question, answer: Answer) -> dict[str, Any]:
     `was` has the corrected values, `expected` the right answer of an attention check.
     """
     extra: dict[str, Any] = {"at": iso_time(answer.at), "seconds": round(slot.seconds or 0.0, 1)}
-    earlier = [{"value": old.values[question.name], "at": iso_time(old.at)} for old in slot.answers[:-1]]
+    before = slot.answers[: slot.answers.index(answer)]
+    earlier = [{"value": old.values[question.name], "at": iso_time(old.at)} for old in before]
     if earlier:
         extra["was"] = earlier
     if not answer.understood:
@@ -83,7 +84,7 @@ def _extra(slot: Slot, question: Question, answer: Answer) -> dict[str, Any]:
         extra[CHECK] = slot.task.expected[question.name]
     if slot.purpose == "repeat":
         extra[REPEAT] = True
-    if len(slot.task.items) > 1:
+    if len(slot.task.agents) > 1:
         extra[SHOWN] = "second" if slot.flipped else "first"
     return extra
 

@@ -3,7 +3,8 @@
 Requests change the ledger only on the thread of the event loop, so no request sees a half-done change. The second
 thread writes all events that have gathered since its last write in one transaction, so hundreds of raters can save at
 the same time. A request is acknowledged after its events are on disk. If a write fails, the ledger is ahead of the
-log, and every further request is refused.
+log: requests that change something are refused, and the write is tried again until it succeeds. What was not
+acknowledged may then be stored after all, as after a crash. Only events of another server in the log end the writing.
 """
 
 import asyncio
@@ -11,15 +12,16 @@ import queue
 import secrets
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from turnwise.errors import TurnwiseError
 from turnwise.web.storage.events import Event, Kind
-from turnwise.web.storage.log import Log
+from turnwise.web.storage.log import Log, LogConflict, Redaction
 from turnwise.web.study.ledger import Ledger
 
 _Callback = Callable[[], object]  # called when all events before it were written or failed
+RETRY_SECONDS = 1.0  # seconds between two attempts to write
 
 
 class Recorder:
@@ -31,7 +33,7 @@ class Recorder:
         self.store = store
         self.ledger = ledger
         self.clock = clock
-        self.write_error: Exception | None = None
+        self.write_error: Exception | None = None  # of the last write; None after a successful one
         self._log = log
         self._queue: queue.SimpleQueue[Event | _Callback | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._write, name="log", daemon=True)
@@ -60,9 +62,27 @@ class Recorder:
 
     def invite(self, name: str) -> str:
         """Invite a rater and return the token of the rater's link."""
-        token = secrets.token_urlsafe(24)
+        token = new_token()
         self.record("rater", name, token=token)
         return token
+
+    def redact(self, redactions: Sequence[Redaction]) -> None:
+        """Replace the content of stored events; raises the log's error. Call it after `wait_until_stored`."""
+        failed: list[Exception] = []
+        done = threading.Event()
+
+        def work() -> None:
+            """Redact on the thread that writes, which alone may use the log."""
+            try:
+                self._log.redact(redactions)
+            except Exception as error:  # passed on to the caller
+                failed.append(error)
+            done.set()
+
+        self._queue.put(work)
+        done.wait()
+        if failed:
+            raise TurnwiseError(f"events cannot be redacted: {failed[0]}") from failed[0]
 
     def close(self) -> None:
         """Write what is left, and close the log."""
@@ -71,30 +91,44 @@ class Recorder:
         self._log.close()
 
     def _write(self) -> None:
-        """Write queued events in batches until `close` is called; after a failed write nothing more is written.
+        """Write queued events in batches until `close` is called; a batch that failed is tried again.
 
         Runs in the second thread.
         """
+        unwritten: list[Event] = []
         closing = False
         while not closing:
-            batch = [self._queue.get()]
-            while True:
-                try:
-                    batch.append(self._queue.get_nowait())
-                except queue.Empty:
-                    break
+            batch = self._next_batch(RETRY_SECONDS if unwritten else None)
             closing = None in batch
-            events = [one for one in batch if isinstance(one, Event)]
-            try:
-                if events and self.write_error is None:
-                    self._log.append(events)
-            except Exception as error:  # any error: events that were not written must not be acknowledged
-                self.write_error = error
+            unwritten += [one for one in batch if isinstance(one, Event)]
+            if unwritten and not isinstance(self.write_error, LogConflict):
+                try:
+                    self._log.append(unwritten)
+                except Exception as error:  # any error: events that were not written must not be acknowledged
+                    self.write_error = error
+                else:
+                    self.write_error = None
+                    unwritten = []
             for one in batch:
                 if one is not None and not isinstance(one, Event):
                     one()
+
+    def _next_batch(self, seconds: float | None) -> list[Event | _Callback | None]:
+        """All that is queued, at least one; empty if nothing comes within `seconds`."""
+        batch: list[Event | _Callback | None] = []
+        try:
+            batch.append(self._queue.get(timeout=seconds))
+            while True:
+                batch.append(self._queue.get_nowait())
+        except queue.Empty:
+            return batch
 
     def _check(self) -> None:
         """Raise `TurnwiseError` if a write has failed."""
         if self.write_error is not None:
             raise TurnwiseError(f"answers cannot be stored: {self.write_error}")
+
+
+def new_token() -> str:
+    """A random token of a link, of 192 bits."""
+    return secrets.token_urlsafe(24)

@@ -64,14 +64,15 @@ def study_status(ledger: Ledger) -> StudyStatus:
 
 def _rater_row(rater: Rater, report: RaterReport | None) -> RaterRow:
     """The figures of one rater; `report` is that of the screening."""
-    times = [slot.seconds for slot in rater.slots if slot.seconds is not None]
+    slots = [slot for slot in rater.slots if slot.purpose != "training"]
+    times = [slot.seconds for slot in slots if slot.seconds is not None]
     first = {slot.task.id: slot.answer for slot in rater.slots if slot.purpose in ("task", "shared")}
     pairs = [(first[s.task.id], s.answer) for s in rater.slots if s.purpose == "repeat" and s.answer]
     same = [a is not None and a.values[name] == b.values[name] for a, b in pairs for name in b.values]
     checked = [slot.failed for slot in rater.slots if slot.purpose == "check" and slot.answer]
     return RaterRow(
         rater=rater,
-        answers=sum(slot.answer is not None for slot in rater.slots),
+        answers=sum(slot.answer is not None for slot in slots),
         checks=len(checked),
         failed=sum(checked),
         seconds=median(times) if times else nan,
@@ -85,13 +86,16 @@ def _answers_missing(ledger: Ledger, relied: Sequence[Rater]) -> int:
 
     Raters that open tasks lack, tasks given but not answered, and shared tasks that a rater has not answered.
     """
-    unanswered = sum(rater.current is not None and rater.current.purpose == "task" for rater in relied)
+    unanswered = sum(
+        slot is not None and slot.purpose == "task" and not slot.expired
+        for slot in (r.current for r in relied)
+    )
     shared_answers = sum(
         slot.purpose == "shared" and slot.answer is not None for rater in relied for slot in rater.slots
     )
     return (
         ledger.open_tasks.raters_missing
         + unanswered
-        + len(ledger.open_tasks.shared) * len(relied)
+        + len(ledger.open_tasks.shared) * sum(not rater.left and not rater.place_lost for rater in relied)
         - shared_answers
     )

@@ -31,6 +31,12 @@ class Task:
     source: Dialogue | None = None  # mode `chat`: the dialogue that has the goal
     expected: dict[str, float] = field(default_factory=dict)  # dimension -> right answer of a check
     password: str = ""  # word that a written attention check asks for
+    feedback: str = ""  # why the right answer of a practice task is right
+
+    @property
+    def about(self) -> Dialogue | Item | None:
+        """The dialogue or item whose goal and `meta` can be shown beside the task; None for an attention check."""
+        return self.source or (self.items[0] if self.items else None)
 
     @property
     def visible_turns(self) -> tuple[Turn, ...]:
@@ -47,7 +53,9 @@ def make_tasks(
     are those of live chats. Raises `DataError` in the mode `pairwise` if no context has replies of two agents.
     """
     if study.mode == "chat":
-        found = tuple(_chat_tasks(dialogues, agents))
+        found = tuple((_beside_tasks if study.chat.beside else _chat_tasks)(dialogues, agents))
+        if not found:
+            raise DataError("chat.beside needs two agents: --agent A --agent B")
     elif study.mode == "write":
         found = tuple(_writing_tasks(dialogues, selection))
     elif study.mode == "pairwise":
@@ -111,12 +119,23 @@ def _writing_tasks(dialogues: Sequence[Dialogue], selection: Selection) -> Itera
 
 
 def _chat_tasks(dialogues: Sequence[Dialogue], agents: Sequence[str]) -> Iterator[Task]:
-    """A task for each dialogue (its goal) and each agent; the chat begins with all turns of role `system`."""
+    """A task for each dialogue (its goal) and each agent."""
     for one in dialogues:
-        opening = tuple(replace(turn, alternatives={}) for turn in one.turns if turn.role == "system")
         for agent in agents:
             name = f"{one.id}@{agent}"
-            yield Task(name, (agent,), one.id, opening, group=name, source=one)
+            yield Task(name, (agent,), one.id, _opening(one), group=name, source=one)
+
+
+def _beside_tasks(dialogues: Sequence[Dialogue], agents: Sequence[str]) -> Iterator[Task]:
+    """A task for each dialogue (its goal) and each two agents, who are talked to side by side."""
+    for one in dialogues:
+        for pair in combinations(agents, 2):
+            yield Task(f"{one.id}@{pair[0]}|{pair[1]}", pair, one.id, _opening(one), group=one.id, source=one)
+
+
+def _opening(one: Dialogue) -> tuple[Turn, ...]:
+    """The turns with which a chat begins: those of role `system`."""
+    return tuple(replace(turn, alternatives={}) for turn in one.turns if turn.role == "system")
 
 
 T = TypeVar("T")
@@ -162,10 +181,6 @@ class OpenTasks:
         return len(self.others) * self._raters_per_task - sum(
             min(n, self._raters_per_task) for n in self._n_raters.values()
         )
-
-    def needs_rater(self, task: Task, *, without: int) -> bool:
-        """Whether the task needs another rater if `without` of its raters do not count."""
-        return self._n_raters[task.id] - without < self._raters_per_task
 
     def add_rater(self, task: Task) -> None:
         """Count one more rater of the task, which must not be a shared one."""

@@ -9,20 +9,23 @@ from starlette.types import ASGIApp
 
 from turnwise.errors import TurnwiseError
 from turnwise.web.pages import templates
-from turnwise.web.pages.basic import front_page, http_error, static
+from turnwise.web.pages.basic import BasicPages, static
 from turnwise.web.pages.security import SecurityHeaders
+from turnwise.web.study.messages import texts
 from turnwise.web.viewer.pages import Pages
 from turnwise.web.viewer.viewer import Viewer
+
+ENGLISH = texts("en")
 
 
 def app(viewer: Viewer, token: str) -> ASGIApp:
     """The web application; `token` is the secret part of its addresses."""
-    pages = Pages(viewer, token)
+    pages, basic = Pages(viewer, token), BasicPages(ENGLISH)
     # The outermost layer, so that pages of server errors have the headers too.
     return SecurityHeaders(
         Starlette(
             routes=[
-                Route("/", front_page),
+                Route("/", basic.front_page),
                 Route("/static/{name}", static),
                 Route("/view/{token}", pages.entries),
                 Route("/view/{token}/dialogue", pages.dialogue),
@@ -30,7 +33,7 @@ def app(viewer: Viewer, token: str) -> ASGIApp:
                 Route("/view/{token}/attacks", pages.attacks),
             ],
             exception_handlers={
-                HTTPException: http_error,
+                HTTPException: basic.http_error,
                 TurnwiseError: _data_error,
                 Exception: _server_error,
             },
@@ -40,11 +43,11 @@ def app(viewer: Viewer, token: str) -> ASGIApp:
 
 async def _data_error(_: Request, error: Exception) -> Response:
     """The page of an error of turnwise, such as a file that has changed: status 503."""
-    return templates.render("message", 503, title="Not possible", message=str(error))
+    return templates.render("message", 503, title="Not possible", message=str(error), t=ENGLISH)
 
 
 async def _server_error(_: Request, __: Exception) -> Response:
     """The page of an unexpected error: status 500."""
     return templates.render(
-        "message", 500, title="Not possible", message="Something went wrong on the server."
+        "message", 500, title="Not possible", message="Something went wrong on the server.", t=ENGLISH
     )

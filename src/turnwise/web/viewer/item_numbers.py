@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from turnwise.types import OTHER_TURN, Dialogue, Preference, Rating, item_id
+from turnwise.web.pages.tool_calls import indented
 from turnwise.web.viewer.index import Index
 from turnwise.web.viewer.scores import ScoredRun
 from turnwise.web.viewer.table import Table
@@ -87,14 +88,6 @@ def as_json(value: Any) -> str:
     """A value as indented JSON, a text as it is; either is cut if it is long."""
     text = value if isinstance(value, str) else indented(msgspec.json.encode(value).decode())
     return text if len(text) <= LONG else f"{text[:LONG]}… ({len(text) - LONG:,} more characters)"
-
-
-def indented(text: str) -> str:
-    """JSON text with indentation; any other text as it is."""
-    try:
-        return msgspec.json.format(text.encode(), indent=2).decode()
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
-        return text
 
 
 class DialogueNumbers:

@@ -10,10 +10,10 @@ from typing import Any
 from turnwise.logs.dialogue import CALLS, TEXT_PARTS
 from turnwise.logs.scan import PART_KINDS
 from turnwise.types import Dialogue, Turn
+from turnwise.web.pages.tool_calls import called, indented
 from turnwise.web.viewer.index import Index
-from turnwise.web.viewer.item_numbers import FOLDED, LONG, DialogueNumbers, Note, Numbers, as_json, indented
+from turnwise.web.viewer.item_numbers import FOLDED, LONG, DialogueNumbers, Note, Numbers, as_json
 from turnwise.web.viewer.table import UNPAIRED, WHOLE
-from turnwise.web.viewer.texts import called
 
 BRIEF = 100  # characters of a folded text that are shown
 

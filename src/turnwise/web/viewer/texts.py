@@ -6,15 +6,15 @@ holds. The file has about as many bytes as the messages.
 
 import mmap
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from tempfile import TemporaryFile
-from typing import IO, Any
+from typing import IO
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from turnwise.types import Turn
+from turnwise.web.pages.tool_calls import called
 from turnwise.web.viewer.table import Whole
 
 SEPARATOR, CLOSE = "\0", b"\0"
@@ -40,24 +40,6 @@ def turn_text(turn: Turn) -> str:
         return turn.content or ""
     calls = [f"{name} {arguments}" for name, arguments in map(called, turn.tool_calls)]
     return "\n".join([turn.text, *calls]) if calls else turn.text
-
-
-def called(call: Mapping[str, Any]) -> tuple[str, str]:
-    """Name and arguments of a tool call in OpenAI's form, also of an older `function_call`; "" where it has none.
-
-    Arguments that are no text are written as JSON.
-    """
-    inner = call.get("function", call)
-    values = inner if isinstance(inner, Mapping) else {}
-    arguments = values.get("arguments")
-    text = (
-        arguments
-        if isinstance(arguments, str)
-        else ""
-        if arguments is None
-        else msgspec.json.encode(arguments).decode()
-    )
-    return str(values.get("name") or ""), text
 
 
 class TextWriter:

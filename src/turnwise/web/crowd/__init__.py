@@ -1,0 +1,1 @@
+"""Raters from a crowd: how they join, consent, are screened, practise, finish and are paid."""
