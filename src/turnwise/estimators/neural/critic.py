@@ -27,7 +27,7 @@ from torch.nn import functional
 
 from turnwise.encode.neural.loading import default_device
 from turnwise.errors import Refused, UsageError
-from turnwise.estimators.critic.critic import Critic
+from turnwise.estimators.critic.critic import ONTOLOGY, Critic
 from turnwise.estimators.critic.evaluation import FEWEST, SystemValue
 from turnwise.estimators.critic.features import Features
 from turnwise.estimators.critic.words import WORDS
@@ -85,7 +85,8 @@ class PaperCritic(Critic):
 
         The reward `auto` counts as `rating`.
         """
-        passed_over = ("facts", "ridge", "negatives", "pessimism", "reward", "gamma")
+        passed_over = ["facts", "fewest", "ridge", "negatives", "pessimism", "reward", "gamma"]
+        passed_over += ["ontology"] if self.ontology == ONTOLOGY else []
         settings = {**vars(self), "form": self.text_form}
         own = [(name, str(value)) for name, value in settings.items() if name not in passed_over]
         reward = "rating" if self.reward == "auto" else self.reward
