@@ -12,6 +12,7 @@ from turnwise.estimators.critic.controls import CONTROLS
 from turnwise.logs import native
 from turnwise.metrics.task.ontology import load as ontology_of
 from turnwise.run.ope import task_log
+from turnwise.run.train.policy_evaluation import PolicyEvaluator
 from turnwise.stats.correlation import spearman
 from turnwise.types import Dialogue, Rating, Reply, Turn
 from turnwise.worlds import task
@@ -225,6 +226,8 @@ def test_another_ontology_is_a_folder_with_its_tables(
     assert found["poor"]["success"] == 0.0
     assert found["good"]["estimate"] > found["poor"]["estimate"]
     assert "ontology:" in found["good"]["signature"]
+    judge = PolicyEvaluator([lent(one) for one in dinners], ontology=str(folder))  # that of `train lava`
+    assert list(judge.logged()) == [float(not _careless(one)) for one in dinners]
     assert "multiwoz" in refused(capsys, there, "--target", "good", "--db", tables, code=2)
 
 
