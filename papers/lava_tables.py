@@ -61,13 +61,13 @@ BEFORE = {  # names of the stages before the KL was corrected
 
 
 def table(results: Path) -> None:
-    """Write the tables; new results replace the kept ones of the same size and the same KL."""
+    """Write the tables; a new result replaces the kept one of the same size, KL, weight, stage and seed."""
     store = Path(__file__).with_name("lava.json")
     found: list[Run] = json.loads(store.read_text())
     if results.is_dir():
         new = [json.loads(path.read_text()) for path in sorted(results.rglob("*-[0-9]*.json"))]
-        again = {_group(one) for one in new}
-        found = [one for one in found if _group(one) not in again] + new
+        again = {_identity(one) for one in new}
+        found = sorted([one for one in found if _identity(one) not in again] + new, key=_identity)
     found = [_shortened(one) for one in found]
     store.write_text("[\n" + ",\n".join(json.dumps(one, separators=(",", ":")) for one in found) + "\n]\n")
     runs = {group: [one for one in found if _group(one) == group] for group in set(map(_group, found))}
@@ -84,6 +84,11 @@ def table(results: Path) -> None:
 def _group(run: Run) -> tuple[str, str]:
     """Size of the model, and how the KL was taken over the latent dimensions."""
     return run["size"], run.get("kl", "sum")
+
+
+def _identity(run: Run) -> tuple[Any, ...]:
+    """What tells a result apart from all others."""
+    return (*_group(run), run.get("weight") or 0.0, run["stage"], run["seed"])
 
 
 def _shortened(run: Run) -> Run:

@@ -3,8 +3,9 @@
     python papers/offline_critic.py PART... --data DIR
 
 Parts: `corpus` (inform and success with the published figures), `systems` (values, controls, baselines, the grid of
-Table 4), `corruption`, `published` (reward 1 for every dialogue), `printed` (Table 4 from Tables 2 and 3), `neural`
-(the recurrent critic), `turns` (Q along the dialogue of Table 5), `world` (the task world, with known truth).
+Table 4), `corruption`, `published` (reward 1 for every dialogue), `printed` (Table 4 from Tables 2 and 3), `turns` (Q
+along the dialogue of Table 5), `world` (the task world, with known truth). The recurrent critic at the paper's size is
+in papers/offline_critic_full.py.
 """
 
 import argparse
@@ -91,7 +92,7 @@ def systems(data: Path) -> dict[str, Any]:
     baselines = {metric: scored(spec, dialogues, metric, names) for metric in (*BASELINES, "inform")}
     table = _table(found) | {"baselines": baselines, "signature": str(critic.signature)}
     values = {name: found.values[name].value for name in names}
-    return table | {"grid": _grid({"critic": values, **baselines})}
+    return table | {"grid": grid({"critic": values, **baselines})}
 
 
 def corruption(data: Path) -> dict[str, Any]:
@@ -145,33 +146,6 @@ def turns(data: Path) -> dict[str, Any]:
         found[name] = {
             who: values[key].q[here].tolist() for who, key in (("people", LOGGED), ("lava", "lava"))
         }
-    return found
-
-
-def neural(data: Path) -> dict[str, Any]:
-    """The recurrent critic with reward 1 for every dialogue, after a twentieth of the paper's training.
-
-    This is enough for the value of people's replies to be near their return.
-    """
-    import torch
-
-    from turnwise.estimators.neural.critic import PaperCritic
-
-    torch.set_num_threads(1)
-    dialogues, _, rewards = of_test(data)
-    controlled = with_controls(task_log.with_uniform_placeholders(dialogues), generator(0, "controls"))
-    paid = dict.fromkeys(rewards, 100.0)
-    episodes = encode(whole(controlled, paid), rating="return", delexicalised=False)
-    critic = PaperCritic(reward="one", drawn=4800).with_facts(task_log.facts(dialogues))
-    training = critic.evaluation(episodes)
-    found: dict[str, Any] = {
-        "signature": str(critic.signature),
-        "return": _returned(episodes.first, episodes.reward),
-    }
-    for name in (LOGGED, PREFIX + "goodbye", "augpt", "lava", "hdsa", PREFIX + "stuffed"):
-        valued = training.value(episodes.alternatives[name])
-        found[name] = [valued.value, *map(float, mean_t_interval(valued.contributions) or (np.nan, np.nan))]
-        write({"neural": found})
     return found
 
 
@@ -280,7 +254,7 @@ def _table(found: CriticValues) -> dict[str, Any]:
     }
 
 
-def _grid(metrics: dict[str, dict[str, float]]) -> dict[str, Any]:
+def grid(metrics: dict[str, dict[str, float]]) -> dict[str, Any]:
     """Pearson and Spearman of each corpus metric with the results of people and of the simulator."""
     measured = {
         "people success": PEOPLE["success"],
@@ -290,6 +264,8 @@ def _grid(metrics: dict[str, dict[str, float]]) -> dict[str, Any]:
     grid: dict[str, Any] = {}
     for metric, numbers in metrics.items():
         for what, known in measured.items():
+            if not known.keys() <= numbers.keys():
+                continue
             a, b = np.array([numbers[name] for name in known]), np.array(list(known.values()))
             grid.setdefault(metric, {})[what] = {
                 "pearson": float(np.corrcoef(a, b)[0, 1]),
@@ -311,7 +287,7 @@ def main() -> None:
     parser.add_argument(
         "parts",
         nargs="+",
-        choices=["corpus", "systems", "corruption", "published", "printed", "turns", "neural", "world"],
+        choices=["corpus", "systems", "corruption", "published", "printed", "turns", "world"],
     )
     parser.add_argument("--data", type=Path, help="the folder of the corpora")
     parser.add_argument("--logs", type=Path, help="for `world`: what `turnwise simulate task` wrote")

@@ -12,6 +12,7 @@ from turnwise.estimators.critic.controls import CONTROLS
 from turnwise.logs import native
 from turnwise.metrics.task.ontology import load as ontology_of
 from turnwise.run.ope import task_log
+from turnwise.run.train.policy_evaluation import PolicyEvaluator
 from turnwise.stats.correlation import spearman
 from turnwise.types import Dialogue, Rating, Reply, Turn
 from turnwise.worlds import task
@@ -45,7 +46,7 @@ def _said(good: str, poor: str) -> dict[str, tuple[Reply, ...]]:
 @pytest.fixture(scope="module")
 def dinners() -> list[Dialogue]:
     rng = np.random.default_rng(0)
-    return [dinner(place, rng) for place in range(80)]
+    return [dinner(place, rng) for place in range(160)]
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +100,7 @@ def test_systems_stand_beside_the_logged_agent_controls_and_baselines(
     assert about["fooled_by"] == rows["good"]["fooled_by"]
     assert about["fooled"] == any(value >= rows["poor"]["estimate"] for value in about["controls"].values())
     turns = [json.loads(line) for line in (tmp_path / "out" / "critic.turns.jsonl").read_text().splitlines()]
-    assert len(turns) == 160
+    assert len(turns) == 320
     assert set(turns[0]["q"]) == set(turns[0]["replies"]) == {"clerk", "good", "poor"}
     firsts = [turn["q"]["good"] for turn in turns if turn["turn"] == 1]
     assert np.mean(firsts) == pytest.approx(rows["good"]["estimate"])
@@ -134,7 +135,7 @@ def test_a_system_that_cannot_be_valued_has_a_refused_row_and_the_others_theirs(
     capsys, dinners: list[Dialogue], tables: str, tmp_path: Path
 ) -> None:
     # Without those of `good`, too few dialogues are left to learn of it.
-    held = [replace(one, agent="good" if place < 60 else "clerk") for place, one in enumerate(dinners)]
+    held = [replace(one, agent="good" if place < 140 else "clerk") for place, one in enumerate(dinners)]
     logs = written(tmp_path, held)
     out = tmp_path / "out"
     found = answer(capsys, logs, "--target", "good,poor", "--db", tables, "-o", str(out))
@@ -150,11 +151,91 @@ def test_a_system_that_cannot_be_valued_has_a_refused_row_and_the_others_theirs(
     assert alone["critics"]["critic"]["worst_system"] == "logged"
 
 
+def test_values_from_few_dialogues_are_refused_unless_fewer_are_asked_for(
+    capsys, dinners: list[Dialogue], tables: str, tmp_path: Path
+) -> None:
+    logs = written(tmp_path, dinners[:149])
+    said = refused(capsys, logs, "--target", "good", "--db", tables, code=4)
+    assert "with 149 dialogues a critic's values are off by several points, and 150 are needed" in said
+    named = ("--target", "good", "--db", tables, "--estimator", "critic[fewest=149]", "-q")
+    assert run(["ope", logs, *named]) == 0
+
+
+ONTOLOGY = """
+[domains.library]
+table = "library_db.json"
+offer = "title"
+requestable = ["shelf"]
+[booking]
+slot = "loan"
+[slots]
+names = { "book title" = "title" }
+near = []
+from = []
+until = []
+times = []
+joined = []
+digits = []
+[values]
+anything = ["", "any"]
+same = {}
+[placeholders]
+names = {}
+known = ["title", "subject", "shelf", "loan"]
+"""
+
+
+def lent(dialogue: Dialogue) -> Dialogue:
+    """The dinner as a visit to a library: another domain with other slots."""
+    words = {"restaurant_name": "library_title", "restaurant_phone": "library_shelf", "value_name": "library_title",
+             "value_phone": "library_shelf"}  # fmt: skip
+
+    def moved(text: str) -> str:
+        for before, after in words.items():
+            text = text.replace(before, after)
+        return text
+
+    turns = []
+    for turn in dialogue.turns:
+        state = turn.state and {"library": {"subject": turn.state["restaurant"]["food"]}}
+        said = {
+            name: tuple(Reply(moved(one.content)) for one in of) for name, of in turn.alternatives.items()
+        }
+        turns.append(replace(turn, content=moved(turn.text), state=state, alternatives=said))
+    subject = dialogue.goal["restaurant"]["info"]["food"]
+    goal = {"library": {"info": {"subject": subject}, "reqt": ["shelf"]}}
+    return replace(dialogue, turns=tuple(turns), goal=goal)
+
+
+def test_another_ontology_is_a_folder_with_its_tables(
+    capsys, dinners: list[Dialogue], tables: str, tmp_path: Path
+) -> None:
+    folder = tmp_path / "library"
+    folder.mkdir()
+    (folder / "ontology.toml").write_text(ONTOLOGY)
+    rows = [{"id": str(n), "title": f"book {n}", "subject": food} for n, food in enumerate(FOODS)]
+    (folder / "library_db.json").write_text(json.dumps(rows))
+    there = written(folder, [lent(one) for one in dinners])
+    name = f"critic[ontology={folder}]"
+    assert run(["ope", there, "--target", "good,poor", "--estimator", name, "--format", "json", "-q"]) == 0
+    found = {row["target"]: row for row in json.loads(capsys.readouterr().out)["results"]}
+    here = answer(capsys, written(tmp_path, dinners), "--target", "good,poor", "--db", tables)
+    same = {row["target"]: row for row in here["results"]}
+    assert found["clerk"]["logged"] == pytest.approx(same["clerk"]["logged"])  # the same dialogues succeed
+    assert found["good"]["success"] == 100.0
+    assert found["poor"]["success"] == 0.0
+    assert found["good"]["estimate"] > found["poor"]["estimate"]
+    assert "ontology:" in found["good"]["signature"]
+    judge = PolicyEvaluator([lent(one) for one in dinners], ontology=str(folder))  # that of `train lava`
+    assert list(judge.logged()) == [float(not _careless(one)) for one in dinners]
+    assert "multiwoz" in refused(capsys, there, "--target", "good", "--db", tables, code=2)
+
+
 def test_a_logged_value_far_from_the_return_is_said(capsys, tmp_path: Path) -> None:
     logs = str(tmp_path / "logs.jsonl")
     made = ("--agents", "4", "--dialogues", "10", "--samples", "1", "--truth", "0", "--delexicalised")
     assert run(["simulate", "task", *made, "-o", logs, "-q"]) == 0
-    name = "critic[reward=progress]"
+    name = "critic[reward=progress,fewest=30]"
     assert run(["ope", logs, "--target", "grade-03", "--estimator", name, "-q"]) == 0
     assert f"note: {name}: the logged agent is valued" in capsys.readouterr().out
 
@@ -211,7 +292,7 @@ def test_a_systems_own_dialogues_are_not_counted_among_its_items(
     logs = written(tmp_path, [replace(one, agent="good") if n < 30 else one for n, one in enumerate(dinners)])
     found = answer(capsys, logs, "--target", "good,poor", "--db", tables)
     counts = {row["target"]: row["n_items"] for row in found["results"]}
-    assert (counts["good"], counts["poor"]) == (2 * 50, 2 * 80)
+    assert (counts["good"], counts["poor"]) == (2 * 130, 2 * 160)
 
 
 def test_a_goal_is_derived_from_the_last_state_where_none_was_logged(dinners: list[Dialogue]) -> None:
@@ -258,7 +339,7 @@ def test_dialogues_without_system_turns_are_left_out_and_counted(
     logs = written(tmp_path, [mute, *dinners])
     found = answer(capsys, logs, "--target", "good", "--db", tables)
     assert found["notes"] == ["1 dialogue left out: no system turn"]
-    assert found["results"][0]["n_clusters"] == 80
+    assert found["results"][0]["n_clusters"] == 160
 
 
 def test_no_alternatives_anywhere_is_an_error_with_a_remedy(

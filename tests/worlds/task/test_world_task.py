@@ -341,7 +341,9 @@ def test_a_placeholder_that_cannot_be_filled_makes_the_system_ask_again(text):
     turns = simulate_turns(scene, LexicalisingAgent(policy, WORLD.tracker), np.random.default_rng(0))
     assert {turn.text for turn in turns if turn.role == "assistant"} == {system_sentences.REPEAT_PLEASE}
     users = [turn.text for turn in turns if turn.role == "user"]
-    assert users[1] == users[0]  # the user repeats its message when asked to
+    meant = [parse_user_turn(WORLD.tables, said, None) for said in users[:2]]
+    assert users[1] != users[0]  # the user says it in other words
+    assert meant[1].domain == meant[0].domain
 
 
 def test_a_search_that_finds_nothing_makes_a_delexicalised_policy_ask_again():
@@ -725,3 +727,17 @@ def test_a_perfect_system_meets_the_goals_of_multiwoz(corpora):
         )
         found.append(scene.truth(turns)["success"] == float(met))
     assert all(found)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I do not know the entrance fee.",
+        "the entrance fee is not listed .",
+        "i do not have any information on the entrance fee .",
+    ],
+)
+def test_a_user_understands_that_a_system_does_not_know_a_value(text):
+    found = parse_system_turn(WORLD.tables, text, "attraction")
+    assert found.unknown == {"fee"}
+    assert not found.asked

@@ -32,6 +32,7 @@ from turnwise.types import Card, Episodes, Estimate, Floats, Signature
 
 REWARDS: tuple[CriticReward, ...] = get_args(CriticReward)
 DISCOUNT = 0.9
+ONTOLOGY = "multiwoz"
 LATENT = ("lava", "plas", "lava-pg")  # kinds of trained folders whose actions are points
 
 
@@ -58,6 +59,10 @@ class Critic:
     negatives: float = 0.1
     ridge: float = 0.1
     pessimism: float = 0.0
+    ontology: str = ONTOLOGY  # of task logs: a .toml file, or a folder with `ontology.toml` and tables
+    fewest: int = (
+        150  # dialogues for values that no rated agents calibrate; with fewer they are several points off
+    )
     facts: Mapping[str, Facts] = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -67,6 +72,8 @@ class Critic:
             raise UsageError(f"critic: form is auto, one or logged, not `{self.form}`")
         if self.gamma is not None and not 0 < self.gamma <= 1:
             raise UsageError(f"critic: gamma is above 0 and at most 1, not {self.gamma}")
+        if self.fewest < 1:
+            raise UsageError(f"critic: fewest is 1 or more, not {self.fewest}")
         if self.negatives < 0 or self.ridge <= 0 or self.pessimism < 0:
             raise UsageError("critic: negatives and pessimism are 0 or more, ridge is above 0")
 
@@ -79,7 +86,7 @@ class Critic:
 
     @property
     def signature(self) -> Signature:
-        """All settings but `facts`, with `auto` resolved, and the signature of the encoder of actions.
+        """The settings that change a value, with `auto` resolved, and the signature of the encoder of actions.
 
         The reward `auto` counts as `rating`.
         """
@@ -89,6 +96,8 @@ class Critic:
         }
         for name in ("actions", "form", "negatives", "ridge", "pessimism"):
             settings[name] = str(getattr(self, name))
+        if self.ontology != ONTOLOGY:
+            settings["ontology"] = self.ontology
         return Signature(
             "critic", tuple((settings | {"form": self.text_form}).items()), self._encoder_signature
         )

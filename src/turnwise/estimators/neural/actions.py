@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from turnwise.encode.models.folder import load, read_config
+from turnwise.encode.neural.loading import default_device
 from turnwise.estimators.critic.critic import is_latent
 from turnwise.estimators.critic.words import RULES
 from turnwise.networks.hred.encoder import padded
@@ -53,18 +54,16 @@ class LatentActions:
     def __init__(self, folder: str) -> None:
         kind = str(read_config(Path(folder))["kind"])
         stored = load(folder, kind)
-        self.model = Model.of(stored, device="cpu")
+        self.model = Model.of(stored, device=default_device())
         self.signature = Signature(f"{kind}@{stored.digest[:8]}")
 
     @torch.no_grad()
     def points(self, texts: Sequence[str]) -> Points:
         """(m, z) the Gaussians of the texts, each cut to the model's longest reply."""
         words = [self.model.words.encode(text, longest=self.model.longest) for text in texts]
-        found = [
-            self.model.network.action(part)
-            for part in torch.split(padded(words, torch.device("cpu")), _AT_ONCE)
-        ]
-        return Points(torch.cat([one.mean for one in found]), torch.cat([one.log_var for one in found]))
+        parts = torch.split(padded(words, self.model.device), _AT_ONCE)
+        found = [self.model.network.action(part) for part in parts]
+        return Points(*(torch.cat(part).cpu() for part in zip(*found, strict=True)))
 
     def encode(self, texts: Sequence[str], /) -> Floats:
         """(m, z) the means of the points."""

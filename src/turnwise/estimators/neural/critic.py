@@ -15,17 +15,19 @@ Intervals are, as in the paper, the spread of Q over first turns: they ignore th
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
+from turnwise.encode.neural.loading import default_device
 from turnwise.errors import Refused, UsageError
-from turnwise.estimators.critic.critic import Critic
+from turnwise.estimators.critic.critic import ONTOLOGY, Critic
 from turnwise.estimators.critic.evaluation import FEWEST, SystemValue
 from turnwise.estimators.critic.features import Features
 from turnwise.estimators.critic.words import WORDS
@@ -77,7 +79,8 @@ class PaperCritic(Critic):
 
         The reward `auto` counts as `rating`.
         """
-        passed_over = ("facts", "ridge", "negatives", "pessimism", "reward", "gamma")
+        passed_over = ["facts", "fewest", "ridge", "negatives", "pessimism", "reward", "gamma"]
+        passed_over += ["ontology"] if self.ontology == ONTOLOGY else []
         settings = {**vars(self), "form": self.text_form}
         own = [(name, str(value)) for name, value in settings.items() if name not in passed_over]
         reward = "rating" if self.reward == "auto" else self.reward
@@ -111,6 +114,7 @@ class Training:
     features: Features
     critic: PaperCritic
     seed: int
+    device: torch.device = field(default_factory=lambda: torch.device(default_device()))
 
     @property
     def episodes(self) -> Episodes:
@@ -140,14 +144,15 @@ class Training:
     def _tokens(self) -> Tensor:
         """(m + 1, w) tokens of the texts; the last row is a missing text."""
         texts = (*self.episodes.texts, "")
-        return padded([self._vocabulary.encode(text, longest=LONGEST) for text in texts], torch.device("cpu"))
+        return padded([self._vocabulary.encode(text, longest=LONGEST) for text in texts], self.device)
 
     @cached_property
     def _points(self) -> Points | None:
         """(m + 1, z) actions of the texts and of a missing text; None if actions are words."""
         if self.critic.actions == WORDS:
             return None
-        return points_of((*self.episodes.texts, ""), self.critic.actions)
+        found = points_of((*self.episodes.texts, ""), self.critic.actions)
+        return Points(found.mean.to(self.device), found.log_var.to(self.device))
 
     @cached_property
     def _state(self) -> Tensor:
@@ -157,20 +162,22 @@ class Training:
         whole = len(rows) == len(self.episodes.dialogues)  # false where single replies are episodes
         known = np.concatenate(rows) if whole else np.zeros((len(self.episodes.user), 0))
         turn = np.eye(13)[self.features.classes]
-        return torch.as_tensor(np.hstack([known, turn]), dtype=torch.float32)
+        return torch.as_tensor(np.hstack([known, turn]), dtype=torch.float32, device=self.device)
 
     def value(self, said: RepliesAtPoints) -> SystemValue:
         """The value of the system with these replies: Q of each fold from a critic trained on the other folds.
 
         Only the first sample of a point is used. Contributions are Q at first turns.
         """
-        text = torch.as_tensor(said.text[:, 0])  # the first sample: the paper's policies are deterministic
+        text = torch.as_tensor(
+            said.text[:, 0], device=self.device
+        )  # the first sample: the paper's policies are deterministic
         halves = (
             np.random.default_rng([self.seed, 2]).permutation(len(self.episodes.dialogues))
             % self.critic.folds
         )
         q, error = np.zeros(len(text)), np.zeros(len(text))
-        with torch.random.fork_rng(devices=[]):
+        with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
             torch.manual_seed(self.seed)
             for fold in range(self.critic.folds):
                 learner = Learner(self, text)
@@ -190,12 +197,18 @@ class Training:
     def batch(self, dialogues: Ints) -> Batch:
         """The points of these dialogues, concatenated, as the input of the network."""
         lengths = np.diff(self.episodes.first)[dialogues]
-        rows = torch.as_tensor(np.concatenate([self._span(int(one)) for one in dialogues]))
-        there = torch.arange(int(lengths.max()))[None, :] < torch.as_tensor(lengths)[:, None]
-        last = torch.zeros(len(rows), dtype=torch.bool)
-        last[torch.as_tensor(np.cumsum(lengths) - 1)] = True
-        user = self._tokens[torch.as_tensor(self.episodes.user)[rows]]
-        return Batch(rows, there, user, self._state[rows], torch.zeros(len(rows), 0), last)
+        points = np.concatenate([self._span(int(one)) for one in dialogues])
+        last = np.zeros(len(points), dtype=np.bool_)
+        last[np.cumsum(lengths) - 1] = True
+        there = np.arange(int(lengths.max())) < lengths[:, None]
+        rows = self._moved(points)
+        user = self._tokens[self._moved(self.episodes.user[points])]
+        goal = torch.zeros(len(points), 0, device=self.device)  # it is part of the state
+        return Batch(rows, self._moved(there), user, self._state[rows], goal, self._moved(last))
+
+    def _moved(self, array: NDArray[Any]) -> Tensor:
+        """The array as a tensor on the device of the training."""
+        return torch.as_tensor(array, device=self.device)
 
     @property
     def sizes(self) -> Sizes:
@@ -220,7 +233,7 @@ class Training:
     @cached_property
     def reward(self) -> Tensor:
         """(n,) the reward at each point, divided by the largest return."""
-        return torch.as_tensor(self.features.reward / self._scale, dtype=torch.float32)
+        return self._moved(self.features.reward / self._scale).float()
 
 
 class _Reading(nn.Module):
@@ -239,8 +252,8 @@ class Learner:
     def __init__(self, training: Training, instead: Tensor) -> None:
         """`instead` (n,) are the indices of the system's reply at each point."""
         self.training, self.instead = training, instead
-        self.logged = torch.as_tensor(training.episodes.logged.text[:, 0])
-        self.network = _Reading(training)
+        self.logged = torch.as_tensor(training.episodes.logged.text[:, 0], device=training.device)
+        self.network = _Reading(training).to(training.device)
         self.target = copied(self.network)
         self.optimiser = torch.optim.Adam(self.network.parameters(), lr=training.critic.rate)
 
@@ -298,7 +311,7 @@ class Learner:
         q, errors = [], []
         for part in np.array_split(np.asarray(dialogues), max(1, len(dialogues) // 256)):
             batch = self.training.batch(part)
-            q.append(self._worth(self.network, batch)[0].numpy())
+            q.append(self._worth(self.network, batch)[0].cpu().numpy())
             error = self._bootstrapped(self.network, batch) - self._of_logged(self.network, batch)
-            errors.append(error.numpy())
+            errors.append(error.cpu().numpy())
         return np.concatenate(q).astype(np.float64), np.concatenate(errors).astype(np.float64)

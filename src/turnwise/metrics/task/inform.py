@@ -69,7 +69,7 @@ class _GoalMetric(OntologyReader, Mean):
     def _tables(self) -> tuple[Ontology, Venues]:
         """The ontology and the venue tables, each loaded once per process; raises `NoTables` without tables."""
         ontology = ontologies.load(self.ontology)
-        return ontology, tables.load(self.db, ontology)
+        return ontology, tables.load(self.db or ontologies.own_tables(self.ontology), ontology)
 
     @property
     def signature(self) -> Signature:

@@ -21,6 +21,7 @@ Mention: TypeAlias = tuple[str | None, str]  # the domain, where the placeholder
 
 _CLOCK = re.compile(r"(\d{1,2})\s*:?\s*(\d{2})")
 _PLACEHOLDER = re.compile(r"\[([^\[\]]+)\]")
+FILE = "ontology.toml"  # the ontology in a folder that also holds its tables
 _ANY_DOMAIN = "value"  # `[value_name]` is a name in whichever domain is active
 
 
@@ -137,24 +138,34 @@ class Ontology:
 
 @cache
 def load(source: str = "multiwoz") -> Ontology:
-    """The shipped ontology of this name, or one from a TOML file of the same format.
+    """The shipped ontology of this name, or one from a TOML file of the same format, or `ontology.toml` in a folder.
 
     Raises `UsageError` if it cannot be read.
     """
     path = Path(source)
-    if source.endswith(".toml"):
+    if path.is_dir():
+        path = path / FILE
+    if path.suffix == ".toml":
         if not path.is_file():
-            raise UsageError(f"ontology `{source}`: there is no such file")
+            raise UsageError(f"ontology `{source}`: there is no file {path}")
         text = path.read_text("utf-8")
     else:
         shipped = files("turnwise") / "data" / "task" / f"{source}.toml"
         if not shipped.is_file():
-            raise UsageError(f"ontology `{source}`: turnwise ships `multiwoz`; give a .toml file for another")
+            raise UsageError(
+                f"ontology `{source}`: turnwise ships `multiwoz`; for another give a .toml file, or a folder with "
+                f"{FILE} and the tables"
+            )
         text = shipped.read_text("utf-8")
     try:
-        return _parse_ontology(path.stem, text)
+        return _parse_ontology(path.parent.name if path.name == FILE else path.stem, text)
     except (tomllib.TOMLDecodeError, KeyError, TypeError) as error:
         raise UsageError(f"ontology `{source}`: {type(error).__name__}: {error}") from None
+
+
+def own_tables(source: str) -> str | None:
+    """The folder of the tables that belong to an ontology: the folder that it is in; None if it is not a folder."""
+    return source if (Path(source) / FILE).is_file() else None
 
 
 def _parse_ontology(name: str, text: str) -> Ontology:

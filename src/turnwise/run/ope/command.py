@@ -70,8 +70,9 @@ def _ope(spec: OpeSpec, scanned: Census, done: PartialResults) -> Outcome:
         if spec.seeds > 1:
             raise UsageError("--seeds is for estimators of ratings, not for a critic of task logs")
         return ope_of_task(spec, dialogues, scanned.sha256, targets)
-    if critics and task_log.is_task(dialogues):
-        dialogues = task_log.with_uniform_placeholders(dialogues)
+    for ontology in dict.fromkeys(map(task_log.critics_ontology, critics.values())):
+        if task_log.is_task(dialogues, ontology):
+            dialogues = task_log.with_uniform_placeholders(dialogues, ontology)
     others = [name for name in census.agents if name not in targets] if spec.calibrate else []
     everyone = (*targets, *others)
     findings: list[Finding] = []

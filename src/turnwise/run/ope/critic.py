@@ -22,8 +22,10 @@ from turnwise.estimators.critic.controls import (
     verdict_on_controls,
     with_controls,
 )
+from turnwise.estimators.critic.critic import ONTOLOGY
 from turnwise.estimators.critic.evaluation import Evaluation
 from turnwise.logs.scan import Census
+from turnwise.metrics.task.ontology import own_tables
 from turnwise.protocols import TaskCritic
 from turnwise.report import results
 from turnwise.run.dialogues.selfplay import without_played
@@ -40,6 +42,7 @@ from turnwise.stats.interval import Interval, mean_t_interval
 from turnwise.types import Dialogue, Estimator, Finding, Floats, RepliesAtPoints
 
 BASELINES = ("bleu-delex", "length", "entropy-2", "success")
+READING_THE_ONTOLOGY = ("bleu-delex", "success")
 TASK_REWARDS = ("success", "one", "progress")
 
 
@@ -90,15 +93,17 @@ def ope_of_task(
     findings: list[Finding] = []
     section: dict[str, Any] = {}
     biases: list[str] = []
-    baselines = _baselines(spec, there, targets)
     for name in spec.estimators:
         critic = registry.resolve(name, model=None)
         if not isinstance(critic, TaskCritic):
             raise UsageError(f"`{name}` is no critic of task logs")
         critic = critic.with_reward("success" if critic.reward == "auto" else critic.reward)
+        ontology = task_log.critics_ontology(critic)
+        baselines = _baselines(spec, there, targets, ontology)
         chosen, rewards = _rewarded(spec, there, critic)
-        plain = task_log.with_uniform_placeholders(chosen) if critic.text_form == "one" else chosen
-        facts = task_log.facts(chosen, dense=critic.reward == "progress")
+        _enough(critic, chosen)
+        plain = task_log.with_uniform_placeholders(chosen, ontology) if critic.text_form == "one" else chosen
+        facts = task_log.facts(chosen, ontology=ontology, dense=critic.reward == "progress")
         with progress(name, len(targets) + len(CONTROLS), quiet=spec.quiet) as advance:
             ready = critic.with_facts(facts)
             found = value_systems(ready, plain, rewards, targets, seed=spec.seed, advance=advance)
@@ -121,6 +126,17 @@ def ope_of_task(
     systems = [one for one in findings if one.what["kind"] == "system"]
     answered = any(one.estimate is not None for one in systems)
     return Outcome(tuple(findings if answered else systems), document)
+
+
+def _enough(critic: TaskCritic, dialogues: Sequence[Dialogue]) -> None:
+    """Raise `Refused` with fewer dialogues than the critic's setting `fewest`, which a plugin's may not have."""
+    fewest = int(getattr(critic, "fewest", 0))
+    if len(dialogues) < fewest:
+        raise Refused(
+            f"with {counted(len(dialogues), 'dialogue')} a critic's values are off by several points, and {fewest} are "
+            f"needed; more logged dialogues help, or rated dialogues of several agents, over which values are "
+            f"calibrated (--rating). critic[fewest={len(dialogues)}] shows them all the same"
+        )
 
 
 def _goalless(dialogues: Sequence[Dialogue], findings: Sequence[Finding]) -> dict[str, int]:
@@ -191,7 +207,9 @@ def _rewarded(
     Raises `UsageError` for a critic of ratings, and for success if no dialogue has a goal.
     """
     if critic.reward == "success":
-        rewards = task_log.success(dialogues, db=spec.db or tables_beside(spec.data))
+        ontology = task_log.critics_ontology(critic)
+        db = spec.db or own_tables(ontology) or tables_beside(spec.data)
+        rewards = task_log.success(dialogues, db=db, ontology=ontology)
         return [one for one in dialogues if one.id in rewards], rewards
     if critic.reward == "rating":
         raise UsageError("critic[reward=rating] needs ratings, and these dialogues have none")
@@ -285,14 +303,16 @@ def _verdict(verdict: Verdict, *, who: str) -> dict[str, Any]:
 
 
 def _baselines(
-    spec: OpeSpec, dialogues: Sequence[Dialogue], systems: Sequence[str]
+    spec: OpeSpec, dialogues: Sequence[Dialogue], systems: Sequence[str], ontology: str
 ) -> dict[str, dict[str, float]]:
     """Metric -> agent -> score, higher is better; a metric that cannot be computed here is left out."""
     found = {}
-    located = replace(spec, db=spec.db or tables_beside(spec.data))
+    located = replace(spec, db=spec.db or own_tables(ontology) or tables_beside(spec.data))
     for metric in BASELINES:
+        own = metric in READING_THE_ONTOLOGY and ontology != ONTOLOGY
+        name = f"{metric}[ontology={ontology}]" if own else metric
         try:
-            found[metric] = scored(located, dialogues, metric, systems)
+            found[metric] = scored(located, dialogues, name, systems)
         except (Refused, UsageError):  # no goals, tables or references: the column is left out
             continue
     return found

@@ -92,8 +92,10 @@ def resolved_estimators(
         except PluginError as error:
             found[name] = Unusable(name, str(error))
             continue
-        if isinstance(estimator, TaskCritic) and task_log.is_task(dialogues):
-            estimator = estimator.with_facts(task_log.facts(dialogues))
+        if isinstance(estimator, TaskCritic):
+            ontology = task_log.critics_ontology(estimator)
+            if task_log.is_task(dialogues, ontology):
+                estimator = estimator.with_facts(task_log.facts(dialogues, ontology=ontology))
         found[name] = estimator
     return found
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from turnwise.errors import DataError, UsageError, counted
+from turnwise.estimators.critic.critic import ONTOLOGY
 from turnwise.estimators.critic.features import Facts
 from turnwise.logs.items.items import Selection, items
 from turnwise.metrics.task.goal import DomainGoal, domain_goals
@@ -26,7 +27,12 @@ _PLURAL = re.compile(r"\s*-s\b")  # `restaurant -s`
 SUCCESS_REWARD = 100.0  # reward of a success, so that values have the scale of the metric
 
 
-def is_task(dialogues: Sequence[Dialogue], ontology: str = "multiwoz") -> bool:
+def critics_ontology(critic: object) -> str:
+    """The ontology of a critic's task logs; the critic of a plugin may have no such setting."""
+    return str(getattr(critic, "ontology", ONTOLOGY))
+
+
+def is_task(dialogues: Sequence[Dialogue], ontology: str = ONTOLOGY) -> bool:
     """Whether a goal or a belief state names a known domain; a goal may also be a persona, for example."""
     domains = ontology_of(ontology).domains
     named = (
@@ -38,7 +44,7 @@ def is_task(dialogues: Sequence[Dialogue], ontology: str = "multiwoz") -> bool:
     return any(name.lower() in domains for name in named)
 
 
-def with_uniform_placeholders(dialogues: Sequence[Dialogue], ontology: str = "multiwoz") -> list[Dialogue]:
+def with_uniform_placeholders(dialogues: Sequence[Dialogue], ontology: str = ONTOLOGY) -> list[Dialogue]:
     """The dialogues with every value and placeholder as one word per slot, for all speakers."""
     words = ontology_of(ontology)
     return [replace(one, turns=tuple(_plain(turn, words) for turn in one.turns)) for one in dialogues]
@@ -63,7 +69,7 @@ def _uniform(text: str, ontology: Ontology) -> str:
 
 
 def facts(
-    dialogues: Sequence[Dialogue], *, ontology: str = "multiwoz", dense: bool = False
+    dialogues: Sequence[Dialogue], *, ontology: str = ONTOLOGY, dense: bool = False
 ) -> dict[str, Facts]:
     """Dialogue id -> its facts at its system turns; with `dense`, also the progress of each turn as its reward."""
     words = ontology_of(ontology)
@@ -150,7 +156,7 @@ def _offers(domain: Domain) -> tuple[str, ...]:
     return (domain.offer,) if domain.table and not domain.optional else ()
 
 
-def success(dialogues: Sequence[Dialogue], *, db: str | None) -> dict[str, float]:
+def success(dialogues: Sequence[Dialogue], *, db: str | None, ontology: str = ONTOLOGY) -> dict[str, float]:
     """Dialogue id -> 100 if the logged system reached the goal, otherwise 0; only dialogues with a goal.
 
     Raises a `UsageError` if no dialogue has one. `db` is the folder of venue tables.
@@ -161,7 +167,7 @@ def success(dialogues: Sequence[Dialogue], *, db: str | None) -> dict[str, float
             "no dialogue has a `goal`, so nothing says whether it succeeded: take critic[reward=one], "
             "critic[reward=progress] (goals are then derived from the states), or rate the dialogues"
         )
-    metric = Success(db=db)
+    metric = Success(ontology=ontology, db=db)
     whole = items(with_goal, Selection(items="all"), whole=True)
     return {item.dialogue: metric.value(item) for item in whole}
 

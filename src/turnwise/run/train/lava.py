@@ -30,7 +30,7 @@ _HELD_OUT = 0.05  # share of the dialogues, if no split is named
 
 def lava(task: TrainingTask) -> TrainedModel:
     """Train a LAVA model by supervision; match and success are measured only with goals and venue tables."""
-    settings = _settings(task, supervised.Settings(device=task.device), ("evaluator", "db"))
+    settings = _settings(task, supervised.Settings(device=task.device), ("evaluator", "ontology", "db"))
     training, held_out = _split(task, settings.held_out)
     words = Words.learn((turn.text for one in training for turn in one.turns), fewest=settings.fewest)
     layout = StateLayout.learn(training)
@@ -58,7 +58,7 @@ def offline(task: TrainingTask) -> TrainedModel:
 
     Raises `UsageError` for another reward, and `DataError` if no logged dialogue succeeds.
     """
-    settings = _settings(task, plas.Settings(device=task.device), ("evaluator", "db", "reward"))
+    settings = _settings(task, plas.Settings(device=task.device), ("evaluator", "ontology", "db", "reward"))
     model, (training, held_out), evaluator = _start(task)
     reward = task.setting("reward", "success")
     if reward not in ("success", "one"):
@@ -85,7 +85,7 @@ def offline(task: TrainingTask) -> TrainedModel:
 
 def by_gradient(task: TrainingTask) -> TrainedModel:
     """Train a policy by policy gradient on corpus success."""
-    settings = _settings(task, gradient.Settings(device=task.device), ("evaluator", "db"))
+    settings = _settings(task, gradient.Settings(device=task.device), ("evaluator", "ontology", "db"))
     model, (training, held_out), evaluator = _start(task)
     train_data = EvaluatedDialogues(model.corpus(training), _evaluator(task, training).success)
     seed = int(task.rng.integers(2**31))
@@ -123,9 +123,12 @@ def _start(task: TrainingTask) -> tuple[Model, tuple[list[Dialogue], list[Dialog
 
 
 def _evaluator(task: TrainingTask, dialogues: Sequence[Dialogue]) -> PolicyEvaluator:
-    """The evaluator of policies in these dialogues, with the task's setting `evaluator` and its venue tables."""
+    """The evaluator of policies in these dialogues, with the task's settings `evaluator`, `ontology` and `db`."""
     return PolicyEvaluator(
-        dialogues, evaluator=task.setting("evaluator", EVALUATOR), db=task.setting("db", "") or None
+        dialogues,
+        evaluator=task.setting("evaluator", EVALUATOR),
+        ontology=task.setting("ontology", "multiwoz"),
+        db=task.setting("db", "") or None,
     )
 
 

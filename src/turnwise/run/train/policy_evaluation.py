@@ -20,9 +20,14 @@ class PolicyEvaluator:
     """Corpus metrics of a policy's replies in logged dialogues."""
 
     def __init__(
-        self, dialogues: Sequence[Dialogue], *, evaluator: Evaluator = EVALUATOR, db: str | None = None
+        self,
+        dialogues: Sequence[Dialogue],
+        *,
+        evaluator: Evaluator = EVALUATOR,
+        ontology: str = "multiwoz",
+        db: str | None = None,
     ) -> None:
-        self.metric = Success(evaluator=evaluator, db=db)
+        self.metric = Success(evaluator=evaluator, ontology=ontology, db=db)
         self.items = [_whole(dialogue) for dialogue in dialogues]
         self.positions = [reply_positions(dialogue) for dialogue in dialogues]
 

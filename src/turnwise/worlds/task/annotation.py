@@ -44,17 +44,20 @@ class StateAnnotatingAgent:
     tracker: Tracker
 
     def __call__(self, turns: Sequence[Turn], rng: np.random.Generator, /) -> Reply:
-        tracked, tables = self.tracker(turns), self.tracker.tables
-        state, last = belief_state(tracked), turns[-1]
-        annotations = {
-            "state": with_log_names(
-                state
-            ),  # also here: a user's own function sees only the text and the extra keys of a turn
-            POINTER: database_bits(state, tables),
-            DELEXICALISED: delexicalise(last.text, tracked, tables),
-        }
-        annotated = replace(last, state=with_log_names(state), extra={**last.extra, **annotations})
-        return self.agent([*turns[:-1], annotated], rng)
+        return self.agent(with_annotations(turns, self.tracker), rng)
+
+
+def with_annotations(turns: Sequence[Turn], tracker: Tracker) -> list[Turn]:
+    """The turns, the last one, which is the user's, with state, database bits and delexicalised text."""
+    tracked = tracker(turns)
+    state, last = belief_state(tracked), turns[-1]
+    annotations = {
+        # The state also here: a user's own function sees only the text and the extra keys of a turn.
+        "state": with_log_names(state),
+        POINTER: database_bits(state, tracker.tables),
+        DELEXICALISED: delexicalise(last.text, tracked, tracker.tables),
+    }
+    return [*turns[:-1], replace(last, state=with_log_names(state), extra={**last.extra, **annotations})]
 
 
 def database_bits(state: State, tables: Tables) -> str:

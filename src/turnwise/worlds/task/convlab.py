@@ -1,8 +1,10 @@
 """Adapters for ConvLab-3: its systems as agents, and its user simulators as users of this world.
 
 An adapter needs only the interface of ConvLab's dialogue agents: `init_session()`, `response(text)`, and of a user
-`is_terminated()` and `policy.get_goal()`. ConvLab itself is imported only to build its standard pipelines (`pipeline`).
-It uses Python's global random generator, which is therefore seeded before each session to make dialogues reproducible.
+`is_terminated()` and `policy.get_goal()`. These were checked against `PipelineAgent` and `RulePolicy` of the release
+3.0.1. ConvLab itself is imported only to build its standard pipelines (`pipeline`); these could not be run here:
+that release needs torch 1.13 at most, and a corpus and models that are not in its package.
+It uses Python's global random generator, which is seeded before each session to make dialogues reproducible.
 
 A ConvLab system keeps the dialogue in its session and cannot be given other replies than its own. To get its
 alternative in another agent's dialogue, the adapter starts a session, sends it the user's turns in order, and takes
@@ -70,8 +72,8 @@ def pipeline(side: Literal["sys", "user"]) -> Any:
             return getattr(import_module(module), attribute)
         except ImportError as error:
             raise UsageError(
-                f"ConvLab-3 cannot be imported ({error}): install its package `convlab` "
-                "from github.com/ConvLab/ConvLab-3"
+                f"ConvLab-3 cannot be imported ({error}): install its package `convlab`, which needs Python 3.8 or 3.9 "
+                "and torch 1.13 at most, and downloads its data and models from a hub"
             ) from None
 
     agent = imported("dialog_agent.PipelineAgent")

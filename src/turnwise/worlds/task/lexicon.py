@@ -82,6 +82,15 @@ _WORDS: Mapping[str, tuple[str, ...]] = {
 }  # fmt: skip
 
 _YES_NO = ("internet", "parking")
+# How systems say that they do not know the value of a slot.
+_UNTOLD = (
+    "not know the {}",
+    "{} is not listed",
+    "{} is unknown",
+    "do not have any information on the {}",
+    "do not have any information about the {}",
+    "do not have information on the {}",
+)
 _DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 # Slot -> the units after its number.
 _UNITS = {
@@ -223,7 +232,8 @@ def _fixed_phrases() -> Iterator[tuple[str, Match] | tuple[str, Match, Match]]:
             yield f"any {name}", Match(slot, ANYTHING)
             yield f"not care about the {name}", Match(slot, ANYTHING)
             yield f"not have a preference for the {name}", Match(slot, ANYTHING)
-            yield f"not know the {name}", Match(UNKNOWN_SLOT, slot)
+            for phrase in _UNTOLD:
+                yield phrase.format(name), Match(UNKNOWN_SLOT, slot)
     for domain, names in _DOMAINS.items():
         for name in names:
             yield name, Match(DOMAIN, domain)

@@ -19,6 +19,7 @@ from turnwise.worlds.task.tables import Row, Tables
 from turnwise.worlds.task.understanding import SystemActs, parse_system_turn, parse_user_turn
 
 MAX_REPLIES = 20  # replies of the system in one dialogue, as in ConvLab (40 turns)
+DRAWS = 5  # messages that are drawn to find another wording
 
 
 @dataclass(slots=True)
@@ -111,6 +112,11 @@ class UserView:
     contradicted: list[str] = field(default_factory=list)  # slots that it contradicts
     last: str = ""  # text of the user's last turn
     turns: list[Turn] = field(default_factory=list)  # processed so far
+
+    @property
+    def asked_again(self) -> bool:
+        """Whether the system's last turn asked the user to say it again."""
+        return self.system_acts is not None and "again" in self.system_acts.keywords
 
     @property
     def part(self) -> Progress | None:
@@ -215,15 +221,36 @@ class User:
             return user_sentences.pick(user_sentences.DONE, rng)
         if view.unhelpful_replies > self.patience or replies >= MAX_REPLIES - 1:
             return user_sentences.pick(user_sentences.LEAVING, rng)
+        if view.asked_again:
+            return self._say_again(view, rng)
         return self._choose_message(view, part, rng)
+
+    def _say_again(self, view: UserView, rng: np.random.Generator) -> str:
+        """Another message at the point of the user's last one, in other words if the wordings allow it.
+
+        As with ConvLab's users, the wording is drawn anew: a policy that did not understand the same words once would
+        never understand them.
+        """
+        turns = view.turns[: max(place for place, turn in enumerate(view.turns) if turn.role == "user")]
+        before = User(self.goal, self.tables, self.patience)  # its view is of the dialogue up to then
+        for _ in range(DRAWS):
+            said = self._message_at(before.view(turns), rng)
+            if said != view.last:
+                break
+        return said
+
+    def _message_at(self, view: UserView, rng: np.random.Generator) -> str:
+        """The message by the agenda at this point of the dialogue, whatever the user's patience."""
+        if view.asked_again:
+            return self._say_again(view, rng)
+        part = view.part
+        return view.last if part is None else self._choose_message(view, part, rng)
 
     def _choose_message(self, view: UserView, part: Progress, rng: np.random.Generator) -> str:
         """The next message by the agenda: correct, answer, state constraints, request or book."""
         system_acts = view.system_acts
         if not part.started or system_acts is None:
             return self._start_domain(view, rng)
-        if "again" in system_acts.keywords:
-            return view.last
         if view.contradicted:
             return _join(
                 user_sentences.pick(user_sentences.CORRECTIONS, rng),
