@@ -56,7 +56,9 @@ def bca(
     z = _tail_positions(level, len(jackknife) if n_clusters is None else n_clusters)
     # Draws of whole ratings often equal the estimate but for rounding, which differs from machine to machine.
     rounding = _ROUNDING * max(abs(estimate), float(np.max(np.abs(kept))))
-    below = float(np.count_nonzero(kept < estimate - rounding) + np.count_nonzero(kept <= estimate + rounding))
+    below = float(
+        np.count_nonzero(kept < estimate - rounding) + np.count_nonzero(kept <= estimate + rounding)
+    )
     below /= 2 * len(kept)
     if not (0 < below < 1 and np.isfinite(jackknife).all() and _has_spread(jackknife)):
         return _quantiles(kept, _normal_cdf(z))
