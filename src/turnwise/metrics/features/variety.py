@@ -9,7 +9,7 @@ n-grams do not cross replies. Li et al. count the tokens of their data; here wor
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
@@ -63,6 +63,24 @@ class _Variety(ABC):
         _, index = np.unique(evidence.indices, return_inverse=True)
         counts: Floats = np.bincount(index, weights=evidence.data).astype(np.float64)
         return self.of_counts(counts) if len(counts) else float("nan")
+
+    def subset_scorer(self, rows: "csr_array[np.float64]", /) -> Callable[[Ints], float]:
+        """The score of any of the rows: n-grams are numbered once, and a subset only counts them."""
+        different, number = np.unique(rows.indices, return_inverse=True)
+        starts, sizes = rows.indptr[:-1], np.diff(rows.indptr)
+        evidence = scored(rows)
+
+        def score(chosen: Ints) -> float:
+            """The score of the rows at these indices; a row that is given twice counts twice."""
+            chosen = chosen[evidence[chosen]]
+            mine = sizes[chosen]
+            # The entries of each row follow one another: count up from the start of the row.
+            before = np.cumsum(mine) - mine
+            entries = np.repeat(starts[chosen] - before, mine) + np.arange(mine.sum())
+            counts = np.bincount(number[entries], rows.data[entries], minlength=len(different))
+            return self.of_counts(counts[counts > 0].astype(np.float64)) if len(entries) else float("nan")
+
+        return score
 
     @abstractmethod
     def of_counts(self, counts: Floats) -> float:
