@@ -105,13 +105,14 @@ class SubsetDistances:
         if self._gram is not None:
             gram = self._gram[np.ix_(chosen, chosen)]
             mean = gram.mean(axis=0)
-            # One eigenvalue is 0, because the products are centred.
-            squares = np.linalg.eigvalsh(gram - mean - mean[:, None] + mean.mean())[1:]
+            squares = np.linalg.eigvalsh(gram - mean - mean[:, None] + mean.mean())
         else:
             products = self._products[chosen]
             products = products - products.mean(axis=0)
             squares = np.linalg.eigvalsh(products.T @ products)
-        if squares[0] > _MIN_EIGENVALUE_RATIO * squares[-1]:
+        # Centred products have an eigenvalue of 0, and each repeated vector gives another one.
+        squares = squares[squares > len(squares) * np.finfo(np.float64).eps * squares[-1]]
+        if not len(squares) or squares[0] > _MIN_EIGENVALUE_RATIO * squares[-1]:
             return float(np.sum(np.sqrt(squares)))
         products = self._products[chosen]
         return float(np.sum(np.linalg.svd(products - products.mean(axis=0), compute_uv=False)))
