@@ -57,6 +57,8 @@ _OWN: dict[str, Entry] = {
     **{f"bleu-{n}": _own("reference.bleu:Bleu", order=n) for n in (1, 2, 3, 4)},
     "bleu-paper": _own("reference.bleu_paper:BleuPaper"),
     "chrf": _own("reference.chrf:Chrf"),
+    "chrf++": _own("reference.chrf:Chrf", word_order=2),
+    "ter": _own("reference.ter:Ter"),
     **{f"rouge-{n}": _own("reference.rouge:RougeN", order=n) for n in (1, 2)},
     "rouge-l": _own("reference.rouge:RougeL"),
     "rouge-l-b1.2": _own("reference.rouge:RougeLCaption"),

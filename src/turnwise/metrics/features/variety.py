@@ -11,8 +11,8 @@ n-grams do not cross replies. Li et al. count the tokens of their data; here wor
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from hashlib import blake2b
+from itertools import chain
 from math import inf
 from typing import TYPE_CHECKING, ClassVar
 
@@ -30,6 +30,7 @@ BITS = 61  # bits of a column index; scipy needs the width of a sparse matrix to
 # Multiplier that combines the hashes of an n-gram's words. It is odd, so that the multiplication is invertible
 # modulo 2^64; the result depends on the order of the words. 2^64 divided by the golden ratio (Knuth).
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+_MOST_WORDS = 2**17  # whose hashes are kept
 
 
 class _Variety(ABC):
@@ -51,11 +52,15 @@ class _Variety(ABC):
         from scipy.sparse import csr_array
 
         owner, column = _ngrams([words(item.reply) for item in items], self.order)
-        without = np.setdiff1d(np.arange(len(items)), owner)
-        data = np.concatenate([np.ones(len(owner)), np.full(len(without), np.nan)])
-        row = np.concatenate([owner, without])
-        column = np.concatenate([column, np.zeros(len(without), dtype=np.int64)])
-        return csr_array((data, (row, column)), shape=(len(items), 2**BITS))
+        sizes = np.bincount(owner, minlength=len(items))
+        data = np.ones(len(owner))
+        if (empty := np.flatnonzero(sizes == 0)).size:  # one entry, a NaN in column 0
+            places = np.cumsum(sizes)[empty]
+            data, column = np.insert(data, places, np.nan), np.insert(column, places, 0)
+            sizes[empty] = 1
+        # An n-gram that a reply has twice is two entries: counts are added up when rows are reduced.
+        starts = np.append(0, np.cumsum(sizes))
+        return csr_array((data, column, starts), shape=(len(items), 2**BITS))
 
     def reduce(self, rows: "csr_array[np.float64]", /) -> float:
         """The score from the n-gram counts of all scored rows together; NaN if there are none."""
@@ -109,6 +114,12 @@ class Distinct(_Variety):
         """`distinct-` with the order, and the kind of tokens."""
         return Signature(f"distinct-{self.order}", (("tok", "words"),))
 
+    def reduce(self, rows: "csr_array[np.float64]", /) -> float:
+        """As for every variety; the different n-grams need no count of their own, which is faster."""
+        evidence = rows[scored(rows)] if np.isnan(rows.data).any() else rows
+        total = evidence.data.sum()
+        return float(len(np.unique(evidence.indices)) / total) if total else float("nan")
+
     def of_counts(self, counts: Floats) -> float:
         """Number of different n-grams divided by the number of all."""
         return float(len(counts) / counts.sum())
@@ -147,7 +158,7 @@ def _ngrams(texts: Sequence[Sequence[str]], order: int) -> tuple[Ints, Ints]:
     """(m,) the index of the text and (m,) the hashed column of each n-gram, text by text; a text is a list of words."""
     owner = np.repeat(np.arange(len(texts)), [len(text) for text in texts])
     hashes: NDArray[np.uint64] = np.fromiter(
-        (_word_hash(word) for text in texts for word in text), np.uint64, len(owner)
+        map(_HASHES.__getitem__, chain.from_iterable(texts)), np.uint64, len(owner)
     )
     count = max(0, len(owner) - order + 1)
     combined = np.zeros(count, dtype=np.uint64)
@@ -157,7 +168,15 @@ def _ngrams(texts: Sequence[Sequence[str]], order: int) -> tuple[Ints, Ints]:
     return owner[:count][inside], (combined[inside] >> np.uint64(64 - BITS)).astype(np.int64)
 
 
-@lru_cache(maxsize=2**17)
-def _word_hash(word: str) -> int:
-    """64-bit hash that is the same on every machine; Python's own hash is not."""
-    return int.from_bytes(blake2b(word.encode(), digest_size=8).digest(), "little")
+class _Hashes(dict[str, int]):
+    """Word -> 64-bit hash, the same on every machine (Python's own is not); a word is hashed when first looked up."""
+
+    def __missing__(self, word: str) -> int:
+        """The hash of a new word, which is kept; when there are many, all are forgotten first."""
+        if len(self) >= _MOST_WORDS:
+            self.clear()
+        self[word] = found = int.from_bytes(blake2b(word.encode(), digest_size=8).digest(), "little")
+        return found
+
+
+_HASHES = _Hashes()
