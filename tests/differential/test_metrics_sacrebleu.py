@@ -21,7 +21,7 @@ from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
 from turnwise.metrics.reference.bleu import Bleu
 from turnwise.metrics.reference.chrf import Chrf
 from turnwise.metrics.reference.ter import Ter
-from turnwise.metrics.reference.tokens import tokens_13a
+from turnwise.metrics.reference.tokens import Tokens, tokens_13a
 from turnwise.types import Item, Turn
 
 words = st.sampled_from(
@@ -71,6 +71,18 @@ def test_sentence_bleu_equals_sacrebleu(pair: tuple[str, list[str]], order: int)
     rows = Bleu(order).rows([item(reply, pair[1])])
     assert rows[0].tolist() == [peer.sys_len, peer.ref_len, *peer.counts, *peer.totals]
     assert Bleu(order).reduce(rows) == pytest.approx(peer.score, abs=1e-9)
+
+
+@given(pairs, st.sampled_from(["13a", "intl", "char", "zh", "none"]), st.booleans())
+@settings(max_examples=300)
+def test_bleu_with_other_tokens_and_lower_case_equals_sacrebleu(
+    pair: tuple[str, list[str]], tokenize: Tokens, lower: bool
+) -> None:
+    metric = Bleu(4, tokenize, lower)
+    refs = [text for text in pair[1] if metric._tokens(text)]
+    assume(refs)
+    peer = BLEU(tokenize=tokenize, lowercase=lower, effective_order=True).sentence_score(pair[0], refs)
+    assert metric.reduce(metric.rows([item(*pair)])) == pytest.approx(peer.score, abs=1e-9)
 
 
 @given(st.lists(pairs, min_size=1, max_size=6), st.integers(1, 4))
