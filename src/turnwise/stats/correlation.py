@@ -89,24 +89,19 @@ def _calibrated(x: Floats, y: Floats) -> tuple[float, float]:
         total += dx.size
         tied.append(np.abs(dx[dy == 0]))
         ordered.append(np.abs(dx[ordered_alike(dx, dy, -1.0)]))
-    gains, n_gains = _distinct_counts(np.concatenate(tied))
-    losses, n_losses = _distinct_counts(np.concatenate(ordered))
-    epsilons = gains if len(gains) and gains[0] == 0 else np.append(0.0, gains)
-    net_gain = _count_up_to(epsilons, gains, n_gains) - _count_up_to(epsilons, losses, n_losses)
+    gains, losses = _sorted(tied), _sorted(ordered)
+    epsilons = np.append(0.0, gains[np.append(gains[1:] != gains[:-1], True)] if len(gains) else gains)
+    net_gain = np.searchsorted(gains, epsilons, "right") - np.searchsorted(losses, epsilons, "right")
     best = int(np.argmax(net_gain))
-    return float(epsilons[best]), float((n_losses.sum() + net_gain[best]) / total)
+    return float(epsilons[best]), float((len(losses) + net_gain[best]) / total)
 
 
-def _distinct_counts(values: Floats) -> tuple[Floats, NDArray[np.int64]]:
-    """The sorted distinct values, and how often each occurs."""
-    ordered = np.sort(values)
-    first = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])) if len(ordered) else np.zeros(0, int)
-    return ordered[first], np.diff(np.append(first, len(ordered)))
-
-
-def _count_up_to(limits: Floats, values: Floats, counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """How many of the sorted values, each with its count, are at most each limit."""
-    return np.append(0, np.cumsum(counts))[np.searchsorted(values, limits, "right")]
+def _sorted(parts: list[Floats]) -> Floats:
+    """All values of the parts in order; `parts` is emptied, because two copies would be too large."""
+    values = np.concatenate(parts)
+    parts.clear()
+    values.sort()
+    return values
 
 
 def calibrated_accuracy(x: Floats, y: Floats) -> float:
