@@ -1,5 +1,9 @@
 """A metric that scores subsets of its rows faster than `reduce` gives the same numbers."""
 
+from collections import Counter
+from itertools import pairwise
+from math import log2
+
 import numpy as np
 import pytest
 
@@ -16,7 +20,9 @@ def reply(number: int, text: str) -> Item:
     return Item(name, dialogue=name, agent="a", turns=turns, turn=1, cluster=name, pair=name)
 
 
-@pytest.mark.parametrize("name", ["distinct-1", "distinct-2", "entropy-1", "entropy-2"])
+@pytest.mark.parametrize(
+    "name", ["distinct-1", "distinct-2", "entropy-1", "entropy-2", "conditional-entropy-2"]
+)
 def test_variety_of_a_subset_is_that_of_its_rows(name):
     rng = np.random.default_rng(0)
     texts = [" ".join(rng.choice(list("abcdefg"), size=rng.integers(0, 9))) for _ in range(40)]
@@ -27,6 +33,18 @@ def test_variety_of_a_subset_is_that_of_its_rows(name):
     for size in (0, 1, 2, 20, 40, 60):
         chosen = rng.integers(40, size=size)  # some rows twice
         np.testing.assert_allclose(score(chosen), metric.reduce(rows[chosen]), rtol=1e-12)
+
+
+def test_conditional_entropy_is_the_mean_surprise_of_a_word_after_another():
+    texts = ["the cat sat on the mat", "the cat ran", "on the mat the cat sat", "no"]
+    pairs = Counter(pair for text in texts for pair in pairwise(text.split()))
+    first = Counter(pair[0] for pair in pairs.elements())
+    total = sum(pairs.values())
+    expected = -sum(n / total * log2(n / first[pair[0]]) for pair, n in pairs.items())
+    metric = resolve("conditional-entropy-2")
+    rows = metric.rows([reply(*pair) for pair in enumerate(texts)])
+    assert metric.reduce(rows) == pytest.approx(expected, rel=1e-12)
+    assert metric.reduce(metric.rows([reply(0, "a b c d e")])) == 0
 
 
 @pytest.mark.parametrize("n", [30, 60, 200])

@@ -87,6 +87,7 @@ _OWN: dict[str, Entry] = {
     "adem-start": _own("learned.adem.metric:AdemStart"),
     **{f"distinct-{n}": _own("features.variety:Distinct", order=n) for n in (1, 2)},
     **{f"entropy-{n}": _own("features.variety:Entropy", order=n) for n in (1, 2)},
+    "conditional-entropy-2": _own("features.variety:ConditionalEntropy"),
     "msttr-50": _own("features.msttr:Msttr", segment=50),
     "length": _own("features.surface:Length"),
     "question-rate": _own("features.surface:QuestionRate"),

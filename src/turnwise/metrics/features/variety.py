@@ -1,4 +1,5 @@
-"""Lexical variety of an agent's replies: distinct-n (Li et al. 2016) and the entropy of the n-gram distribution.
+"""Lexical variety of an agent's replies: distinct-n (Li et al. 2016), the entropy of the n-gram distribution, and that
+of a word given the word before it.
 
 Both are higher for more varied text, and random words score best. Rows are sparse n-gram counts. The column of an
 n-gram is a hash of 61 bits, so rows of different shards and machines can be added without a shared vocabulary. The
@@ -45,13 +46,11 @@ class _Variety(ABC):
     # A bootstrap sample contains many replies twice, which lowers variety; so intervals come from subsamples.
     resampling: ClassVar[Resampling] = "subsample"
 
-    order: int
-
     def rows(self, items: Sequence[Item], /) -> "csr_array[np.float64]":
         """(n, 2^61) sparse counts of each reply's n-grams, by their hashes; a NaN in column 0 where it has none."""
         from scipy.sparse import csr_array
 
-        owner, column = _ngrams([words(item.reply) for item in items], self.order)
+        owner, column = self.entries([words(item.reply) for item in items])
         sizes = np.bincount(owner, minlength=len(items))
         data = np.ones(len(owner))
         if (empty := np.flatnonzero(sizes == 0)).size:  # one entry, a NaN in column 0
@@ -62,12 +61,16 @@ class _Variety(ABC):
         starts = np.append(0, np.cumsum(sizes))
         return csr_array((data, column, starts), shape=(len(items), 2**BITS))
 
+    @abstractmethod
+    def entries(self, texts: Sequence[Sequence[str]]) -> tuple[Ints, Ints]:
+        """(m,) the index of the text and (m,) the column of each entry of the rows; a text is a list of words."""
+
     def reduce(self, rows: "csr_array[np.float64]", /) -> float:
         """The score from the n-gram counts of all scored rows together; NaN if there are none."""
         evidence = rows[scored(rows)]
-        _, index = np.unique(evidence.indices, return_inverse=True)
+        columns, index = np.unique(evidence.indices, return_inverse=True)
         counts: Floats = np.bincount(index, weights=evidence.data).astype(np.float64)
-        return self.of_counts(counts) if len(counts) else float("nan")
+        return self.of_counts(counts, columns.astype(np.int64)) if len(counts) else float("nan")
 
     def subset_scorer(self, rows: "csr_array[np.float64]", /) -> Callable[[Ints], float]:
         """The score of any of the rows: n-grams are numbered once, and a subset only counts them."""
@@ -83,17 +86,34 @@ class _Variety(ABC):
             before = np.cumsum(mine) - mine
             entries = np.repeat(starts[chosen] - before, mine) + np.arange(mine.sum())
             counts = np.bincount(number[entries], rows.data[entries], minlength=len(different))
-            return self.of_counts(counts[counts > 0].astype(np.float64)) if len(entries) else float("nan")
+            used = counts > 0
+            return (
+                self.of_counts(counts[used].astype(np.float64), different[used].astype(np.int64))
+                if len(entries)
+                else float("nan")
+            )
 
         return score
 
     @abstractmethod
-    def of_counts(self, counts: Floats) -> float:
-        """The score from pooled counts, one count for each different n-gram."""
+    def of_counts(self, counts: Floats, columns: Ints) -> float:
+        """The score from pooled counts, one count for each different n-gram, and their columns."""
+
+
+class _OfNgrams(_Variety):
+    """A score of the counts of n-grams of one order."""
+
+    __slots__ = ()
+
+    order: int
+
+    def entries(self, texts: Sequence[Sequence[str]]) -> tuple[Ints, Ints]:
+        """The n-grams of the texts."""
+        return _ngrams(texts, self.order)
 
 
 @dataclass(frozen=True, slots=True)
-class Distinct(_Variety):
+class Distinct(_OfNgrams):
     """`distinct-n`: number of different n-grams divided by the number of all n-grams."""
 
     span: ClassVar[tuple[float, float]] = (0.0, 1.0)
@@ -120,13 +140,13 @@ class Distinct(_Variety):
         total = evidence.data.sum()
         return float(len(np.unique(evidence.indices)) / total) if total else float("nan")
 
-    def of_counts(self, counts: Floats) -> float:
+    def of_counts(self, counts: Floats, columns: Ints) -> float:
         """Number of different n-grams divided by the number of all."""
         return float(len(counts) / counts.sum())
 
 
 @dataclass(frozen=True, slots=True)
-class Entropy(_Variety):
+class Entropy(_OfNgrams):
     """`entropy-n`: Shannon entropy of the n-gram distribution, in bits."""
 
     span: ClassVar[tuple[float, float]] = (0.0, inf)
@@ -147,11 +167,50 @@ class Entropy(_Variety):
         """`entropy-` with the order, the kind of tokens and the unit."""
         return Signature(f"entropy-{self.order}", (("tok", "words"), ("unit", "bits")))
 
-    def of_counts(self, counts: Floats) -> float:
+    def of_counts(self, counts: Floats, columns: Ints) -> float:
         """Entropy in bits of the distribution with these counts."""
-        share = counts / counts.sum()
-        # Adding 0 turns the -0.0 of a single n-gram into 0.0.
-        return float(-(share * np.log2(share)).sum() + 0.0)
+        return _entropy(counts)
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionalEntropy(_Variety):
+    """`conditional-entropy-2`: Shannon entropy of a word given the word before it, in bits."""
+
+    span: ClassVar[tuple[float, float]] = (0.0, inf)
+    card: ClassVar[Card] = Card(
+        kind="feature",
+        meaning="Shannon entropy, in bits, of a word given the word before it, over all pairs of neighbouring words of "
+        "an agent's replies.",
+        range="0 and up; 0 where every word determines the next one",
+        limits="It grows with the amount of text, so compare agents only on equally many words; an estimate from few "
+        "replies is far too low, because most pairs occur once. Random words score best.",
+        citation="Shannon 1948, A Mathematical Theory of Communication; Nekvinda and Dusek 2021, Shades of BLEU, "
+        "Flavours of Success: The Case of MultiWOZ (lexical richness)",
+    )
+
+    @property
+    def signature(self) -> Signature:
+        """The kind of tokens and the unit."""
+        return Signature("conditional-entropy-2", (("tok", "words"), ("unit", "bits")))
+
+    def entries(self, texts: Sequence[Sequence[str]]) -> tuple[Ints, Ints]:
+        """Each pair of words in an even column, and its first word in an odd one."""
+        owner, pairs = _ngrams(texts, 2)
+        _, first = _ngrams([text[:-1] for text in texts], 1)
+        columns = np.stack([pairs & ~1, first | 1], axis=1).ravel()
+        return np.repeat(owner, 2), columns
+
+    def of_counts(self, counts: Floats, columns: Ints) -> float:
+        """The entropy of pairs minus that of their first words."""
+        first = (columns & 1).astype(bool)
+        return max(0.0, _entropy(counts[~first]) - _entropy(counts[first]))  # rounding may give less than 0
+
+
+def _entropy(counts: Floats) -> float:
+    """Entropy in bits of the distribution with these counts."""
+    share = counts / counts.sum()
+    # Adding 0 turns the -0.0 of a single n-gram into 0.0.
+    return float(-(share * np.log2(share)).sum() + 0.0)
 
 
 def _ngrams(texts: Sequence[Sequence[str]], order: int) -> tuple[Ints, Ints]:
