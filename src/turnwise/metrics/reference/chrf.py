@@ -15,6 +15,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from turnwise.errors import UsageError
 from turnwise.metrics.reference.common_ngrams import counts
 from turnwise.metrics.rows import Sums, quotient
 from turnwise.types import Card, Floats, Item, Level, Need, Signature
@@ -44,6 +45,10 @@ class Chrf(Sums):
 
     word_order: int = 0  # longest n-gram of words; 2 for chrF++
     lowercase: bool = False
+
+    def __post_init__(self) -> None:
+        if self.word_order < 0:
+            raise UsageError(f"`chrf` takes 0 or more for `word_order`, not {self.word_order}")
 
     @property
     def signature(self) -> Signature:
