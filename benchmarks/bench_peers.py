@@ -1,8 +1,8 @@
 """Processor time of metrics and statistics that were slower than their peers, or not much faster, beside those peers.
 
 The texts are those of `bench_overlap`. Values are compared before times, and times are processor times of alternating
-runs. distinct-2 has a plain loop as its peer: a set of pairs of words. Half of the loop's time is that of finding the
-words, which both sides do, so it can hardly be beaten by a factor of 1.5.
+runs. distinct-2 has a plain loop as its peer: a set of pairs of words.
+A third of the loop's time is that of finding the words, which both sides do.
 """
 
 from collections.abc import Callable, Iterator
