@@ -40,7 +40,8 @@ the only parallelism (see [scale](scale.md)). A command whose vectors are all in
 
 What misses its goal, and why:
 
-* `score -m loglik` and a first `score -m turnwise` are limited by the models' matrix products: a token of MiniLM takes 205 us of products on one core of the machine that was measured, of 290 us in all
+* `score -m loglik` and a first `score -m turnwise` are limited by the models' matrix products: a token of MiniLM
+  takes 205 us of products on one core of the machine that was measured, of 290 us in all
   (`turnwise/encode/neural/loading.py`), and importing torch and transformers takes 4 s. A second runtime would be a
   quarter faster, and bfloat16 for MiniLM twice as fast, with other numbers; neither is used.
 * `distinct-2` beside a plain loop: a third of the loop's time is that of finding the words, which both do, and a set of
