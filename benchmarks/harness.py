@@ -7,7 +7,7 @@ only the ratio of two times from the same run is a result.
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 # Code that prints the process's peak memory when it ends. It reads the kernel's value, because that of getrusage starts
@@ -40,6 +40,34 @@ class Line:
     @property
     def met(self) -> bool:
         return self.ratio <= self.goal if self.at_most else self.ratio >= self.goal
+
+
+HEADER = ("bench", "what", "ours", "peer", "peer's", "ratio", "memory ratio", "goal", "met")
+
+
+def table(lines: Iterable[tuple[str, Line]]) -> list[tuple[str, ...]]:
+    """The lines as rows of text under `HEADER`, each with the name of its bench.
+
+    A ratio of memory, which is to be small, has its own column.
+    """
+    rows = [HEADER]
+    for bench, line in lines:
+        ratio = f"{line.ratio:.3g}"
+        in_memory = line.unit in ("MiB", "MB")
+        rows.append(
+            (
+                bench,
+                line.name,
+                f"{line.ours:.4g} {line.unit}",
+                line.peer_name,
+                f"{line.peer:.4g} {line.unit}",
+                "" if in_memory else ratio,
+                ratio if in_memory else "",
+                f"{'at most' if line.at_most else 'at least'} {line.goal:g}",
+                "yes" if line.met else "no",
+            )
+        )
+    return rows
 
 
 def best_of(function: Callable[[], object], repeats: int = 3) -> float:

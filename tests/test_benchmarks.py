@@ -7,7 +7,9 @@ import pytest
 
 from benchmarks import preferences
 from benchmarks.bench_scale import cost
+from benchmarks.harness import Line, table
 from tests.corpus import corpus
+from tools import make_speed
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the peak is read from /proc")
@@ -71,3 +73,19 @@ def test_a_simulated_study_of_preferences_has_intervals_of_everything() -> None:
         "rejected": 1,
         "accuracy": 1,
     }
+
+
+def test_the_page_on_speed_is_made_from_the_kept_results() -> None:
+    root = Path(__file__).parents[1]
+    kept = json.loads((RESULTS / "bench.json").read_text())
+    assert (root / "docs" / "speed.md").read_text() == make_speed.page(kept), "run python -m tools.make_speed"
+
+
+def test_a_ratio_of_memory_has_its_own_column() -> None:
+    lines = [
+        ("a", Line("chrf", 1.0, 4.0, "peer", 1.5)),
+        ("a", Line("chrf: peak memory", 30.0, 20.0, "peer", 1.2, "MiB", at_most=True)),
+    ]
+    _, fast, large = table(lines)
+    assert fast == ("a", "chrf", "1 s", "peer", "4 s", "4", "", "at least 1.5", "yes")
+    assert large[5:] == ("", "1.5", "at most 1.2", "no")

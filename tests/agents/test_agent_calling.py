@@ -52,14 +52,14 @@ def test_a_call_that_hangs_is_abandoned_and_the_others_get_replies():
 
     def agent(turns, rng):
         if turns[-1].text == "1":
-            never.wait(30)
+            never.wait(300)
         return Reply("here")
 
-    answers = CallLimits(timeout=0.3).ask(agent, points(3))
+    answers = CallLimits(timeout=3).ask(agent, points(3))  # the others need less on a busy machine too
     never.set()
     assert [answers[0], answers[2]] == [Reply("here")] * 2
     assert isinstance(answers[1], NoReply)
-    assert "within 0.3 s" in str(answers[1])
+    assert "within 3 s" in str(answers[1])
 
 
 def test_an_agent_that_raises_once_is_called_again_with_the_same_seed():

@@ -40,6 +40,7 @@ OTHERS = {
     "product": "together",
     "together": "product",
     "several": "one",
+    "13a": "intl",
 }
 WRITERS = {"bert": write_bert, "llama": write_llama, "regression": write_regression, "masked": write_masked}
 KINDS = {"regression": "regression", "usr-mlm": "masked"}

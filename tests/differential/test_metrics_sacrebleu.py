@@ -1,4 +1,4 @@
-"""BLEU and chrF against sacrebleu, sentence and corpus, on generated texts in any script.
+"""BLEU, chrF, chrF++ and TER against sacrebleu, sentence and corpus, on generated texts in any script.
 
 Known disagreements, each with a test below:
 - sacrebleu cuts the longer of two lists silently; here a reply has its own references. We are right.
@@ -15,11 +15,13 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
+from sacrebleu.metrics.ter import TER
 from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
 
 from turnwise.metrics.reference.bleu import Bleu
 from turnwise.metrics.reference.chrf import Chrf
-from turnwise.metrics.reference.tokens import tokens_13a
+from turnwise.metrics.reference.ter import Ter
+from turnwise.metrics.reference.tokens import Tokens, tokens_13a
 from turnwise.types import Item, Turn
 
 words = st.sampled_from(
@@ -71,6 +73,18 @@ def test_sentence_bleu_equals_sacrebleu(pair: tuple[str, list[str]], order: int)
     assert Bleu(order).reduce(rows) == pytest.approx(peer.score, abs=1e-9)
 
 
+@given(pairs, st.sampled_from(["13a", "intl", "char", "zh", "none"]), st.booleans())
+@settings(max_examples=300)
+def test_bleu_with_other_tokens_and_lower_case_equals_sacrebleu(
+    pair: tuple[str, list[str]], tokenize: Tokens, lower: bool
+) -> None:
+    metric = Bleu(4, tokenize, lower)
+    refs = [text for text in pair[1] if metric._tokens(text)]
+    assume(refs)
+    peer = BLEU(tokenize=tokenize, lowercase=lower, effective_order=True).sentence_score(pair[0], refs)
+    assert metric.reduce(metric.rows([item(*pair)])) == pytest.approx(peer.score, abs=1e-9)
+
+
 @given(st.lists(pairs, min_size=1, max_size=6), st.integers(1, 4))
 @settings(max_examples=200)
 def test_corpus_bleu_equals_sacrebleu_with_any_number_of_references(
@@ -98,25 +112,50 @@ def test_effective_order_does_not_matter_once_every_order_occurs(drawn: list[tup
     assert ours == pytest.approx(plain.score, abs=1e-9)
 
 
-@given(pairs)
+word_orders, cases = st.sampled_from([0, 2]), st.booleans()
+
+
+@given(pairs, word_orders, cases)
 @settings(max_examples=300)
-def test_sentence_chrf_equals_sacrebleu(pair: tuple[str, list[str]]) -> None:
+def test_sentence_chrf_equals_sacrebleu(pair: tuple[str, list[str]], word_order: int, lower: bool) -> None:
     reply, refs = pair[0], [text for text in pair[1] if text.strip()]
     assume(refs)
-    ours = Chrf().reduce(Chrf().rows([item(*pair)]))
-    assert ours == pytest.approx(CHRF().sentence_score(reply, refs).score, abs=1e-9)
+    metric = Chrf(word_order, lower)
+    peer = CHRF(word_order=word_order, lowercase=lower).sentence_score(reply, refs).score
+    assert metric.reduce(metric.rows([item(*pair)])) == pytest.approx(peer, abs=1e-9)
 
 
-@given(st.lists(pairs, min_size=1, max_size=6))
+@given(st.lists(pairs, min_size=1, max_size=6), word_orders, cases)
 @settings(max_examples=200)
 def test_corpus_chrf_equals_sacrebleu_with_any_number_of_references(
-    drawn: list[tuple[str, list[str]]],
+    drawn: list[tuple[str, list[str]]], word_order: int, lower: bool
 ) -> None:
     drawn = [(reply, kept) for reply, refs in drawn if (kept := [text for text in refs if text.strip()])]
     assume(drawn)
-    ours = Chrf().reduce(Chrf().rows([item(*pair) for pair in drawn]))
-    peer = CHRF().corpus_score([reply for reply, _ in drawn], columns([refs for _, refs in drawn]))
+    metric = Chrf(word_order, lower)
+    ours = metric.reduce(metric.rows([item(*pair) for pair in drawn]))
+    peer = CHRF(word_order=word_order, lowercase=lower).corpus_score(
+        [reply for reply, _ in drawn], columns([refs for _, refs in drawn])
+    )
     assert ours == pytest.approx(peer.score, abs=1e-9)
+
+
+@given(st.lists(pairs, min_size=1, max_size=4), cases, cases, cases)
+@settings(max_examples=100)
+def test_ter_equals_sacrebleu(
+    drawn: list[tuple[str, list[str]]], normalized: bool, marks: bool, case: bool
+) -> None:
+    peer = TER(normalized=normalized, no_punct=not marks, case_sensitive=case)
+    drawn = [
+        (reply, kept)
+        for reply, refs in drawn
+        if (kept := [one for one in refs if peer.tokenizer(one).split()])
+    ]
+    assume(drawn)
+    metric = Ter(normalized, marks, case)
+    ours = metric.reduce(metric.rows([item(*pair) for pair in drawn]))
+    theirs = peer.corpus_score([reply for reply, _ in drawn], columns([refs for _, refs in drawn]))
+    assert ours == pytest.approx(theirs.score, abs=1e-9)
 
 
 def test_sacrebleu_cuts_unequal_lists_and_rows_cannot() -> None:

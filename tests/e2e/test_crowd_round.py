@@ -15,7 +15,7 @@ import pytest
 
 from tests.rating_server import Server
 from tests.visitor import Visitor
-from turnwise.cli.group import run
+from turnwise.cli.common.group import run
 
 PEOPLE, DROP_OUTS, TASKS, PER_TASK = 30, 10, 50, 6
 STUDY = """

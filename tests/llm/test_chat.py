@@ -25,6 +25,8 @@ from turnwise.llm.chat import Chat, ChatError, Completion, Denied, Unanswered, _
 
 SECRET = "sk-3f9c-not-for-your-eyes"
 
+LATE = 100.0  # seconds: what would wait for ever waits longer, and a busy machine needs far less
+
 
 @pytest.fixture(autouse=True)
 def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,7 +118,7 @@ def test_a_wait_beyond_the_deadline_is_not_begun() -> None:
     with serving(lambda exchange: exchange.send(503, "", Retry_After="3600")) as server:
         start = time.monotonic()
         answer = only(ask(hasty(server.address)))
-    assert time.monotonic() - start < 5.0
+    assert time.monotonic() - start < LATE
     assert isinstance(answer, Unanswered)
     assert "asks to wait 3600 s" in str(answer)
     assert len(server.requests) == 1
@@ -218,10 +220,10 @@ def test_what_fails_always_is_an_error_with_its_reason_and_never_an_answer(
 
 
 def test_a_silent_server_is_left_after_the_silence_it_is_allowed() -> None:
-    with serving(lambda exchange: exchange.closing.wait(10) and None) as server:
+    with serving(lambda exchange: exchange.closing.wait(10 * LATE) and None) as server:
         start = time.monotonic()
         answer = only(ask(hasty(server.address, silence=0.3)))
-    assert 0.9 <= time.monotonic() - start < 5.0  # three times .3 s
+    assert 0.9 <= time.monotonic() - start < LATE  # three times .3 s
     assert isinstance(answer, Unanswered)
     assert "silent for 0.3 s" in str(answer)
 
@@ -248,7 +250,7 @@ def test_a_server_that_drips_is_left_at_the_deadline(start: bytes) -> None:
     with serving(dripping(start)) as server:
         begin = time.monotonic()
         answer = only(ask(hasty(server.address, deadline=0.6)))
-    assert 0.6 <= time.monotonic() - begin < 5.0
+    assert 0.6 <= time.monotonic() - begin < LATE
     assert isinstance(answer, Unanswered)
     assert "did not finish within 0.6 s" in str(answer)
 
@@ -312,7 +314,7 @@ def test_a_server_that_is_not_there_costs_a_list_no_more_than_its_patience() -> 
         port = taken.getsockname()[1]
     start = time.monotonic()
     answers = ask(hasty(f"http://127.0.0.1:{port}/v1", concurrency=2, patience=4), 500)
-    assert time.monotonic() - start < 5.0
+    assert time.monotonic() - start < LATE
     assert all(isinstance(answer, Unanswered) for answer in answers)
     assert "refused" in str(answers[0])
     assert "not asked" in str(answers[-1])

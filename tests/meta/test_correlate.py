@@ -2,9 +2,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from turnwise.meta.correlate import agent_points, correlate
+from turnwise.meta.correlate import correlate
 from turnwise.meta.differences import differences, with_adjusted_p
 from turnwise.meta.gold import gold, one_rater, one_rater_of_systems, tie_floor
+from turnwise.meta.points import agent_points
 from turnwise.meta.table import ScoreTable
 from turnwise.metrics import resolve
 from turnwise.types import Item, Rating, Turn

@@ -6,7 +6,7 @@ from pathlib import Path
 from tests.corpus import corpus
 from tests.rating_server import Server
 from tests.visitor import Visitor
-from turnwise.cli.group import run
+from turnwise.cli.common.group import run
 
 
 def test_a_second_command_on_a_store_is_refused_and_an_export_is_possible(tmp_path: Path, capsys):

@@ -93,7 +93,7 @@ class LanguageModelAgent(loading.FromFolder):
     @property
     def _precision(self) -> loading.Chosen:
         """The number format of the weights."""
-        return loading.resolve(self.precision, self.config, self.device)
+        return loading.resolve(self.precision, self.folder, self.device)
 
     @property
     def _max_tokens(self) -> int:

@@ -19,6 +19,7 @@ from typing import Annotated, Any, Literal, ParamSpec, TypeVar, Union, get_args,
 
 from turnwise.errors import ON_COMMAND_LINE, TurnwiseError, UsageError, nearest
 from turnwise.library.keywords import reworded, with_reworded_reasons
+from turnwise.run.workers.threads import limited_threads
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -63,7 +64,7 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
     """A decorator that checks every argument of a call against the annotations before the function runs.
 
     Mistakes raise `UsageError`; integers that stand for floats, and sequences, are converted. Errors of the function
-    name its keywords, or on a command line the options.
+    name its keywords, or on a command line the options. While the function runs, BLAS has one thread.
     """
     signature = inspect.signature(function)
 
@@ -81,7 +82,8 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
         for name, value in bound.arguments.items():
             bound.arguments[name] = _converted(function.__name__, name, value, hints.get(name, Any))
         try:
-            found = function(*bound.args, **bound.kwargs)
+            with limited_threads():
+                found = function(*bound.args, **bound.kwargs)
         except TurnwiseError as error:
             if not ON_COMMAND_LINE.get():
                 reworded(error, function.__name__, hints)

@@ -23,7 +23,7 @@ Listed = Literal[
 EXTRAS = {
     "core": (
         "reading, scoring, statistics",
-        "numpy scipy msgspec click rich jinja2 sacrebleu rapidfuzz ijson",
+        "numpy scipy msgspec click rich jinja2 sacrebleu rapidfuzz ijson threadpoolctl",
     ),
     "tables": ("Parquet and Arrow files, archives by Zstandard", "polars zstandard"),
     "pandas": ("results as pandas data frames", "pandas"),

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from turnwise.conformance.calls import number_of, numbers_of
 from turnwise.errors import PluginError, Refused
 from turnwise.meta.table import ScoreTable, unit_means
-from turnwise.metrics.rows import better_direction, dense, stack_rows
+from turnwise.metrics.rows import better_direction, dense, stack_rows, subset_scorer
 from turnwise.protocols import SamplesRaters, metric_extras
 from turnwise.stats import effect, permutation, power, unpaired
 from turnwise.stats.clusters import cluster_codes, cluster_sums, connected_components
@@ -150,21 +150,15 @@ def _paired(metric: Metric, found: MatchedPairs, draws: int, rng: np.random.Gene
     if not isinstance(metric, Summed):
         rows, second = stack_rows([found.a.rows, found.b.rows]), _rows_of_b(found.a, found.b)
         row_codes = found.codes[np.concatenate([found.pairs_a, found.pairs_b])]
+        score = subset_scorer(metric, rows)
 
         def difference_of_rows(chosen: Ints) -> float:
             """The score of the first agent's rows among the `chosen` indices, minus that of the second agent's."""
             ours, theirs = chosen[~second[chosen]], chosen[second[chosen]]
-            return number_of(metric, rows[ours]) - number_of(metric, rows[theirs])
+            return score(ours) - score(theirs)
 
         bounds, method = interval_of_rows(difference_of_rows, row_codes, n_clusters, draws=draws, rng=rng)
-        test = permutation.paired_test_rows(
-            lambda chosen: number_of(metric, rows[chosen]),
-            second,
-            row_codes,
-            n_clusters,
-            draws=draws,
-            rng=rng,
-        )
+        test = permutation.paired_test_rows(score, second, row_codes, n_clusters, draws=draws, rng=rng)
         values = number_of(metric, found.a.rows), number_of(metric, found.b.rows)
         return _finding_fields(
             metric, *values, bounds, test.p, method=f"paired; {method}; {SWAP_METHOD}", **counts
@@ -230,12 +224,7 @@ def _unpaired(a: ScoreTable, b: ScoreTable, draws: int, rng: np.random.Generator
         test = unpaired.permutation_test(*sums, of_sums, draws=draws, rng=rng)
         values = float(of_sums(sums[0].sum(axis=0))), float(of_sums(sums[1].sum(axis=0)))
     else:
-        rows = stack_rows([a.rows, b.rows])
-
-        def score(chosen: Ints) -> float:
-            """The metric's number for the rows at these indices of both agents' rows."""
-            return number_of(metric, rows[chosen])
-
+        score = subset_scorer(metric, stack_rows([a.rows, b.rows]))
         arguments = (score, codes_a, n_a, codes_b, n_b)
         bounds, method = unpaired.interval_of_rows(*arguments, draws=draws, rng=rng)
         test = unpaired.permutation_test_rows(*arguments, draws=draws, rng=rng)

@@ -25,13 +25,23 @@ from turnwise.meta.gold import (
     perfect_metric,
     tie_floor,
 )
-from turnwise.meta.table import ScoreTable, unit_scores
+from turnwise.meta.points import (
+    Points,
+    agent_points,
+    mean_ratings,
+    rated_rows,
+    rating_sums,
+    sign,
+    unit_points,
+)
+from turnwise.meta.system_draws import SystemDraws
+from turnwise.meta.table import ScoreTable
 from turnwise.metrics.rows import better_direction
 from turnwise.stats import correlation, permutation, power
 from turnwise.stats.clusters import cluster_codes, cluster_sums, codes
-from turnwise.stats.interval import Interval, interval_of_correlation, interval_of_rows, interval_of_sums
+from turnwise.stats.interval import Interval, interval_of_correlation, interval_of_sums
 from turnwise.stats.within import interval_inside_large_groups, interval_inside_small_groups
-from turnwise.types import ChecksSample, Finding, Floats, Ints, Level, Summed
+from turnwise.types import Finding, Floats, Level, Summed
 
 # Descriptions for `turnwise ls statistics`.
 STATISTICS = {
@@ -45,19 +55,6 @@ NO_INTERVAL = "none: no interval asked for"
 MIN_SYSTEMS = 3  # two systems always have a correlation of 1 or -1
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Points:
-    """A metric's scores and people's mean ratings: one point for each rated unit, or for each agent."""
-
-    names: tuple[str, ...]
-    x: Floats  # scores, oriented so that higher is better
-    y: Floats  # mean ratings
-    agents: tuple[str, ...]  # of each point
-    contexts: tuple[str, ...]  # of each point; empty for points over agents
-    codes: Ints  # cluster of each point; for points over agents, of each row
-    n_clusters: int
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resampling:
     """Settings of intervals, tests and the advice on more data."""
@@ -66,67 +63,15 @@ class Resampling:
     intervals: bool
     draws: int
     rng: np.random.Generator
+    systems: SystemDraws | None = None  # shared by all statistics and dimensions; None: drawn for each
 
-
-def rated_rows(table: ScoreTable, gold: Gold) -> ScoreTable:
-    """The rows of rated units, with the unit as the id of each row.
-
-    The unit is the turn where turns were rated, else the dialogue; for a metric of whole dialogues always the dialogue.
-    """
-    whole_dialogues = "dialogue" in table.metric.needs
-    column = "ids" if gold.level == "turn" and not whole_dialogues else "dialogues"
-    known = gold.by_unit(whole_dialogues=whole_dialogues)
-    return table.where([unit in known for unit in getattr(table, column)]).named_by(column)
-
-
-def unit_points(table: ScoreTable, gold: Gold) -> Points:
-    """One point for each rated turn or dialogue, in order of the rows; units without a score are left out."""
-    rows = rated_rows(table, gold)
-    unit_codes, n_units = codes(rows.ids)
-    first = np.unique(unit_codes, return_index=True)[1]
-    x = _sign(table) * unit_scores(table.metric, rows.rows, unit_codes, n_units)
-    kept = first[~np.isnan(x)]
-    names = tuple(rows.ids[at] for at in kept)
-    known = gold.by_unit(whole_dialogues="dialogue" in table.metric.needs)
-    of_cluster, n_clusters = cluster_codes([rows.clusters[at] for at in kept])
-    return Points(
-        names,
-        x[~np.isnan(x)],
-        np.array([known[name] for name in names]),
-        tuple(rows.agents[at] for at in kept),
-        tuple(_contexts(rows, unit_codes, n_units)[~np.isnan(x)]),
-        of_cluster,
-        n_clusters,
-    )
-
-
-def agent_points(table: ScoreTable, gold: Gold) -> Points:
-    """One point for each agent: its score on all rated units, and the mean rating of those units.
-
-    Raises `Refused` if the metric's check refuses the rows of an agent.
-    """
-    rows = rated_rows(table, gold)
-    agent_codes, n_agents = codes(rows.agents)
-    names = tuple(dict.fromkeys(rows.agents))
-    if isinstance(table.metric, ChecksSample):
-        for code in range(n_agents):
-            table.metric.check(rows.rows[np.flatnonzero(agent_codes == code)])
-    x = _sign(table) * unit_scores(table.metric, rows.rows, agent_codes, n_agents)
-    y = _mean_ratings(cluster_sums(_rating_sums(rows, gold), agent_codes, n_agents))
-    return Points(names, x, y, names, (), *cluster_codes(rows.clusters))
-
-
-def _contexts(rows: ScoreTable, unit_codes: Ints, n_units: int) -> np.ndarray[Any, np.dtype[np.object_]]:
-    """(n_units,) the context of each unit: the pair that all its rows share, or the unit's own number where they
-    differ, as the turns of a dialogue do.
-    """
-    found = np.array([None] * n_units, dtype=object)
-    for at, (unit, pair) in enumerate(zip(unit_codes.tolist(), rows.pairs, strict=True)):
-        if found[unit] is None:
-            found[unit] = pair
-        elif found[unit] != pair:
-            found[unit] = f"unit {at}"
-    return found
+    @property
+    def system_draws(self) -> SystemDraws:
+        """`systems`, or new ones from `rng`."""
+        if self.systems is not None:
+            return self.systems
+        seed = int(self.rng.integers(2**63))
+        return SystemDraws(self.draws, lambda name: np.random.default_rng(seed))
 
 
 def _inside(points: Points, statistic: str, resampling: Resampling) -> dict[str, Any]:
@@ -163,10 +108,15 @@ def correlate_units(table: ScoreTable, gold: Gold, statistic: str, resampling: R
         partial(permutation.correlation_test, *arguments),
         resampling,
     )
-    matrix = gold.restricted_to(set(points.names))
+    units = frozenset(points.names)
+    matrix = gold.restricted_to(units)
     agent_of = dict(zip(points.names, points.agents, strict=True))
     within = _inside(points, statistic, resampling)
-    one_within = one_rater_within_agents(matrix, agent_of, statistic) if within["n_agents"] else float("nan")
+    one_within = float("nan")
+    if within["n_agents"]:
+        one_within = gold.once(
+            ("within agents", statistic, units), lambda: one_rater_within_agents(matrix, agent_of, statistic)
+        )
     return _finding_fields(
         value,
         p,
@@ -176,8 +126,8 @@ def correlate_units(table: ScoreTable, gold: Gold, statistic: str, resampling: R
         n_clusters=points.n_clusters,
         reason=_why_undefined(points, "scored and rated items"),
         details={
-            "one_rater": one_rater(matrix, statistic),
-            "ceiling": perfect_metric(matrix, statistic),
+            "one_rater": gold.once(("one rater", statistic, units), lambda: one_rater(matrix, statistic)),
+            "ceiling": gold.once(("ceiling", statistic, units), lambda: perfect_metric(matrix, statistic)),
             "floor": tie_floor(points.y, statistic),
             **within,
             "one_rater_within_agents": one_within,
@@ -204,7 +154,7 @@ def correlate_systems(
     value = _nan_if_constant(of, points.x, points.y)
     bounds, method, p = _interval_and_p(
         value,
-        partial(_interval_over_systems, table, gold, statistic),
+        partial(_interval_over_systems, table, gold, statistic, resampling),
         partial(permutation.system_correlation_test, statistic, *_by_name(points)),
         resampling,
     )
@@ -219,18 +169,50 @@ def correlate_systems(
         n_clusters=points.n_clusters,
         reason=_why_undefined(points, "systems", MIN_SYSTEMS),
         details={
-            "one_rater": one_rater_of_systems(gold.restricted_to(agent_of), agent_of, statistic),
+            "one_rater": gold.once(
+                ("systems", statistic, frozenset(agent_of)),
+                lambda: one_rater_of_systems(gold.restricted_to(agent_of), agent_of, statistic),
+            ),
             "ceiling": None,  # the reliability of agents' means is not known
             "floor": tie_floor(points.y, statistic),
             "n_systems": len(points.names),
             "without": _without_each_agent(points, lambda keep: of(points.x[keep], points.y[keep])),
             "systems_needed": _systems_needed(statistic, value, resampling.precision),
             "systems": [
-                {"agent": name, "metric": float(_sign(table) * x), "people": float(y)}
+                {"agent": name, "metric": float(sign(table) * x), "people": float(y)}
                 for name, x, y in zip(points.names, points.x, points.y, strict=True)
             ],
         },
     )
+
+
+def _interval_over_systems(
+    table: ScoreTable,
+    gold: Gold,
+    statistic: str,
+    resampling: Resampling,
+    *,
+    draws: int,
+    rng: np.random.Generator,
+) -> tuple[Interval | None, str]:
+    """Interval of a correlation over systems, by resampling clusters and recomputing each system's score and rating."""
+    metric, rows = table.metric, rated_rows(table, gold)
+    if not isinstance(metric, Summed) or not isinstance(rows.rows, np.ndarray):
+        return resampling.system_draws.interval(table, gold, statistic)
+    of_sums = metric.of_sums
+    agent_codes, n_agents = codes(rows.agents)
+    of_cluster, n_clusters = cluster_codes(rows.clusters)
+    combined = np.concatenate([rows.rows, rating_sums(rows, gold)], axis=1)
+    cells = cluster_sums(combined, of_cluster * n_agents + agent_codes, n_clusters * n_agents)
+
+    def of_cells(sums: Floats) -> Floats:
+        """(..., S, k + 2) sums of each system's rows and ratings -> (...) correlations."""
+        x, y = sign(table) * of_sums(sums[..., :-2]), mean_ratings(sums[..., -2:])
+        flat = correlation.row_correlations(statistic, x.reshape(-1, n_agents), y.reshape(-1, n_agents))
+        return flat.reshape(x.shape[:-1])
+
+    sums = cells.reshape(n_clusters, n_agents, -1)
+    return interval_of_sums(sums, of_cells, draws=draws, rng=rng, bounds=None)
 
 
 def _by_name(points: Points) -> tuple[Floats, Floats]:
@@ -255,56 +237,6 @@ def _interval_and_p(
             bounds, method = interval(draws=resampling.draws, rng=resampling.rng)
         p = p_value(draws=resampling.draws, rng=resampling.rng)
     return bounds, method, p
-
-
-def _interval_over_systems(
-    table: ScoreTable, gold: Gold, statistic: str, *, draws: int, rng: np.random.Generator
-) -> tuple[Interval | None, str]:
-    """Interval of a correlation over systems, by resampling clusters and recomputing each system's score and rating."""
-    rows, metric, sign = rated_rows(table, gold), table.metric, _sign(table)
-    agent_codes, n_agents = codes(rows.agents)
-    of_cluster, n_clusters = cluster_codes(rows.clusters)
-    people = _rating_sums(rows, gold)
-    if isinstance(metric, Summed) and isinstance(rows.rows, np.ndarray):
-        of_sums = metric.of_sums
-        combined = np.concatenate([rows.rows, people], axis=1)
-        cells = cluster_sums(combined, of_cluster * n_agents + agent_codes, n_clusters * n_agents)
-
-        def of_cells(sums: Floats) -> Floats:
-            """(..., S, k + 2) sums of each system's rows and ratings -> (...) correlations."""
-            x, y = sign * of_sums(sums[..., :-2]), _mean_ratings(sums[..., -2:])
-            flat = correlation.row_correlations(statistic, x.reshape(-1, n_agents), y.reshape(-1, n_agents))
-            return flat.reshape(x.shape[:-1])
-
-        sums = cells.reshape(n_clusters, n_agents, -1)
-        return interval_of_sums(sums, of_cells, draws=draws, rng=rng, bounds=None)
-
-    def of_rows(chosen: Ints) -> float:
-        """The correlation over systems from the rows at these indices."""
-        x = sign * unit_scores(metric, rows.rows[chosen], agent_codes[chosen], n_agents)
-        y = _mean_ratings(cluster_sums(people[chosen], agent_codes[chosen], n_agents))
-        return float(correlation.row_correlations(statistic, x[None], y[None])[0])
-
-    return interval_of_rows(of_rows, of_cluster, n_clusters, draws=draws, rng=rng)
-
-
-def _sign(table: ScoreTable) -> int:
-    """1 for a metric of which higher is better, else -1."""
-    return 1 if table.metric.higher_is_better else -1
-
-
-def _rating_sums(rows: ScoreTable, gold: Gold) -> Floats:
-    """(n, 2): for each row the rating of its turn or dialogue, and 1, both over the number of rows with the same id."""
-    unit_codes, _ = codes(rows.ids)
-    share = 1 / np.bincount(unit_codes)[unit_codes] if len(rows) else np.zeros(0)
-    known = gold.by_unit(whole_dialogues="dialogue" in rows.metric.needs)
-    values = np.array([known[name] for name in rows.ids])
-    return np.stack([values * share, share], axis=1)
-
-
-def _mean_ratings(sums: Floats) -> Floats:
-    """(..., 2) sums of `_rating_sums` -> (...) mean ratings; NaN where there is no unit."""
-    return correlation.divide_or_nan(sums[..., 0], sums[..., 1])
 
 
 def _nan_if_constant(of: Callable[[Floats, Floats], float], x: Floats, y: Floats) -> float:
@@ -363,8 +295,11 @@ def correlate(
     intervals: bool = True,
     draws: int,
     rng: np.random.Generator,
+    systems: SystemDraws | None = None,
 ) -> Finding:
     """The correlation of a metric with people at one level; `precision` is the half-width for advice on more data.
+
+    `systems` has draws that are shared with other statistics and dimensions.
 
     An undefined correlation gives a `skipped` finding and a metric that refuses a refusal, both with the reason.
     """
@@ -376,7 +311,9 @@ def correlate(
     }
     function = correlate_systems if level == "system" else correlate_units
     try:
-        resampling = Resampling(precision=precision, intervals=intervals, draws=draws, rng=rng)
+        resampling = Resampling(
+            precision=precision, intervals=intervals, draws=draws, rng=rng, systems=systems
+        )
         answer = function(table, gold, statistic, resampling)
     except Refused as error:
         return Finding.refusal(about["what"], error, about["signature"])

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from turnwise.errors import Refused
-from turnwise.meta.correlate import MIN_SYSTEMS, Points, agent_points, rated_rows, unit_points
+from turnwise.meta.correlate import MIN_SYSTEMS
 from turnwise.meta.gold import Gold
+from turnwise.meta.points import Points, agent_points, rated_rows, unit_points
 from turnwise.meta.table import ScoreTable
 from turnwise.stats.clusters import codes
 from turnwise.stats.correlation import pearson
@@ -44,13 +45,10 @@ def differences(
     A pair with a metric that refuses has no record. `difference` (first minus second) and `p` are None where undefined.
     """
     found = []
+    points_of = _PointsOnce(gold, level)
     for a, b in combinations(tables, 2):
         try:
-            one, two = (
-                common_agent_points(a, b, gold)
-                if level == "system"
-                else common_points(unit_points(a, gold), unit_points(b, gold))
-            )
+            one, two = points_of.both(a, b)
         except Refused:  # no scores to compare; the metric's finding has the reason
             continue
         for statistic in statistics:
@@ -72,12 +70,35 @@ def differences(
     return found
 
 
-def common_agent_points(a: ScoreTable, b: ScoreTable, gold: Gold) -> tuple[Points, Points]:
-    """Both metrics' points over agents, on the rated units that both scored, so that mean ratings are the same."""
-    one, two = rated_rows(a, gold), rated_rows(b, gold)
-    common = set(one.ids) & set(two.ids)
-    one, two = (table.where([name in common for name in table.ids]) for table in (one, two))
-    return common_points(*(agent_points(table, gold) for table in (one, two)))
+class _PointsOnce:
+    """The points of metrics at one level, computed once for all pairs of metrics that scored the same units."""
+
+    def __init__(self, gold: Gold, level: Level) -> None:
+        self._gold, self._level = gold, level
+        self._known: dict[tuple[str, frozenset[str]], Points] = {}  # metric, units
+
+    def both(self, a: ScoreTable, b: ScoreTable) -> tuple[Points, Points]:
+        """The points that both metrics have.
+
+        Points over agents are those of the rated units that both scored, so that mean ratings are the same. Raises
+        `Refused` if a metric does.
+        """
+        if self._level != "system":
+            return common_points(self._points(a, frozenset()), self._points(b, frozenset()))
+        one, two = rated_rows(a, self._gold), rated_rows(b, self._gold)
+        common = frozenset(one.ids) & frozenset(two.ids)
+        return common_points(self._points(one, common), self._points(two, common))
+
+    def _points(self, table: ScoreTable, units: frozenset[str]) -> Points:
+        """The metric's points at this level; over agents, those of these rated units."""
+        key = (table.name, units)
+        if key not in self._known:
+            self._known[key] = (
+                agent_points(table.where([name in units for name in table.ids]), self._gold)
+                if self._level == "system"
+                else unit_points(table, self._gold)
+            )
+        return self._known[key]
 
 
 def common_points(a: Points, b: Points) -> tuple[Points, Points]:

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from turnwise.errors import UsageError
-from turnwise.meta.correlate import unit_points
 from turnwise.meta.gold import Gold
+from turnwise.meta.points import unit_points
 from turnwise.meta.table import ScoreTable
 from turnwise.types import Floats
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from turnwise.meta.correlate import Points, unit_points
 from turnwise.meta.gold import Gold
+from turnwise.meta.points import Points, unit_points
 from turnwise.meta.table import ScoreTable
 from turnwise.types import Floats, Item
 

@@ -4,8 +4,8 @@ A unit is what was rated: a turn or a whole dialogue. A dimension on which lower
 positive correlation always means agreement with people.
 """
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -27,6 +27,13 @@ class Gold:
     level: RatedLevel  # what was rated
     matrix: RatingMatrix
     values: dict[str, float]  # unit -> mean rating
+    known: dict[tuple[object, ...], float] = field(default_factory=dict, repr=False)  # see `once`
+
+    def once(self, key: tuple[object, ...], compute: Callable[[], float]) -> float:
+        """A number about the raters, computed for the first metric that needs it; `key` says what it is of."""
+        if key not in self.known:
+            self.known[key] = compute()
+        return self.known[key]
 
     def by_unit(self, *, whole_dialogues: bool) -> dict[str, float]:
         """Mean ratings by unit; with `whole_dialogues` by dialogue, as the mean over its rated turns."""

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from turnwise.errors import Refused, TooFewItems
-from turnwise.meta.correlate import unit_points
 from turnwise.meta.gold import Gold
+from turnwise.meta.points import unit_points
 from turnwise.meta.table import ScoreTable
 from turnwise.types import Floats, Item
 

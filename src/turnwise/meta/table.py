@@ -54,6 +54,8 @@ class ScoreTable:
     def where(self, keep: Sequence[bool] | np.ndarray[Any, np.dtype[np.bool_]]) -> "ScoreTable":
         """The table of the rows with a true flag in `keep`; `lost` is not filtered."""
         chosen = np.flatnonzero(np.asarray(keep, dtype=bool))
+        if len(chosen) == len(self):
+            return self
         columns: dict[str, Any] = {name: tuple(getattr(self, name)[at] for at in chosen) for name in COLUMNS}
         return replace(self, rows=self.rows[chosen], weights=self.weights[chosen], **columns)
 

@@ -10,16 +10,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from math import inf, nan
 from numbers import Real
-from typing import Any, ClassVar, Literal, Protocol, TypeAlias, TypeVar, cast
+from typing import Any, ClassVar, Literal, Protocol, TypeAlias, TypeVar, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from turnwise.conformance.attributes import shown
-from turnwise.conformance.calls import foreign, rows_of
+from turnwise.conformance.calls import foreign, number_of, rows_of
 from turnwise.errors import OutOfRange, PluginError, UsageError, out_of_memory
 from turnwise.registry import plugin_name
-from turnwise.types import Card, Direction, Floats, Item, Metric, Rows
+from turnwise.types import Card, Direction, Floats, Ints, Item, Metric, PluginProtocol, Rows
 
 Resampling: TypeAlias = Literal["bootstrap", "subsample"]
 
@@ -82,6 +82,22 @@ class Mean(Ratio):
                 )
         rows[:, 0] = values
         return rows
+
+
+@runtime_checkable
+class ScoresSubsets(Protocol, metaclass=PluginProtocol):
+    """A metric that works on its rows once and then scores subsets of them faster than `reduce` does."""
+
+    def subset_scorer(self, rows: Rows, /) -> Callable[[Ints], float]:
+        """The function that gives `reduce(rows[chosen])` for indices of rows, up to rounding."""
+        ...
+
+
+def subset_scorer(metric: Metric, rows: Rows) -> Callable[[Ints], float]:
+    """The function from indices of rows to the metric's number of these rows, for resampling."""
+    if isinstance(metric, ScoresSubsets):
+        return metric.subset_scorer(rows)
+    return lambda chosen: number_of(metric, rows[chosen])
 
 
 def quotient(numerator: Floats, denominator: Floats) -> Floats:

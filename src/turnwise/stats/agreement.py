@@ -12,12 +12,13 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from turnwise.stats.correlation import STATISTICS
-from turnwise.types import Floats
+from turnwise.types import Floats, Ints
 
 Weights: TypeAlias = Literal["linear", "quadratic"]
 Scale: TypeAlias = Literal["nominal", "ordinal", "interval"]
 
 # Minimum number of shared items for a pair of raters to enter `pairwise_median`; our choice.
+_FEW_STEPS = 1024  # of a scale whose categories are counted without a sort
 MIN_OVERLAP = 5
 
 
@@ -72,10 +73,11 @@ def krippendorff_alpha(matrix: Floats, level: Scale = "nominal") -> float:
     matrix = np.asarray(matrix, dtype=np.float64)
     rated = ~np.isnan(matrix)
     paired = rated.sum(axis=0) >= 2
-    values, category = np.unique(matrix[:, paired][rated[:, paired]], return_inverse=True)
+    values, category = _categories(matrix[:, paired][rated[:, paired]])
     item = np.broadcast_to(np.arange(paired.sum()), rated[:, paired].shape)[rated[:, paired]]
-    counts = np.zeros((int(paired.sum()), len(values)))
-    np.add.at(counts, (item, category), 1.0)
+    shape = (int(paired.sum()), len(values))
+    cells = np.bincount(item * len(values) + category, minlength=shape[0] * shape[1])
+    counts = cells.reshape(shape).astype(np.float64)
     total = counts.sum(axis=0)
     distance = _squared_distances(values, total, level)
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True) - 1, 1)
@@ -113,6 +115,21 @@ def pairwise_median(
             values.append(statistic(a[both], b[both]))
     defined = np.array(values)[~np.isnan(values)]
     return float(np.median(defined)) if len(defined) else float("nan")
+
+
+def _categories(ratings: Floats) -> tuple[Floats, Ints]:
+    """The different ratings in order, and the index of each rating among them.
+
+    Whole numbers of a small range, which ratings mostly are, need no sort.
+    """
+    low = ratings.min(initial=0.0)
+    if ratings.max(initial=0.0) - low < _FEW_STEPS:
+        steps = (ratings - low).astype(np.int64)
+        if np.array_equal(steps + low, ratings):
+            used = np.bincount(steps) > 0
+            return low + np.flatnonzero(used), (np.cumsum(used) - 1)[steps]
+    values, category = np.unique(ratings, return_inverse=True)
+    return values, category
 
 
 def _squared_distances(values: Floats, total: Floats, level: Scale) -> Floats:

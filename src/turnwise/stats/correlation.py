@@ -73,25 +73,40 @@ def pairwise_accuracy(x: Floats, y: Floats, *, epsilon: float = 0.0) -> float:
 
 def tie_calibration(x: Floats, y: Floats) -> float:
     """The smallest epsilon at which `pairwise_accuracy` is highest; NaN where that is NaN."""
+    return _calibrated(x, y)[0]
+
+
+def _calibrated(x: Floats, y: Floats) -> tuple[float, float]:
+    """The smallest epsilon at which `pairwise_accuracy` is highest, and that accuracy; both NaN where it is NaN."""
     x, y = checked_pair(x, y)
     if len(x) < 2 or not np.isfinite(x).all() or not np.isfinite(y).all():
-        return np.nan
+        return np.nan, np.nan
     # Score differences of pairs that people tied (a larger epsilon makes these correct), and of pairs that both order
     # alike (a larger epsilon makes these wrong).
-    tied, ordered = [], []
+    tied, ordered, total = [], [], 0
     for (xi, xj), (yi, yj) in item_pairs(x, y):
         dx, dy = xi - xj, yi - yj
+        total += dx.size
         tied.append(np.abs(dx[dy == 0]))
         ordered.append(np.abs(dx[ordered_alike(dx, dy, -1.0)]))
-    gains, losses = np.sort(np.concatenate(tied)), np.sort(np.concatenate(ordered))
-    epsilons = np.append(0.0, gains)
+    gains, losses = _sorted(tied), _sorted(ordered)
+    epsilons = np.append(0.0, gains[np.append(gains[1:] != gains[:-1], True)] if len(gains) else gains)
     net_gain = np.searchsorted(gains, epsilons, "right") - np.searchsorted(losses, epsilons, "right")
-    return float(epsilons[np.argmax(net_gain)])
+    best = int(np.argmax(net_gain))
+    return float(epsilons[best]), float((len(losses) + net_gain[best]) / total)
+
+
+def _sorted(parts: list[Floats]) -> Floats:
+    """All values of the parts in order; `parts` is emptied, because two copies would be too large."""
+    values = np.concatenate(parts)
+    parts.clear()
+    values.sort()
+    return values
 
 
 def calibrated_accuracy(x: Floats, y: Floats) -> float:
     """Pairwise accuracy at the epsilon that maximises it on the same data; NaN with fewer than two items."""
-    return pairwise_accuracy(x, y, epsilon=tie_calibration(x, y))
+    return _calibrated(x, y)[1]
 
 
 STATISTICS: Mapping[str, Callable[[Floats, Floats], float]] = {

@@ -18,7 +18,8 @@ from turnwise.stats.resample import (
     jackknife,
     jackknife_sums,
     resampled_correlation,
-    subsample,
+    rescaled_subsamples,
+    subsamples,
 )
 from turnwise.types import Floats, Ints
 
@@ -237,8 +238,17 @@ def interval_of_rows(
     """
     if n_clusters < 2:
         return None, "none: fewer than 2 clusters"
-    drawn = subsample(statistic, codes, n_clusters, draws=draws, rng=rng)
+    samples = subsamples(n_clusters, draws=draws, rng=rng)
+    values = np.array([statistic(np.flatnonzero(drawn[codes])) for drawn in samples])
     estimate, left_out = statistic(np.arange(len(codes))), jackknife(statistic, codes, n_clusters)
+    return interval_of_subsamples(estimate, values, left_out, n_clusters, level)
+
+
+def interval_of_subsamples(
+    estimate: float, values: Floats, left_out: Floats, n_clusters: int, level: float = 0.95
+) -> tuple[Interval | None, str]:
+    """`interval_of_rows` from values that were computed already: in `subsamples`, and in `jackknife_samples`."""
+    drawn = rescaled_subsamples(estimate, values, n_clusters)
     return interval_of_draws(estimate, drawn, left_out, level, n_clusters=n_clusters, kind="subsampling")
 
 

@@ -7,6 +7,7 @@ of sums (means, BLEU, Pearson), a draw is one row of weights times the clusters'
 from collections.abc import Callable, Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
 from turnwise.stats.clusters import group_clusters
 from turnwise.stats.weighted import weighted_correlation
@@ -64,8 +65,13 @@ def jackknife(statistic: Callable[[Ints], float], codes: Ints, n_clusters: int) 
 
     Above 50 clusters, each of 50 groups of clusters is left out instead.
     """
-    group = np.asarray(codes) % _GROUPS
-    return np.array([statistic(np.flatnonzero(group != out)) for out in range(min(n_clusters, _GROUPS))])
+    return np.array([statistic(np.flatnonzero(kept[codes])) for kept in jackknife_samples(n_clusters)])
+
+
+def jackknife_samples(n_clusters: int) -> Iterator[NDArray[np.bool_]]:
+    """(C,) flags of the clusters that stay when each cluster, or each of 50 groups of them, is left out."""
+    group = np.arange(n_clusters) % _GROUPS
+    return (group != out for out in range(min(n_clusters, _GROUPS)))
 
 
 def subsample(
@@ -90,13 +96,29 @@ def subsample(
     Deviations are taken from the mean of the draws, because a statistic may depend on the size of the corpus. The
     interval covers its expectation on a corpus of C clusters.
     """
-    size = min(max(1, round(share * n_clusters)), n_clusters - 1)
-    if size < 1:
+    if n_clusters < 2:
         return np.full(draws, np.nan)
-    values = np.empty(draws)
-    for draw in range(draws):
+    samples = subsamples(n_clusters, draws=draws, rng=rng, share=share)
+    values = np.array([statistic(np.flatnonzero(drawn[codes])) for drawn in samples])
+    return rescaled_subsamples(statistic(np.arange(len(codes))), values, n_clusters, share=share)
+
+
+def subsamples(
+    n_clusters: int, *, draws: int, rng: np.random.Generator, share: float = 0.7
+) -> Iterator[NDArray[np.bool_]]:
+    """(C,) flags of the clusters in each draw of `subsample`; at least 2 clusters are needed."""
+    for _ in range(draws):
         drawn = np.zeros(n_clusters, dtype=bool)
-        drawn[rng.permutation(n_clusters)[:size]] = True
-        values[draw] = statistic(np.flatnonzero(drawn[codes]))
-    deviations = (values - np.mean(values)) * np.sqrt(size / (n_clusters - size))
-    return np.asarray(statistic(np.arange(len(codes))) + deviations)
+        drawn[rng.permutation(n_clusters)[: _subsample_size(n_clusters, share)]] = True
+        yield drawn
+
+
+def rescaled_subsamples(estimate: float, values: Floats, n_clusters: int, *, share: float = 0.7) -> Floats:
+    """The draws of `subsample`, from the statistic on all clusters and its values (B,) in `subsamples`."""
+    size = _subsample_size(n_clusters, share)
+    return np.asarray(estimate + (values - np.mean(values)) * np.sqrt(size / (n_clusters - size)))
+
+
+def _subsample_size(n_clusters: int, share: float) -> int:
+    """The number of clusters in a subsample: the share of all, at least 1, and fewer than all."""
+    return min(max(1, round(share * n_clusters)), n_clusters - 1)

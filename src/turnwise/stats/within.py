@@ -152,15 +152,12 @@ def _deviations(
     """(groups, 3) sums of products of the deviations from the group's means, or of ranks in the group for Spearman;
     and the function from such sums to the correlation.
     """
-    from scipy.stats import rankdata
-
     numbers = np.unique(groups, return_inverse=True)[1]
     sides = []
     for side in (x, y):
         values = np.array(side, dtype=np.float64)
         if statistic == "spearman":
-            for mine in _members(numbers):
-                values[mine] = rankdata(values[mine])
+            values = _ranks_inside(values, numbers)
         means = np.bincount(numbers, values) / np.bincount(numbers)
         sides.append(values - means[numbers])
     a, b = sides
@@ -171,6 +168,20 @@ def _deviations(
         return divide_or_nan(sums[..., 2], np.sqrt(sums[..., 0]) * np.sqrt(sums[..., 1]))
 
     return rows, correlation
+
+
+def _ranks_inside(values: Floats, groups: Ints) -> Floats:
+    """The rank of each value among those of its group, from 1; ties share the mean of their ranks."""
+    order = np.lexsort((values, groups))
+    ordered, group = values[order], groups[order]
+    new_group = np.append(True, group[1:] != group[:-1])
+    new_value = new_group | np.append(True, ordered[1:] != ordered[:-1])
+    first = np.flatnonzero(new_value)
+    last = np.append(first[1:], len(order)) - 1
+    starts = np.flatnonzero(new_group)[np.cumsum(new_group) - 1]  # of each value's group
+    ranks = np.empty(len(order))
+    ranks[order] = ((first + last) / 2)[np.cumsum(new_value) - 1] - starts + 1
+    return ranks
 
 
 def _pairs(statistic: str, x: Floats, y: Floats, groups: Ints) -> tuple[Floats, Callable[[Floats], Floats]]:

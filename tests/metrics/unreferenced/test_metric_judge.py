@@ -403,7 +403,7 @@ def test_a_pickled_judge_does_not_contain_the_key(monkeypatch: pytest.MonkeyPatc
 
 
 def hang(exchange: Exchange) -> None:
-    exchange.closing.wait(5)
+    exchange.closing.wait(1000)
 
 
 BAD = {
@@ -425,7 +425,9 @@ def test_a_failing_server_gives_errors_with_a_reason_in_bounded_time(
     with serving(behave) as server:
         start = time.monotonic()
         block = score(judging(server, silence=0.3), items)
-    assert time.monotonic() - start < 10.0
+    assert (
+        time.monotonic() - start < 100.0
+    )  # a server that hangs does so for longer; a busy machine needs less
     assert block.scored.tolist() == []
     assert [failure.status for failure in block.failures] == ["error"] * 30
     assert all("127.0.0.1" in failure.reason for failure in block.failures)

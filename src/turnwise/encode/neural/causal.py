@@ -140,7 +140,7 @@ class CausalLM:
     @property
     def _precision(self) -> loading.Chosen:
         """The precision of the computation, with `auto` resolved."""
-        return loading.resolve(self.precision, self.config, self.device)
+        return loading.resolve(self.precision, self.folder, self.device)
 
     @property
     def _max_length(self) -> int:

@@ -6,16 +6,17 @@ what must be read from memory; elsewhere it is emulated. Other ways to run the s
 (MiniLM, processor time of one core a token): 290-315 us as it is, 233-248 us by ONNX Runtime, 245-253 us by
 torch.compile with frozen weights after two minutes of compiling. The products alone take 205 us, so nothing can be much
 faster than ONNX; a quarter less time does not justify a second runtime, so neither is used.
+
+torch and transformers are imported inside functions: loading them takes four seconds, and a run whose vectors are all
+in the cache needs neither.
 """
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, get_args
-
-import torch
-import transformers
 
 from turnwise.errors import UsageError
 
@@ -41,47 +42,66 @@ def quiet() -> Iterator[None]:
 
 def default_device() -> str:
     """`cuda` if there is a GPU, otherwise `cpu`."""
+    import torch
+
     return "cuda" if torch.cuda.is_available() else "cpu"
 
 
 def computes_bf16(device: str) -> bool:
     """Whether the device computes in bfloat16 without emulation."""
+    import torch
+
     if device.startswith("cuda"):
         return bool(torch.cuda.is_bf16_supported(including_emulation=False))
     processor = torch.cpu.get_capabilities()
     return device == "cpu" and bool(processor.get("avx512_bf16") or processor.get("amx_bf16"))
 
 
-def resolve(precision: Precision, config: Any, device: str) -> Chosen:
-    """The precision that "auto" stands for, with these weights on this machine; another one is returned as it is.
+def resolve(precision: Precision, folder: Path, device: str | None) -> Chosen:
+    """The precision that "auto" stands for, with the weights of the folder on this device; another one is returned as
+    it is.
 
-    `config` is the model's transformers configuration. An unknown precision is a `UsageError`.
+    A device of None is the default one. An unknown precision is a `UsageError`.
     """
     if precision not in get_args(Precision):
         raise UsageError(f"there is no precision `{precision}`; there are {', '.join(get_args(Precision))}")
     if precision != "auto":
         return precision
-    stored = config.dtype if hasattr(config, "dtype") else getattr(config, "torch_dtype", None)
-    half = str(stored).removeprefix("torch.") in ("bfloat16", "float16")
-    return "bf16" if half and computes_bf16(device) else "fp32"
+    config = stated_config(folder)
+    half = config.get("dtype", config.get("torch_dtype")) in ("bfloat16", "float16")
+    return "bf16" if half and computes_bf16(device or default_device()) else "fp32"
+
+
+def stated_config(folder: Path) -> dict[str, Any]:
+    """The content of a folder's config.json; a `UsageError` if it has none."""
+    if not (folder / "config.json").is_file():
+        raise UsageError(f"{folder} is no transformers model: it has no config.json")
+    config: dict[str, Any] = json.loads((folder / "config.json").read_text())
+    return config
 
 
 def read_config(folder: Path) -> Any:
     """The transformers configuration of a folder; a `UsageError` if it has none."""
-    if not (folder / "config.json").is_file():
-        raise UsageError(f"{folder} is no transformers model: it has no config.json")
+    stated_config(folder)
+    import transformers
+
     with quiet():
         return transformers.AutoConfig.from_pretrained(folder, local_files_only=True)
 
 
 def read_tokenizer(folder: Path) -> Any:
     """The fast tokenizer of a folder."""
+    import transformers
+
     with quiet():
         return transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True, use_fast=True)
 
 
 def read_model(folder: Path, auto: Any, *, device: str, precision: Chosen) -> Any:
     """The model of a folder by the class `auto`, in evaluation mode; a `UsageError` if weights are missing."""
+    import torch
+    import transformers
+
     dtype = torch.bfloat16 if precision == "bf16" else torch.float32
     with quiet():
         model, found = auto.from_pretrained(
@@ -118,6 +138,9 @@ def longest(config: Any, tokenizer: Any, most: int) -> int:
 
 def _first_position(config: Any) -> int:
     """The number of the first position: 0, or for RoBERTa-like models the padding index plus 1."""
+    import torch
+    import transformers
+
     with torch.device("meta"), quiet():  # builds the model without allocating weights
         model = transformers.AutoModel.from_config(config)  # type: ignore[no-untyped-call]
     for name, module in model.named_modules():

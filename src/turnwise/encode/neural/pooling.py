@@ -1,8 +1,11 @@
 """One vector from the vectors of a text's tokens."""
 
-from typing import Literal, get_args
+from __future__ import annotations
 
-import torch
+from typing import TYPE_CHECKING, Literal, get_args
+
+if TYPE_CHECKING:
+    import torch
 
 Pooling = Literal["mean", "cls", "max", "last"]
 POOLINGS: tuple[Pooling, ...] = get_args(Pooling)
@@ -13,6 +16,8 @@ def pool(hidden: torch.Tensor, chosen: torch.Tensor, pooling: Pooling) -> torch.
 
     `cls` is the first token that counts, as `last` is the last: over a whole input that is [CLS] or its like.
     """
+    import torch  # here, because the names of poolings are needed where every vector is in the cache
+
     some = chosen.any(dim=1, keepdim=True)
     if pooling == "mean":
         weight = chosen.to(hidden.dtype)

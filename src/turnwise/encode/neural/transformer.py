@@ -8,15 +8,13 @@ not: half the disk space, and each number is exact to one part in 2,048; the sig
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from transformers import AutoModel
 
 from turnwise.encode.batches import by_shape, distinct
 from turnwise.encode.cache.disk import Cache
@@ -27,6 +25,9 @@ from turnwise.encode.neural.sentence_transformers import stated_length, stated_p
 from turnwise.encode.truncation import report_truncation
 from turnwise.errors import UsageError
 from turnwise.types import Signature
+
+if TYPE_CHECKING:  # imported where a model runs: vectors from the cache need no torch
+    import torch
 
 Text = str | tuple[str, str]  # a text, or a query and its reply in one input
 _MARKS = 8  # largest number of special tokens added to a text
@@ -44,7 +45,7 @@ class Transformer(loading.FromFolder):
     normalise: bool | None = None
     max_length: int | None = None
     precision: loading.Precision = "auto"
-    device: str = field(default_factory=loading.default_device)
+    device: str | None = None  # None: a GPU if there is one
     budget: int = 2048  # tokens in a batch: 512 to 4096 took the same time on a CPU
     kept: Literal["fp32", "fp16"] = "fp32"
     cache: Cache | None = None
@@ -64,7 +65,9 @@ class Transformer(loading.FromFolder):
     @cached_property
     def model(self) -> Any:
         """The model up to `layer`, loaded when first needed, as cached vectors need none."""
-        model = loading.read_model(self.folder, AutoModel, device=self.device, precision=self._precision)
+        from transformers import AutoModel
+
+        model = loading.read_model(self.folder, AutoModel, device=self._device, precision=self._precision)
         if self.layer is not None:
             blocks = _blocks(model, self.config.num_hidden_layers)
             del blocks[self.layer :]
@@ -73,7 +76,8 @@ class Transformer(loading.FromFolder):
     @property
     def dimension(self) -> int:
         """The length of a vector."""
-        return int(self.config.hidden_size)
+        stated = loading.stated_config(self.folder).get("hidden_size")
+        return int(stated or self.config.hidden_size)  # the latter knows other names of it
 
     @property
     def signature(self) -> Signature:
@@ -124,15 +128,32 @@ class Transformer(loading.FromFolder):
         """Number of texts that are longer than the model's input."""
         # A token has at least one byte, so most texts need not be tokenised.
         long = [text for text in dict.fromkeys(texts) if _bytes(text) > self._max_length - _MARKS]
-        over = {
-            text for text, encoding in zip(long, self._encodings(long), strict=True) if encoding.overflowing
-        }
+        if not long:
+            return 0
+        found = self._counter.encode_batch(long)
+        over = {text for text, encoding in zip(long, found, strict=True) if encoding.overflowing}
         return sum(text in over for text in texts)
+
+    @cached_property
+    def _counter(self) -> Any:
+        """The tokenizer as stored, cut at the largest length: it counts tokens without transformers."""
+        from tokenizers import Tokenizer
+
+        path = self.folder / "tokenizer.json"
+        tokenizer = Tokenizer.from_file(str(path)) if path.is_file() else self.tokenizer.backend_tokenizer
+        tokenizer.no_padding()
+        tokenizer.enable_truncation(self._max_length)
+        return tokenizer
+
+    @cached_property
+    def _device(self) -> str:
+        """The device, with None resolved."""
+        return self.device or loading.default_device()
 
     @property
     def _precision(self) -> loading.Chosen:
         """The precision of the computation, with `auto` resolved."""
-        return loading.resolve(self.precision, self.config, self.device)
+        return loading.resolve(self.precision, self.folder, self.device)
 
     @property
     def _fields(self) -> tuple[tuple[str, str], ...]:
@@ -173,6 +194,8 @@ class Transformer(loading.FromFolder):
 
     def _pooled(self, texts: Sequence[Text], part: str) -> NDArray[np.floating[Any]]:
         """(n, d) in the precision of the cache, computed; equal texts once."""
+        import torch
+
         different, inverse = distinct(texts)
         vectors = np.empty((len(different), self.dimension), dtype=np.float32)
         for batch, hidden, encodings in self._states(different):
@@ -197,7 +220,7 @@ class Transformer(loading.FromFolder):
         """The number type in which vectors are cached."""
         return np.float32 if self.kept == "fp32" else np.float16
 
-    def _states(self, texts: Sequence[Text]) -> Iterator[tuple[list[int], torch.Tensor, list[Any]]]:
+    def _states(self, texts: Sequence[Text]) -> Iterator[tuple[list[int], "torch.Tensor", list[Any]]]:
         """Batches of texts of one length: indices, states (b, t, d) and encodings."""
         encodings = self._encodings(texts)
         lengths = [len(encoding.ids) for encoding in encodings]
@@ -214,12 +237,14 @@ class Transformer(loading.FromFolder):
         encoded = self.tokenizer(first, second, truncation=True, max_length=self._max_length)
         return list(encoded.encodings)
 
-    def _forward(self, encodings: list[Any]) -> torch.Tensor:
+    def _forward(self, encodings: list[Any]) -> "torch.Tensor":
         """(b, t, d) states of the chosen layer for inputs of one length."""
-        inputs = {"input_ids": torch.tensor([encoding.ids for encoding in encodings], device=self.device)}
+        import torch
+
+        inputs = {"input_ids": torch.tensor([encoding.ids for encoding in encodings], device=self._device)}
         if "token_type_ids" in self.tokenizer.model_input_names:
             inputs["token_type_ids"] = torch.tensor(
-                [encoding.type_ids for encoding in encodings], device=self.device
+                [encoding.type_ids for encoding in encodings], device=self._device
             )
         with torch.inference_mode():
             if self.layer is None:
@@ -238,6 +263,8 @@ class Transformer(loading.FromFolder):
 
 def _blocks(model: Any, count: int) -> Any:
     """The list of the model's `count` layers; a `UsageError` if there is none."""
+    import torch
+
     for module in model.modules():
         if isinstance(module, torch.nn.ModuleList) and len(module) == count:
             return module

@@ -14,7 +14,7 @@ the score is then the sum of the logarithms of both distances, which is not a di
 corpora on which it is best, so it is not the default; papers/fbd-prd.md reports it on others.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -35,12 +35,12 @@ from turnwise.metrics.distribution.distance import (
     DistanceAttributes,
     EncodingSettings,
 )
-from turnwise.metrics.distribution.frechet import Gaussian, distance
+from turnwise.metrics.distribution.frechet import Gaussian, SubsetDistances, distance
 from turnwise.metrics.distribution.moments import Moments
 from turnwise.metrics.distribution.pair_encoding import PairEncoding, Way
 from turnwise.metrics.distribution.real_replies import real_replies
 from turnwise.metrics.rows import scored
-from turnwise.types import Card, Floats, Item, Rows, Signature
+from turnwise.types import Card, Floats, Ints, Item, Rows, Signature
 
 _Gaussians: TypeAlias = tuple[Gaussian, ...]  # one for each encoding
 _ROUNDING = 1e-9  # a distance below this share of the real vectors' total variance is rounding error
@@ -124,6 +124,27 @@ class FittedFbd(_Attributes, Distance[_Gaussians]):
         """The Frechet distance or, with `also`, the sum of two logarithms; `Refused` where a logarithm is of 0."""
         return self._score(self.prepare(generated), real)
 
+    def subset_scorer(self, rows: Rows, /) -> Callable[[Ints], float]:
+        """The score of any of the rows, which are multiplied by the roots of the real covariances once.
+
+        With shrinkage or rows without a vector it is `reduce` itself. Rows of several groups are a `ValueError`.
+        """
+        vectors, real = (
+            self._scored_vectors(rows) if self.settings.shrinkage == 0 else (np.zeros((0, 0)), None)
+        )
+        if real is None or len(vectors) < rows.shape[0]:
+            return lambda chosen: self.reduce(rows[chosen])
+        gaussians = self.prepared[real.group]
+        parts = [
+            SubsetDistances(part, gaussian)
+            for part, gaussian in zip(self._by_encoding(vectors), gaussians, strict=True)
+        ]
+        return lambda chosen: (
+            self._combined([part.distance(chosen) for part in parts], gaussians)
+            if len(chosen) > 1
+            else float("nan")
+        )
+
     def moments(self, rows: Rows, /) -> Moments:
         """Moments of the scored rows, header included.
 
@@ -149,11 +170,14 @@ class FittedFbd(_Attributes, Distance[_Gaussians]):
         return self._score(generated, self.prepared[self._real_of_code(moments.mean[0]).group])
 
     def _score(self, generated: _Gaussians, real: _Gaussians) -> float:
-        """The distance or, with `also`, the sum of the logarithms of both encodings' distances.
+        """The distance or, with `also`, the sum of the logarithms of both encodings' distances, as in `_combined`."""
+        return self._combined([distance(x, y) for x, y in zip(generated, real, strict=True)], real)
+
+    def _combined(self, distances: list[float], real: _Gaussians) -> float:
+        """The only distance or, with `also`, the sum of the logarithms of two.
 
         Raises `Refused` where a logarithm is needed and a distance is 0 up to rounding.
         """
-        distances = [distance(x, y) for x, y in zip(generated, real, strict=True)]
         if self.settings.also is None:
             return distances[0]
         variances = [float(np.sum(each.root**2)) for each in real]

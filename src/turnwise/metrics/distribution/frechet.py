@@ -16,7 +16,7 @@ import numpy as np
 
 from turnwise.errors import TooFewItems, UsageError
 from turnwise.metrics.distribution.moments import Moments, finite
-from turnwise.types import Floats
+from turnwise.types import Floats, Ints
 
 # The square root multiplies the rounding error of an eigenvalue by 1/(2 sqrt(eigenvalue)). For an eigenvalue below this
 # share of the largest, the error could reach 1e-11 of the largest; then singular values are used, exact to 1e-16.
@@ -67,6 +67,55 @@ class Gaussian:
             # Eigenvalues below this bound are zero up to rounding.
             kept = values > len(values) * np.finfo(np.float64).eps * values[-1]
             return cls(moments.mean, (vectors[:, kept] * np.sqrt(values[kept])).T)
+
+
+class SubsetDistances:
+    """Distances of subsets of some vectors from one Gaussian, without shrinkage.
+
+    The vectors are multiplied by the Gaussian's root once. tr sqrt(S T) of a subset is the nuclear norm of its centred
+    products, so a subset of fewer vectors than dimensions needs only the eigenvalues of a part of their Gram matrix.
+    """
+
+    def __init__(self, rows: Floats, other: Gaussian) -> None:
+        rows = finite(rows)
+        self._origin = rows.mean(axis=0)  # subtracted first, so that sums of squares do not cancel
+        self._rows = rows - self._origin
+        self._squares = np.einsum("ij,ij->i", self._rows, self._rows)
+        self._other = other
+        self._other_variance = float(np.sum(other.root**2))
+        products = self._rows @ other.root.T
+        if len(rows) < products.shape[1]:  # in coordinates of their own span: the same norms, fewer columns
+            products = np.asarray(np.linalg.qr(products.T).R.T, np.float64)
+        self._products = products
+        self._gram = products @ products.T if len(rows) <= products.shape[1] else None
+
+    def distance(self, chosen: Ints) -> float:
+        """The distance of the vectors at these indices, two or more; raises `TooFewItems` for fewer."""
+        n = len(chosen)
+        if n < 2:
+            raise TooFewItems(f"a covariance needs 2 vectors or more, and there are {n}")
+        mean = self._rows[chosen].mean(axis=0)
+        variance = (np.sum(self._squares[chosen]) - n * np.sum(mean**2)) / (n - 1)
+        mean_difference = np.sum((mean + self._origin - self._other.mean) ** 2)
+        cross = self._nuclear_norm(chosen) / np.sqrt(n - 1)
+        return max(0.0, float(mean_difference + variance + self._other_variance - 2 * cross))
+
+    def _nuclear_norm(self, chosen: Ints) -> float:
+        """The sum of the singular values of the centred products at these indices."""
+        if self._gram is not None:
+            gram = self._gram[np.ix_(chosen, chosen)]
+            mean = gram.mean(axis=0)
+            squares = np.linalg.eigvalsh(gram - mean - mean[:, None] + mean.mean())
+        else:
+            products = self._products[chosen]
+            products = products - products.mean(axis=0)
+            squares = np.linalg.eigvalsh(products.T @ products)
+        # Centred products have an eigenvalue of 0, and each repeated vector gives another one.
+        squares = squares[squares > len(squares) * np.finfo(np.float64).eps * squares[-1]]
+        if not len(squares) or squares[0] > _MIN_EIGENVALUE_RATIO * squares[-1]:
+            return float(np.sum(np.sqrt(squares)))
+        products = self._products[chosen]
+        return float(np.sum(np.linalg.svd(products - products.mean(axis=0), compute_uv=False)))
 
 
 def distance(x: Gaussian, y: Gaussian) -> float:

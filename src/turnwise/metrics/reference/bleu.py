@@ -16,7 +16,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from turnwise.metrics.reference.tokens import tokens_13a
+from turnwise.metrics.reference.tokens import Tokens, tokens_13a, tokens_sacrebleu
 from turnwise.metrics.rows import Sums
 from turnwise.metrics.words import matches
 from turnwise.types import Card, Floats, Item, Level, Need, Signature
@@ -44,14 +44,16 @@ class Bleu(Sums):
     )
 
     order: int
+    tokenize: Tokens = "13a"
+    lowercase: bool = False
 
     @property
     def signature(self) -> Signature:
         """sacrebleu's settings and its installed version."""
         settings = {
-            "case": "mixed",
+            "case": "lc" if self.lowercase else "mixed",
             "eff": "yes",
-            "tok": "13a",
+            "tok": self.tokenize,
             "smooth": "exp",
             "sacrebleu": version("sacrebleu"),
         }
@@ -64,10 +66,15 @@ class Bleu(Sums):
         """
         rows = np.full((len(items), 2 + 2 * self.order), np.nan)
         for row, item in zip(rows, items, strict=True):
-            references = [tokens for text in item.references if (tokens := tokens_13a(text))]
+            references = [tokens for text in item.references if (tokens := self._tokens(text))]
             if references:
-                row[:] = counts(tokens_13a(item.reply), references, self.order)
+                row[:] = counts(self._tokens(item.reply), references, self.order)
         return rows
+
+    def _tokens(self, text: str) -> list[str]:
+        """The tokens of a text, as the settings say."""
+        text = text.lower() if self.lowercase else text
+        return tokens_13a(text) if self.tokenize == "13a" else tokens_sacrebleu(text, self.tokenize)
 
     def of_sums(self, sums: Floats, /) -> Floats:
         """sacrebleu's `compute_bleu`, 0 to 100, for any number of sums at once.

@@ -1,16 +1,18 @@
 """ROUGE-1, ROUGE-2 and ROUGE-L of single replies (Lin 2004), and ROUGE-L as caption tools compute it.
 
 `rouge-1`, `rouge-2` and `rouge-l` are rouge-score's F-measure without stemming: the best over the references, averaged
-over replies. 1 has the same words as a reference, 0 shares none. `rouge-l-b1.2` is the variant that ADEM and nlg-eval
-report, from the COCO caption code. It splits tokens at white space and keeps case and punctuation, takes the best
-precision and the best recall over the references (possibly of two different ones), and gives recall 1.44 times the
-weight. That code counts an empty text as one token; here it has none.
+over replies. 1 has the same words as a reference, 0 shares none. `part=p` and `part=r` give precision and recall
+against the reference with the best F-measure, and `stem=true` compares stems of words.
+
+`rouge-l-b1.2` is the variant that ADEM and nlg-eval report, from the COCO caption code. It splits tokens at white space
+and keeps case and punctuation, takes the best precision and the best recall over the references (possibly of two
+different ones), and gives recall 1.44 times the weight. That code counts an empty text as one token; here it has none.
 """
 
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 from rapidfuzz.distance import LCSseq
 
@@ -21,6 +23,9 @@ from turnwise.types import Card, Item, Level, Need, Signature
 
 CAPTION_BETA = 1.2  # beta of the F-measure in the COCO caption evaluation code, which gives no reason for it
 _CITATION = "Lin 2004, ROUGE: A Package for Automatic Evaluation of Summaries"
+
+
+Part = Literal["f", "p", "r"]  # F-measure, precision, recall
 
 
 class Overlap(NamedTuple):
@@ -47,15 +52,26 @@ class _Rouge(Mean):
     span: ClassVar[tuple[float, float]] = (0.0, 1.0)
     unscored: ClassVar[str] = "no reference has a word of letters a-z or digits in it"
 
+    stem: bool
+    part: Part
+
     @abstractmethod
     def overlap(self, reply: Sequence[str], reference: Sequence[str]) -> Overlap:
         """Precision and recall of a reply against one reference, both as tokens."""
 
     def value(self, item: Item, /) -> float:
-        """The best F1 over the references with tokens; NaN without one."""
-        reply = tokens_rouge(item.reply)
-        references = (tokens for text in item.references if (tokens := tokens_rouge(text)))
-        return max((self.overlap(reply, reference).f() for reference in references), default=float("nan"))
+        """F1, precision or recall of the reference with tokens that has the best F1; NaN without one."""
+        reply = tokens_rouge(item.reply, stemmed=self.stem)
+        references = (tokens for text in item.references if (tokens := tokens_rouge(text, stemmed=self.stem)))
+        overlaps = [self.overlap(reply, reference) for reference in references]
+        best = max(overlaps, key=Overlap.f, default=Overlap(float("nan"), float("nan")))
+        return {"f": best.f(), "p": best.precision, "r": best.recall}[self.part]
+
+    @property
+    def _settings(self) -> tuple[tuple[str, str], ...]:
+        """The parts of the signature that all have: tokens, stemming, and what is not the F-measure."""
+        part = () if self.part == "f" else (("part", self.part),)
+        return (("tok", "a-z0-9"), ("stem", "porter" if self.stem else "no"), *part)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +90,13 @@ class RougeN(_Rouge):
     )
 
     order: int
+    stem: bool = False
+    part: Part = "f"
 
     @property
     def signature(self) -> Signature:
-        """`rouge-` with the order, the tokenisation, no stemming, and that the best reference counts."""
-        return Signature(f"rouge-{self.order}", (("tok", "a-z0-9"), ("stem", "no"), ("refs", "max")))
+        """`rouge-` with the order, the tokenisation, stemming, and that the best reference counts."""
+        return Signature(f"rouge-{self.order}", (*self._settings, ("refs", "max")))
 
     def overlap(self, reply: Sequence[str], reference: Sequence[str]) -> Overlap:
         """Matched n-grams as shares of the reply's and of the reference's; 0 where a text has none."""
@@ -87,8 +105,22 @@ class RougeN(_Rouge):
         return Overlap(matched / in_reply, matched / in_reference)
 
 
+class _LongestCommon(_Rouge):
+    """ROUGE of the longest common subsequence of words."""
+
+    __slots__ = ()
+
+    def overlap(self, reply: Sequence[str], reference: Sequence[str]) -> Overlap:
+        """Length of the longest common subsequence as shares of the reply and of the reference.
+
+        0 for an empty reply.
+        """
+        shared = LCSseq.similarity(reply, reference)
+        return Overlap(shared / max(1, len(reply)), shared / len(reference))
+
+
 @dataclass(frozen=True, slots=True)
-class RougeL(_Rouge):
+class RougeL(_LongestCommon):
     """`rouge-l`: F1 of the longest common subsequence of words."""
 
     card: ClassVar[Card] = Card(
@@ -102,22 +134,17 @@ class RougeL(_Rouge):
         citation=_CITATION,
     )
 
+    stem: bool = False
+    part: Part = "f"
+
     @property
     def signature(self) -> Signature:
-        """The tokenisation, no stemming, beta 1, and that the best reference counts."""
-        return Signature("rouge-l", (("tok", "a-z0-9"), ("stem", "no"), ("beta", "1"), ("refs", "max")))
-
-    def overlap(self, reply: Sequence[str], reference: Sequence[str]) -> Overlap:
-        """Length of the longest common subsequence as shares of the reply and of the reference.
-
-        0 for an empty reply.
-        """
-        shared = LCSseq.similarity(reply, reference)
-        return Overlap(shared / max(1, len(reply)), shared / len(reference))
+        """The tokenisation, stemming, beta 1, and that the best reference counts."""
+        return Signature("rouge-l", (*self._settings, ("beta", "1"), ("refs", "max")))
 
 
 @dataclass(frozen=True, slots=True)
-class RougeLCaption(RougeL):
+class RougeLCaption(_LongestCommon):
     """`rouge-l-b1.2`: ROUGE-L as in the COCO caption code."""
 
     unscored: ClassVar[str] = "no reference has a word in it"

@@ -14,6 +14,7 @@ from turnwise.meta.disagreements import disagreement_records
 from turnwise.meta.examples import disagreements
 from turnwise.meta.gold import Gold, gold
 from turnwise.meta.length_bias import length_bias_records
+from turnwise.meta.system_draws import SystemDraws
 from turnwise.meta.table import ScoreTable
 from turnwise.metrics import is_rating
 from turnwise.metrics.rating import parse
@@ -55,12 +56,14 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class _LevelTask:
-    """A question at one level with its data: everything a worker needs."""
+    """Questions at one level with their data: everything a worker needs.
 
-    question: Question
+    At system level these are all dimensions of a group, because they share the resamples; else it is one question.
+    """
+
+    questions: list[tuple[int, Question, Gold]]  # with the place of their findings in the results
     level: Level
     tables: Sequence[ScoreTable]
-    people: Gold
 
 
 def meta(spec: MetaSpec) -> Outcome:
@@ -87,7 +90,8 @@ def meta(spec: MetaSpec) -> Outcome:
     reports: list[dict[str, Any]] = []
     rated: list[dict[str, Any]] = []
     examples: list[dict[str, Any]] = []
-    tasks: list[_LevelTask] = []
+    tasks: dict[tuple[object, ...], _LevelTask] = {}
+    places = 0
     more: dict[str, list[dict[str, Any]]] = {name: [] for name in ADEM if getattr(spec, name)}
     with spec.executor() as workers:
         collected = _collected(spec, census, metrics, questions, watch, workers)
@@ -103,7 +107,11 @@ def meta(spec: MetaSpec) -> Outcome:
             about = mine.rated(kept, question.rated)
             people = gold(about, question.dimension, question.rated, rescale=spec.rescale)
             rated += _rated(question, people)
-            tasks += [_LevelTask(question, level, of_group, people) for level in question.levels]
+            for level in question.levels:
+                key = (question.group, question.rated) if level == "system" else (places,)
+                task = tasks.setdefault(key, _LevelTask([], level, of_group))
+                task.questions.append((places, question, people))
+                places += 1
             items = collected[question.rated][1]
             if spec.output is not None:
                 for table in of_group:
@@ -112,9 +120,12 @@ def meta(spec: MetaSpec) -> Outcome:
                 more["length_bias"] += length_bias_records(of_group, people, items, group=question.group)
             if "normalised" in more and question.rated == "turn":
                 more["normalised"] += disagreement_records(of_group, people, group=question.group)
-        for task, (findings, differing) in workers.in_order(_answers, spec, tasks):
-            found += [marked(finding, known[task.question.rated]) for finding in findings]
-            compared += differing
+        answers = [
+            answer for _, several in workers.in_order(_answers, spec, tasks.values()) for answer in several
+        ]
+    for _, question, findings, differing in sorted(answers, key=lambda answer: answer[0]):
+        found += [marked(finding, known[question.rated]) for finding in findings]
+        compared += differing
     if all(finding.details.get("undefined") for finding in found):
         raise UsageError(
             "none of these metrics has a number at that level; `turnwise ls metrics` shows levels"
@@ -167,9 +178,23 @@ def _rated(question: Question, people: Gold) -> list[dict[str, Any]]:
     ]
 
 
-def _answers(spec: MetaSpec, task: _LevelTask) -> tuple[list[Finding], list[dict[str, Any]]]:
+def _answers(
+    spec: MetaSpec, task: _LevelTask
+) -> list[tuple[int, Question, list[Finding], list[dict[str, Any]]]]:
+    """For each question: its place, the agreement of each metric with people, and the tests of every two metrics."""
+    group = task.questions[0][1].group
+    systems = SystemDraws(spec.draws, lambda name: generator(spec.seed, name, group, task.level))
+    return [
+        (place, question, *_answer(spec, question, people, task, systems))
+        for place, question, people in task.questions
+    ]
+
+
+def _answer(
+    spec: MetaSpec, question: Question, people: Gold, task: _LevelTask, systems: SystemDraws
+) -> tuple[list[Finding], list[dict[str, Any]]]:
     """The agreement of each metric with people, and the tests of every two metrics, at one level."""
-    question, level, people = task.question, task.level, task.people
+    level = task.level
     able = [table for table in task.tables if has_level(table, level)]
     about = (question.dimension, question.group, level)
     settings: dict[str, Any] = {
@@ -177,6 +202,7 @@ def _answers(spec: MetaSpec, task: _LevelTask) -> tuple[list[Finding], list[dict
         "draws": spec.draws,
         "precision": spec.precision,
         "intervals": spec.intervals,
+        "systems": systems,
     }
     findings = [
         correlate(table, people, level, name, rng=generator(spec.seed, table.name, name, *about), **settings)

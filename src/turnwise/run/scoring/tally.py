@@ -17,7 +17,7 @@ import numpy as np
 from turnwise.conformance.calls import called, foreign, number_of, numbers_of
 from turnwise.errors import PluginError, Refused, counted
 from turnwise.logs.ids import IdSet
-from turnwise.metrics.rows import better_direction, dense, stack_rows
+from turnwise.metrics.rows import better_direction, dense, stack_rows, subset_scorer
 from turnwise.protocols import Curved, SamplesRaters, metric_extras
 from turnwise.registry import plugin_name
 from turnwise.run.scoring.blocks import Block
@@ -270,9 +270,7 @@ class Tally:
             estimate = number_of(metric, rows)
         if isinstance(metric, SamplesRaters):
             return estimate, *metric.rater_interval(rows, codes)
-        interval, method = interval_of_rows(
-            lambda chosen: number_of(metric, rows[chosen]), codes, n_kept, draws=draws, rng=rng
-        )
+        interval, method = interval_of_rows(subset_scorer(metric, rows), codes, n_kept, draws=draws, rng=rng)
         if self._moments is None:
             return estimate, interval, method if self._sample.complete else f"{method}, {self._share(rows)}"
         share = n_kept / len(self._clusters)

@@ -31,6 +31,7 @@ from turnwise.run.workers.execute import (
     Task,
     WorkersLost,
 )
+from turnwise.run.workers.threads import limited_threads
 
 log = logging.getLogger(__name__)
 AHEAD = 2  # tasks sent to a worker: one that runs and one that waits, so that the worker is never idle
@@ -192,7 +193,8 @@ class _Worker:
             except ray.exceptions.RaySystemError as error:  # a module is missing on this node
                 return Outcome(error=f"cannot load what the work is made of: {error}", code=USAGE), host
         function, shared = self._shared
-        return Outcome.of(function, shared, task), host
+        with limited_threads():
+            return Outcome.of(function, shared, task), host
 
 
 @dataclass(eq=False)
