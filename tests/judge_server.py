@@ -14,7 +14,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Event, Lock, Thread
 from typing import Any
 
-FORM = re.compile(r"VERDICT ([0-9a-f]+): X")
+FORM = re.compile(r"(?:VERDICT|CRITERION \d+) ([0-9a-f]+): X")
 
 
 @dataclass

@@ -25,12 +25,12 @@ from turnwise.testing.metrics import CHECKS, Subject, entries, same
 from turnwise.types import Item, Metric, NeedsFitting, Summed, digest
 
 # Settings that do not change the number and are not in the signature; `runs` has no effect without `angles`.
-UNSIGNED = ("cache", "concurrency", "fewest", "price", "runs")
+UNSIGNED = ("cache", "concurrency", "fewest", "key", "price", "runs")
 # For each default that is a text, another valid value.
 OTHERS = {
     "overall": "fun",
     "auto": "bf16",
-    "1-5": "1-7",
+    "text": "schema",
     "leaderboard": "multiwoz2018",
     "f": "p",
     "p": "r",

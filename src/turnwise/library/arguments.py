@@ -56,6 +56,7 @@ Names = str | Sequence[str]  # one name, several by comma, or a sequence of name
 PathLike = str | Path
 Count = Annotated[int, Range(least=1)]
 Natural = Annotated[int, Range(least=0)]
+Money = Annotated[float, Range(least=0)]
 Positive = Annotated[float, Range(above=0)]
 
 

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from turnwise.errors import UsageError
 from turnwise.library.arguments import (
     Count,
+    Money,
     Names,
     Natural,
     PathLike,
@@ -167,6 +168,7 @@ def calibrate(
     on: Place = "local",
     address: str | None = None,
     max_errors: Natural = 20,
+    max_cost: Money | None = None,
     reuse: bool = True,
     progress: bool = False,
     figures: bool = True,
@@ -203,6 +205,7 @@ def calibrate(
         on: Where the work is done: this machine or a Ray cluster.
         address: Address of a running Ray cluster.
         max_errors: Stop when a metric has failed on more items than this.
+        max_cost: Spend at most this much on a judge, in the currency of its price; then it is not asked any more.
         reuse: Reuse rows that are in `output`, and the cached verdicts of a judge.
         progress: Show a progress bar on standard error.
         figures: Keep the figures that a notebook shows.
@@ -244,6 +247,7 @@ def calibrate(
             on=on,
             address=address,
             max_errors=max_errors,
+            max_cost=max_cost,
             reuse=reuse,
             quiet=not progress,
         )

@@ -98,7 +98,7 @@ _OWN: dict[str, Entry] = {
     "pmi": _own("unreferenced.likelihood:Pmi"),
     "pmi-total": _own("unreferenced.likelihood:PmiTotal"),
     "fed": _own("unreferenced.likelihood:Fed"),
-    "judge": _own("unreferenced.judge:judge"),
+    "judge": _own("judge.settings:judge"),
     "inform": _own("task.inform:Inform"),
     "success": _own("task.inform:Success"),
     "booking": _own("task.inform:Booking"),
@@ -145,12 +145,14 @@ def resolve(
     model: str | None = None,
     db: str | None = None,
     cache: bool | None = None,
+    max_cost: float | None = None,
     **options: Any,
 ) -> Metric | NeedsFitting:
     """The metric of this name, which may carry settings: `bertscore[layer=4,idf=true]`.
 
-    `options` are further settings. `model`, `db` (venue tables) and `cache` (whether a judge's stored verdicts may be
-    used) are defaults for settings of these names, and are ignored by metrics without them. A `module:function` or an
+    `options` are further settings. `model`, `db` (venue tables), `cache` (whether a judge's stored verdicts may be
+    used) and `max_cost` (the most that a judge may spend) are defaults for settings of these names, and are ignored by
+    metrics without them. A `module:function` or an
     http address gives the user's own metric; it has no settings, and the arguments are ignored. Raises `UsageError` for
     an unknown name or setting, and `PluginError` for a plugin that is no metric.
     """
@@ -172,7 +174,8 @@ def resolve(
     maker, own = _maker(plain), entry.options
     chosen = {**own, **written, **options}
     signature = inspect.signature(maker)
-    for setting, default in (("model", model), ("db", db), ("cache", cache)):
+    defaults = {"model": model, "db": db, "cache": cache, "max_cost": max_cost}
+    for setting, default in defaults.items():
         if default is not None and setting in signature.parameters:
             chosen.setdefault(setting, default)
     if entry.owner != "turnwise":

@@ -5,15 +5,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from turnwise.errors import counted
+from turnwise.errors import UsageError, counted
 from turnwise.logs.dialogue import UNNAMED
+from turnwise.logs.items.items import all_items
 from turnwise.logs.scan import Census, scan
 from turnwise.metrics import is_rating
-from turnwise.protocols import ReadsPlaceholders
+from turnwise.protocols import Priced, ReadsPlaceholders
 from turnwise.run.resume.block_store import BlockStore
 from turnwise.run.resume.finished_run import no_blocks, write_parts
 from turnwise.run.scoring.collect import listing
-from turnwise.run.scoring.shards import Watch, prepare, shards
+from turnwise.run.scoring.costs import costs_record, forecast, prompts
+from turnwise.run.scoring.shards import SHARD, Watch, prepare, shards
 from turnwise.run.scoring.tally import Tally, generator
 from turnwise.run.spec import Outcome, ScoreSpec, finish
 from turnwise.run.workers.execute import progress
@@ -29,6 +31,8 @@ def score(spec: ScoreSpec) -> Outcome:
     """
     census = scan(spec.data, apart=spec.selection.apart)
     metrics, absent = prepare(spec, census)
+    if spec.dry_run or spec.show_prompt is not None:
+        return _dry_run(spec, census, metrics)
     watch = Watch(spec.max_errors)
     tallies: dict[tuple[str, str, str], Tally] = {}
     seen: dict[tuple[str, str], None] = {}  # (group, agent), in order of appearance
@@ -80,6 +84,25 @@ def score(spec: ScoreSpec) -> Outcome:
     notes = [*_unnamed(spec, census), *_unrated(spec, watch.unrated)]
     sections = {"notes": notes} if notes else {}
     return finish(spec, found, census.sha256, **census.unseen.section(), **sections)
+
+
+def _dry_run(spec: ScoreSpec, census: Census, metrics: Mapping[str, Metric]) -> Outcome:
+    """What judges would be sent and what it would cost; nothing is sent, scored or written."""
+    sections: dict[str, Any] = {}
+    if spec.show_prompt is not None:
+        sections["prompts"] = prompts(spec, census, metrics)
+    else:
+        costs: dict[str, Any] = {}
+        with BlockStore(spec.output, reuse=spec.reuse) as store:
+            for whole in (False, True):
+                mine = {name: one for name, one in metrics.items() if ("dialogue" in one.needs) is whole}
+                if any(isinstance(one, Priced) for one in mine.values()):
+                    stream = all_items(spec.data, spec.selection, census, whole=whole)
+                    costs |= forecast(mine, store, stream, shard=SHARD)
+        if not costs:
+            raise UsageError("no metric costs anything; --dry-run is for judges")
+        sections["forecast"] = costs_record(costs)
+    return finish(replace(spec, output=None), (), census.sha256, **sections)
 
 
 def _unnamed(spec: ScoreSpec, census: Census) -> Iterator[str]:
