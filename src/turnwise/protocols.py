@@ -157,6 +157,15 @@ class Explains(Protocol, metaclass=PluginProtocol):
 
 
 @runtime_checkable
+class Summarises(Explains, Protocol):
+    """A metric that has something to say about all explanations of an agent: what a judge cost, or how judges agree."""
+
+    def summary(self, explanations: Sequence[Mapping[str, Any]], /) -> Mapping[str, Any]:
+        """Further keys of the agent's result in results.json."""
+        ...
+
+
+@runtime_checkable
 class Asks(Protocol, metaclass=PluginProtocol):
     """A metric that sends questions to a language model, which can be read before they are sent."""
 

@@ -49,6 +49,7 @@ MORE_METRICS = """\
 -m also takes names that depend on the data or on your code:
 rating:DIMENSION      people's ratings of a dimension, such as rating:overall
 preference:DIMENSION  people's choices between the replies of two agents (compare)
+judge-pair            a judge's choices between the replies of two agents, in both orders (compare)
 module:function       a function of your own"""
 
 

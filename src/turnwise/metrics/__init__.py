@@ -23,6 +23,7 @@ if TYPE_CHECKING:  # `types` imports numpy, which is slow and not needed to list
 
 
 RATING = "rating:"  # before a dimension: the ratings that people gave
+JUDGE_PAIR = "judge-pair"  # the choices of a judge between two agents
 PREFERENCE = "preference:"  # before a dimension: the choices that people made
 
 
@@ -99,6 +100,7 @@ _OWN: dict[str, Entry] = {
     "pmi-total": _own("unreferenced.likelihood:PmiTotal"),
     "fed": _own("unreferenced.likelihood:Fed"),
     "judge": _own("judge.settings:judge"),
+    "panel": _own("judge.panel:panel"),
     "inform": _own("task.inform:Inform"),
     "success": _own("task.inform:Success"),
     "booking": _own("task.inform:Booking"),
@@ -166,6 +168,10 @@ def resolve(
             f"`{name}` is a choice between two replies, not a score of one; `turnwise compare` takes it"
         )
     plain, written = settings(name)
+    if plain == JUDGE_PAIR:
+        raise UsageError(
+            f"`{plain}` is a judge's choice between two replies, not a score of one; `turnwise compare` takes it"
+        )
     if ":" in plain and not written:
         from turnwise.metrics.custom import own_metric
 

@@ -5,7 +5,7 @@ is paid for only once. An answer without a verdict is kept too. Errors are not.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from statistics import stdev
 from typing import Any, NamedTuple
 
@@ -80,12 +80,18 @@ def unpacked(data: NDArray[np.uint8]) -> Judgement:
 
 
 def judged(
-    question: Question, answers: Sequence[Answer], rubric: Rubric, *, model: str, price: Price | None
+    question: Question,
+    answers: Sequence[Answer],
+    rubric: Rubric,
+    score: Callable[[Answer], float | None],
+    *,
+    model: str,
+    price: Price | None,
 ) -> Judgement:
     """The judgement of one question from its samples: the mean of their scores, and the reason of the first that has
-    the score nearest to it.
+    the score nearest to it. `score` is the number of an answer.
     """
-    scores = [answer.score(rubric) for answer in answers]
+    scores = [score(answer) for answer in answers]
     known = [score for score in scores if score is not None]
     mean = sum(known) / len(known) if known else None
     shown = _nearest(answers, scores, mean)

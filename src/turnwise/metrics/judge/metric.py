@@ -15,8 +15,9 @@ about its weights, so other weights need another name.
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import stdev
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -135,6 +136,12 @@ class Judge(Ratio):
         found = [self.recent.get(self.prompt.questions(item)[0].digest) for item in items]
         return [None if one is None else one.record() for one in found]
 
+    def summary(self, explanations: Sequence[Mapping[str, Any]], /) -> dict[str, Any]:
+        """What was spent on these judgements, and how far samples of one item differ: their standard deviation."""
+        samples = [[one for one in said.get("samples", ()) if one is not None] for said in explanations]
+        spreads = [stdev(several) for several in samples if len(several) > 1]
+        return spent(explanations) | ({"sample_sd": sum(spreads) / len(spreads)} if spreads else {})
+
     def questions(self, item: Item, /) -> list[Question]:
         """What is sent for an item: one request, or several for the parts of a long dialogue."""
         return self.prompt.questions(item)
@@ -144,11 +151,15 @@ class Judge(Ratio):
 
         Reminders after an answer without a verdict are not counted.
         """
+        return self.cost_of([one for item in items for one in self.prompt.questions(item)])
+
+    def cost_of(self, questions: Sequence[Question], /) -> Cost:
+        """The cost of the different ones of these questions that are not cached."""
         if isinstance(self.client, LocalJudge):
             return Cost()
-        questions = {one.digest: one for item in items for one in self.prompt.questions(item)}
-        cached = self._cached(list(questions.values()))
-        new = [question for key, question in questions.items() if key not in cached]
+        different = {one.digest: one for one in questions}
+        cached = self._cached(list(different.values()))
+        new = [question for key, question in different.items() if key not in cached]
         characters = sum(question.characters for question in new)
         requests = len(new) * self.samples
         return Cost.of(characters * self.samples, requests, longest=self.longest, price=self.price)
@@ -158,8 +169,7 @@ class Judge(Ratio):
         asked = [self.prompt.questions(item) for item in items]
         questions = [one for several in asked for one in several]
         known: dict[str, Judgement | ChatError] = dict(self.partial) if len(items) == 1 else {}
-        known |= self._cached([one for one in questions if one.digest not in known])
-        known |= self._asked({one.digest: one for one in questions if one.digest not in known})
+        known |= self.results([one for one in questions if one.digest not in known], self._score)
         failure = next((each for one in questions if isinstance(each := known[one.digest], ChatError)), None)
         if len(items) > 1:
             self.partial.clear()
@@ -180,6 +190,21 @@ class Judge(Ratio):
         self.recent.update({several[0].digest: one for several, one in zip(asked, found, strict=True)})
         return found
 
+    def results(
+        self, questions: Sequence[Question], score: Callable[[Answer], float | None]
+    ) -> dict[str, Judgement | ChatError]:
+        """Judgements, or errors, by the digest of the question, from the cache or the model.
+
+        `score` is the number of an answer.
+        """
+        known: dict[str, Judgement | ChatError] = {**self._cached(questions)}
+        new = {one.digest: one for one in questions if one.digest not in known}
+        return known | self._asked(new, score)
+
+    def _score(self, answer: Answer) -> float | None:
+        """The score of an answer by the rubric."""
+        return answer.score(self.prompt.rubric)
+
     def _cached(self, questions: Sequence[Question]) -> dict[str, Judgement]:
         """Cached judgements by the digest of the question. Empty without a cache."""
         if self.cache is None or not self.model or not questions:
@@ -188,7 +213,9 @@ class Judge(Ratio):
         found = self.cache.read(str(self.signature), list(keys))
         return {keys[key]: unpacked(value) for key, value in found.items()}
 
-    def _asked(self, questions: Mapping[str, Question]) -> dict[str, Judgement | ChatError]:
+    def _asked(
+        self, questions: Mapping[str, Question], score: Callable[[Answer], float | None]
+    ) -> dict[str, Judgement | ChatError]:
         """Judgements from the model by the digest of the question; all except errors are written to the cache."""
         if not questions:
             return {}
@@ -201,7 +228,7 @@ class Judge(Ratio):
             found[key] = (
                 answers
                 if isinstance(answers, ChatError)
-                else judged(question, answers, self.prompt.rubric, model=self.model, price=self.price)
+                else judged(question, answers, self.prompt.rubric, score, model=self.model, price=self.price)
             )
         if self.cache is not None:
             made = {key.encode(): one.packed() for key, one in found.items() if isinstance(one, Judgement)}
@@ -213,6 +240,16 @@ class Judge(Ratio):
         needed = {f"{ADDRESS} (like https://HOST/v1)": self.client, MODEL: self.model}
         missing = " and ".join(name for name, value in needed.items() if not value)
         return UsageError(f"the judge needs the address and the name of a model: set {missing}")
+
+
+def spent(judgements: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Sums over judgements as they are written: requests, tokens, seconds and, where the price is known, cost."""
+    found: dict[str, float] = {}
+    for said in judgements:
+        for key in ("requests", "tokens_in", "tokens_out", "seconds", "cost"):
+            if said.get(key):
+                found[key] = found.get(key, 0) + said[key]
+    return {"spent": {key: round(value, 6) for key, value in found.items()}} if found else {}
 
 
 class DialogueJudge(Judge):

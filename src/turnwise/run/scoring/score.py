@@ -5,12 +5,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from turnwise.conformance.calls import called
 from turnwise.errors import UsageError, counted
 from turnwise.logs.dialogue import UNNAMED
 from turnwise.logs.items.items import all_items
 from turnwise.logs.scan import Census, scan
 from turnwise.metrics import is_rating
-from turnwise.protocols import Priced, ReadsPlaceholders
+from turnwise.protocols import Priced, ReadsPlaceholders, Summarises
 from turnwise.run.resume.block_store import BlockStore
 from turnwise.run.resume.finished_run import no_blocks, write_parts
 from turnwise.run.scoring.collect import listing
@@ -19,7 +20,7 @@ from turnwise.run.scoring.shards import SHARD, Watch, prepare, shards
 from turnwise.run.scoring.tally import Tally, generator
 from turnwise.run.spec import Outcome, ScoreSpec, finish
 from turnwise.run.workers.execute import progress
-from turnwise.types import Item, Metric
+from turnwise.types import Finding, Item, Metric
 
 SHOWN = 5  # files or agents that a note names
 
@@ -38,6 +39,8 @@ def score(spec: ScoreSpec) -> Outcome:
     seen: dict[tuple[str, str], None] = {}  # (group, agent), in order of appearance
     cut: Counter[str] = Counter()  # metric -> truncated texts of all agents, equal texts counted once
     unresolved: dict[str, Counter[str]] = {}  # metric -> unknown placeholders of all agents
+    said: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}  # explanations of (metric, group, agent)
+    explained: Counter[tuple[str, str, str]] = Counter()  # number of items with an explanation
     parts = no_blocks(metrics)
     with (
         BlockStore(spec.output, reuse=spec.reuse) as store,
@@ -58,6 +61,10 @@ def score(spec: ScoreSpec) -> Outcome:
                         (name, *key), Tally(metrics[name], seed=spec.seed, draws=spec.draws)
                     )
                     tally.add(shard.items, block, positions)
+                    mine = [block.explained[at] for at in positions if at in block.explained]
+                    explained[name, *key] += len(mine)
+                    if isinstance(metrics[name], Summarises):
+                        said.setdefault((name, *key), []).extend(mine)
             if lines is not None:
                 lines.add(shard)
             advance(len({item.dialogue for item in shard.items}))
@@ -80,10 +87,31 @@ def score(spec: ScoreSpec) -> Outcome:
         for finding in findings
         for name in (str(finding.what["metric"]),)
     )
+    findings = tuple(
+        replace(finding, details={**finding.details, **_summary(metrics, said, explained, finding)})
+        for finding in findings
+    )
     found = (*findings, *watch.findings(), *absent)
     notes = [*_unnamed(spec, census), *_unrated(spec, watch.unrated)]
     sections = {"notes": notes} if notes else {}
     return finish(spec, found, census.sha256, **census.unseen.section(), **sections)
+
+
+def _summary(
+    metrics: Mapping[str, Metric],
+    said: Mapping[tuple[str, str, str], Sequence[Mapping[str, Any]]],
+    explained: Mapping[tuple[str, str, str], int],
+    finding: Finding,
+) -> dict[str, Any]:
+    """How many items of the finding's agent and group have an explanation, and what the metric says about all of them;
+    empty if there is none.
+    """
+    metric = metrics[str(finding.what["metric"])]
+    key = (str(finding.what["metric"]), finding.what["group"] or "", str(finding.what["agent"]))
+    count = {"explained": explained[key]} if explained[key] else {}
+    if not isinstance(metric, Summarises) or not said.get(key):
+        return count
+    return {**count, **called(metric, "summary", said[key])}
 
 
 def _dry_run(spec: ScoreSpec, census: Census, metrics: Mapping[str, Metric]) -> Outcome:
