@@ -31,6 +31,7 @@ EXTRAS = {
         "encoders, language models, learned metrics",
         "torch transformers tokenizers safetensors gguf accelerate",
     ),
+    "tools": ("tool calls against their schemas", "jsonschema"),
     "nltk": ("the tokens of bleu-paper", "nltk"),
     "plots": ("figures", "matplotlib"),
     "web": ("the rating app and the viewer", "starlette uvicorn"),

@@ -16,13 +16,13 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from turnwise.errors import counted
 from turnwise.logs.dialogue import TEXT_PARTS
 from turnwise.logs.scan import PART_KINDS
+from turnwise.metrics.tools.calls import call_parts
 from turnwise.types import Role, Turn
 
 Media = Literal["name", "send"]
@@ -207,17 +207,6 @@ class _Writer:
         dropped = len(text) - most
         self.left_out[CUT] += dropped
         return f"{text[:head]} [{dropped:,} characters left out here] {text[len(text) - (most - head) :]}"
-
-
-def call_parts(call: Mapping[str, Any]) -> tuple[str, Any]:
-    """The name of a tool call, and its arguments: decoded if they are a text that is JSON, else as they are."""
-    inner = call.get("function", call)
-    values = inner if isinstance(inner, Mapping) else {}
-    arguments = values.get("arguments")
-    if isinstance(arguments, str):
-        with suppress(ValueError):  # a text that is no JSON is shown as it is
-            arguments = json.loads(arguments)
-    return str(values.get("name") or ""), {} if arguments is None else arguments
 
 
 def _tool_names(turns: Sequence[Turn]) -> Iterator[tuple[str, str]]:
