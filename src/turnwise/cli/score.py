@@ -21,6 +21,11 @@ DETAILS = ("floor", "thinned", "at_infinity", "n_real")
 @options.selecting
 @options.running
 @click.option(
+    "--calibrate",
+    metavar="random|weights:KEY|unknown",
+    help="Also estimate mean ratings from the scores and the rated items, which were drawn so (docs/calibrate.md).",
+)
+@click.option(
     "--dry-run",
     is_flag=True,
     help="Only say what judges would be asked and what it would cost; send nothing.",
@@ -55,8 +60,9 @@ def command(**given: Any) -> int:
         if given["dry_run"] and given["style"] != "json":
             say_lines(*(f"{one['metric']}: {one['words']}" for one in found.document["forecast"]))
             return 0
+        after = _calibrated(found.document["calibrated"], given) if "calibrated" in found.document else ""
         columns = (*found.columns, *(DETAILS if given["verbose"] else ()))
-        return conclude(found, given, columns=columns)
+        return conclude(found, given, columns=columns, after=after)
 
 
 def _print_prompts(prompts: list[dict[str, Any]]) -> int:
@@ -70,3 +76,11 @@ def _print_prompts(prompts: list[dict[str, Any]]) -> int:
             for part in parts:
                 say(part["text"] if part["type"] == "text" else f"[attached: {part['type']}]")
     return 0
+
+
+def _calibrated(records: list[dict[str, Any]], given: dict[str, Any]) -> str:
+    """The table of the mean ratings that were calibrated."""
+    from turnwise.cli.common.printed import records_table
+    from turnwise.library.results import Calibration
+
+    return "\n" + records_table(records, Calibration.columns, Calibration.layout, given)

@@ -11,6 +11,7 @@ from turnwise.library.arguments import (
     Natural,
     PathLike,
     Range,
+    check_labels,
     check_place,
     checked,
     one_or_more,
@@ -252,13 +253,3 @@ def calibrate(
             quiet=not progress,
         )
         return result(Calibration, spec.command, run(spec), folder, figures=figures)
-
-
-def check_labels(labels: str) -> None:
-    """Raise `UsageError` unless the text says how labels were drawn."""
-    if labels in ("random", "unknown") or (labels.startswith("weights:") and len(labels) > len("weights:")):
-        return
-    raise UsageError(
-        f"--labels {labels}: expected how the rated items were drawn: random, unknown, or weights:KEY, where KEY, such "
-        "as meta.weight, holds the inverse of the probability of each"
-    )

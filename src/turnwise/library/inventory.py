@@ -17,7 +17,16 @@ from turnwise.terminal import say
 from turnwise.types import Card
 
 Listed = Literal[
-    "metrics", "estimators", "readers", "agents", "worlds", "trainers", "statistics", "weights"
+    "metrics",
+    "estimators",
+    "readers",
+    "agents",
+    "worlds",
+    "trainers",
+    "statistics",
+    "weights",
+    "rubrics",
+    "judges",
 ]  # what can be listed
 # Extra -> what it adds, and the packages that it installs.
 EXTRAS = {
@@ -42,7 +51,18 @@ EXTRAS = {
 LAYOUT = Layout(
     names=("name",),
     results=("better", "learns from", "here"),
-    prose=("needs", "says", "reads", "what", "families", "dimensions", "licence"),
+    prose=(
+        "needs",
+        "says",
+        "reads",
+        "what",
+        "families",
+        "dimensions",
+        "licence",
+        "agreement",
+        "attacked",
+        "question",
+    ),
     others=("download", "level", "kind", "sha256"),
 )
 EXTRAS_LAYOUT = Layout(names=("extra",), results=("state",), prose=("allows", "packages"))
@@ -356,6 +376,52 @@ def _weights() -> Entries:
     return found, []
 
 
+def _rubrics() -> Entries:
+    """A record for each rubric of our library, with its measured agreement."""
+    from turnwise.metrics.judge.rubric import library
+
+    found = []
+    for name, one in library().items():
+        scale = "checklist" if one.scale is None else f"{one.scale[0]}-{one.scale[1]}"
+        measured = [
+            f"{each.spearman:.2f} [{each.interval[0]:.2f}, {each.interval[1]:.2f}] by {each.model} on {each.corpus}"
+            for each in one.agreement
+        ]
+        record = {
+            "name": name,
+            "kind": "rubric",
+            "level": one.level,
+            "scale": scale,
+            "agreement": measured or None,
+        }
+        found.append({**record, "question": one.question})
+    return found, []
+
+
+def _judges() -> Entries:
+    """A record for each judge that was checked on this machine: its agreement with people and attacks on it."""
+    from turnwise.run.scoring.judge_cards import cards
+
+    found = []
+    for card in cards():
+        agreed = [
+            f"spearman {one.estimate:.2f} on {one.dimension} of {', '.join(one.data)}"
+            for one in card.agreement
+        ]
+        attacked = [
+            f"gameable: {one.description}" if one.gameable else f"not gamed on {', '.join(one.data)}"
+            for one in card.attacks
+        ]
+        record = {
+            "name": card.signature,
+            "kind": "judge",
+            "agreement": agreed or None,
+            "attacked": attacked or None,
+        }
+        found.append(record)
+    return found, []
+
+
 _LISTS: Mapping[str, Callable[[], Entries]] = {
     "metrics": _metrics,
     "estimators": _estimators,
@@ -365,6 +431,8 @@ _LISTS: Mapping[str, Callable[[], Entries]] = {
     "trainers": _trainers,
     "statistics": _statistics,
     "weights": _weights,
+    "rubrics": _rubrics,
+    "judges": _judges,
 }
 
 

@@ -51,8 +51,10 @@ def pair_verdicts(judge: Judge, pairs: Sequence[tuple[Item, Item]]) -> list[Pair
     found: list[PairVerdict | ChatError] = []
     for both in asked:
         one, two = (known[question.digest] for question in both)
-        if isinstance(one, ChatError) or isinstance(two, ChatError):
-            found.append(one if isinstance(one, ChatError) else two)
+        if isinstance(one, ChatError):
+            found.append(one)
+        elif isinstance(two, ChatError):
+            found.append(two)
         else:
             found.append(PairVerdict(one, two))
     return found

@@ -84,7 +84,9 @@ def _schemas(given: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
     for one in given if isinstance(given, Sequence) and not isinstance(given, str) else ():
         inner = one.get("function", one) if isinstance(one, Mapping) else {}
         if isinstance(inner, Mapping) and inner.get("name"):
-            schema = next((inner[key] for key in _KEYS if isinstance(inner.get(key), Mapping)), {})
+            schema: Mapping[str, Any] = next(
+                (inner[key] for key in _KEYS if isinstance(inner.get(key), Mapping)), {}
+            )
             yield str(inner["name"]), schema
 
 

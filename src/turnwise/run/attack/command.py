@@ -26,6 +26,7 @@ from turnwise.run.attack.policy_tuning import PolicyTuning
 from turnwise.run.attack.trained_model_card import model_folder, write_attacks
 from turnwise.run.resume.progress_journal import Journal
 from turnwise.run.scoring.blocks import item_scores, missing
+from turnwise.run.scoring.judge_cards import add_attack
 from turnwise.run.scoring.shards import prepare
 from turnwise.run.scoring.tally import generator
 from turnwise.run.spec import AttackSpec, Outcome, finish
@@ -95,6 +96,7 @@ def run_attack(spec: AttackSpec, *, report: Report = lambda _: None) -> Outcome:
     card = model_folder(name) if spec.card else None
     run = attack_metric(spec, name, metric, census, report=report)
     document_verdict = verdict(run.found)
+    add_attack(metric, document_verdict, [spec.names.get(path, path) for path in spec.data])
     sign = run.sign
     findings = tuple(_findings(name, str(metric.signature), run.found, sign, better_direction(metric)))
     if card is not None:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 from turnwise.conformance.calls import called
@@ -12,13 +12,16 @@ from turnwise.logs.items.items import all_items
 from turnwise.logs.scan import Census, scan
 from turnwise.metrics import is_rating
 from turnwise.protocols import Priced, ReadsPlaceholders, Summarises
+from turnwise.report import results
 from turnwise.run.resume.block_store import BlockStore
 from turnwise.run.resume.finished_run import no_blocks, write_parts
+from turnwise.run.scoring.calibrate import run as calibrate
 from turnwise.run.scoring.collect import listing
 from turnwise.run.scoring.costs import costs_record, forecast, prompts
+from turnwise.run.scoring.judge_cards import reminders
 from turnwise.run.scoring.shards import SHARD, Watch, prepare, shards
 from turnwise.run.scoring.tally import Tally, generator
-from turnwise.run.spec import Outcome, ScoreSpec, finish
+from turnwise.run.spec import CalibrateSpec, Outcome, ScoreSpec, Spec, finish
 from turnwise.run.workers.execute import progress
 from turnwise.types import Finding, Item, Metric
 
@@ -92,8 +95,10 @@ def score(spec: ScoreSpec) -> Outcome:
         for finding in findings
     )
     found = (*findings, *watch.findings(), *absent)
-    notes = [*_unnamed(spec, census), *_unrated(spec, watch.unrated)]
-    sections = {"notes": notes} if notes else {}
+    notes = [*_unnamed(spec, census), *_unrated(spec, watch.unrated), *reminders(metrics)]
+    sections: dict[str, Any] = {"notes": notes} if notes else {}
+    if spec.calibrate is not None:
+        sections["calibrated"] = _calibrated(spec)
     return finish(spec, found, census.sha256, **census.unseen.section(), **sections)
 
 
@@ -112,6 +117,16 @@ def _summary(
     if not isinstance(metric, Summarises) or not said.get(key):
         return count
     return {**count, **called(metric, "summary", said[key])}
+
+
+def _calibrated(spec: ScoreSpec) -> list[dict[str, Any]]:
+    """The records of `turnwise calibrate` with the same data and metrics: mean ratings from scores and some ratings.
+
+    Metrics are scored again; a judge's verdicts come from its cache.
+    """
+    common = {one.name: getattr(spec, one.name) for one in fields(Spec)}
+    labelled = CalibrateSpec(**{**common, "output": None, "quiet": True}, labels=str(spec.calibrate))
+    return [results.record(one) for one in calibrate(labelled).findings]
 
 
 def _dry_run(spec: ScoreSpec, census: Census, metrics: Mapping[str, Metric]) -> Outcome:
