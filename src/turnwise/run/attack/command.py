@@ -21,7 +21,7 @@ from turnwise.logs.native import file_names
 from turnwise.logs.scan import Census, scan
 from turnwise.metrics import is_rating
 from turnwise.metrics.rows import better_direction
-from turnwise.protocols import metric_extras
+from turnwise.protocols import Asks, metric_extras
 from turnwise.run.attack.policy_tuning import PolicyTuning
 from turnwise.run.attack.trained_model_card import model_folder, write_attacks
 from turnwise.run.resume.progress_journal import Journal
@@ -174,7 +174,7 @@ def attack_metric(
         tuning = PolicyTuning(spec, str(metric.signature), target, search_on, test_on, report)
         found = attack(
             target, search_on, test_on, texts=_texts_to_mine(search_on), rng=rng, draws=spec.draws,
-            verdicts=metric_extras(metric).verdicts,
+            verdicts=metric_extras(metric).verdicts, planted=isinstance(metric, Asks),
             stages=spec.stages, further=tuning if "rl" in spec.stages else tuple, report=report,
         )  # fmt: skip
         edits = []
