@@ -61,7 +61,6 @@ LAYOUT = Layout(
         "licence",
         "agreement",
         "attacked",
-        "question",
     ),
     others=("download", "level", "kind", "sha256"),
 )
@@ -93,12 +92,12 @@ class Listing:
         return len(self.entries)
 
     def table(self, *, wide: bool = False, hint: str = HINT) -> str:
-        """The names with what is known of each, as wide as the terminal unless `wide`; cards are left out. Metrics end
-        with `MORE_METRICS`. `hint` says how to see columns that do not fit.
+        """The names with what is known of each, as wide as the terminal unless `wide`; cards, and the questions of
+        rubrics, are left out. Metrics end with `MORE_METRICS`. `hint` says how to see columns that do not fit.
         """
         if not self.entries:
             return f"no {self.kind} are installed"
-        columns = [name for name in self.entries[0] if name not in ("card", "attacks")]
+        columns = [name for name in self.entries[0] if name not in ("card", "attacks", "question")]
         rows = [[_cell(record[name]) for name in columns] for record in self.entries]
         shown = sized(rows, columns, LAYOUT, wide=wide, hint=hint)
         return shown + (f"\n\n{MORE_METRICS}" if self.kind == "metrics" else "")

@@ -19,6 +19,7 @@ from turnwise.metrics.judge.server import JudgeServer, Spending
 from turnwise.metrics.judge.transcript import Media, Sees
 
 LOCAL = "local"  # as an address: a language model on this machine
+SMALL = "smollm2"  # the local model that is used unless another is named
 _LARGEST_WEIGHTED = 9  # a value of two digits may be two tokens
 
 
@@ -67,7 +68,7 @@ def judge(
             raise UsageError(f"a judge takes a whole number of `{name}`, 1 or more, not `{count}`")
     chosen = _rubric(rubric, dimension, prompt, scale)
     seen = _sees(chosen, system, tools, media, int(result), int(window))
-    name = str(model or os.environ.get(MODEL, ""))
+    name = str(model or os.environ.get(MODEL) or (SMALL if address == LOCAL else ""))
     found = None if price in (None, "") else Price.parse(str(price))
     extra = _parameters_from_file(parameters) if isinstance(parameters, str) else parameters or {}
     if weighted and chosen.span[1] > _LARGEST_WEIGHTED:
@@ -80,7 +81,7 @@ def judge(
         client=_client(
             address, name, key, int(concurrency),
             samples=int(samples), temperature=float(temperature), longest=int(longest), parameters=extra,
-            weighted=bool(weighted), spending=_spending(found, max_cost),
+            weighted=bool(weighted), spending=None if address == LOCAL else _spending(found, max_cost),
         ),
         model=name,
         prompt=Prompt(chosen, seen, _one_of("form", form, Form)),
@@ -101,7 +102,7 @@ def _client(
     if address == LOCAL:
         if settings["samples"] > 1:
             raise UsageError("a local judge computes probabilities: more than one sample would be equal")
-        return LocalJudge(model or "smollm2")
+        return LocalJudge(model)
     if not address:
         return None
     return JudgeServer(Chat(address=address, concurrency=concurrency, key=key), model, **settings)

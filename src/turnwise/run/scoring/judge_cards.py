@@ -109,9 +109,10 @@ def reminders(metrics: Mapping[str, Metric]) -> Iterator[str]:
         if not is_judge(metric):
             continue
         card = card_of(str(metric.signature))
+        attackable = "dialogue" not in metric.needs  # an attack replaces single replies
         missing = [
             *([] if card.agreement else ["compared with people (turnwise meta)"]),
-            *([] if card.attacks else ["attacked (turnwise attack)"]),
+            *([] if card.attacks or not attackable else ["attacked (turnwise attack)"]),
         ]
         if missing:
             yield f"{name} was never {' nor '.join(missing)} on this machine: its scores are unchecked"
