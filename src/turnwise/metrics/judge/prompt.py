@@ -18,7 +18,7 @@ import msgspec
 
 from turnwise.metrics.judge.rubric import INAPPLICABLE, NO, YES, Rubric
 from turnwise.metrics.judge.transcript import Sees, Transcript, left_out_text, quoted, transcript
-from turnwise.types import Item, Turn, digest
+from turnwise.types import Item, Role, Turn, digest
 
 Message: TypeAlias = Mapping[str, Any]
 Form = Literal["text", "schema"]
@@ -116,7 +116,7 @@ class Prompt:
         parts = shown.chunks(self.sees.window)
         total = sum(max(1, part.n_scored) for part in parts)
         return [
-            self._about_dialogue(part, (at, len(parts)), max(1, part.n_scored) / total)
+            self._about_dialogue(part, item.role, (at, len(parts)), max(1, part.n_scored) / total)
             for at, part in enumerate(parts, 1)
         ]
 
@@ -148,11 +148,13 @@ class Prompt:
         reply = transcript(item.turns[-1:], self.sees, role=item.role, first=len(before.attached))
         return self._question(task, {"conversation": before, "reply": reply}, self._blanks)
 
-    def _about_dialogue(self, shown: Transcript, part: tuple[int, int], weight: float) -> Question:
-        """The question for a score of a dialogue, or of one of its parts."""
+    def _about_dialogue(
+        self, shown: Transcript, role: Role, part: tuple[int, int], weight: float
+    ) -> Question:
+        """The question for a score of the role's messages in a dialogue, or in one of its parts."""
         at, of = part
         which = "a conversation" if of == 1 else f"part {at} of {of} of a conversation"
-        task = f"Judge the assistant in {which} by one thing: {self.rubric.name}.\n{self.rubric.task}"
+        task = f"Judge the {role} in {which} by one thing: {self.rubric.name}.\n{self.rubric.task}"
         question = self._question(task, {"conversation": shown}, self._blanks)
         return question._replace(weight=weight)
 
