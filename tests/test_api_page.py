@@ -43,12 +43,12 @@ def test_the_public_names_are_these():
         "simulate", "train", "validate", "view",
     ]  # fmt: skip
     assert sorted(make_api.public("turnwise.plugins")) == [
-        "Agent", "AgentExtras", "Card", "Choice", "Curved", "DataError", "Dialogue", "DimensionScores", "Episodes",
-        "Estimate", "EstimatesMany", "Estimator", "EstimatorExtras", "Finding", "Fitted", "Floats", "Folder",
+        "Agent", "AgentExtras", "Asks", "Card", "Choice", "Curved", "DataError", "Dialogue", "DimensionScores", "Episodes",
+        "Estimate", "EstimatesMany", "Estimator", "EstimatorExtras", "Explains", "Finding", "Fitted", "Floats", "Folder",
         "GROUPS", "Guarded", "Ints", "Item", "Kind", "KnowsTraining", "Learns", "Level", "Mean", "Merged",
         "Metric", "MetricExtras", "Need", "Options", "PluginError", "Preference", "Preferences", "Priced", "Problem",
         "Rating", "Ratings", "Ratio", "ReadsPlaceholders", "Refused", "Reply", "Role", "Rows", "Said", "Scene",
-        "Signature", "SumEstimator", "Summed", "Sums", "TakesMetrics", "TakesSelfPlay", "TaskCritic",
+        "Signature", "SumEstimator", "Summarises", "Summed", "Sums", "TakesMetrics", "TakesSelfPlay", "TaskCritic",
         "TrainedModel", "TrainerExtras", "TrainingTask", "Turn", "UsageError", "World", "WorldExtras",
         "load_model",
     ]  # fmt: skip
