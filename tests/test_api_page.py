@@ -43,8 +43,10 @@ def test_the_public_names_are_these():
         "simulate", "train", "validate", "view",
     ]  # fmt: skip
     assert sorted(make_api.public("turnwise.plugins")) == [
-        "Agent", "AgentExtras", "Asks", "Card", "Choice", "Curved", "DataError", "Dialogue", "DimensionScores", "Episodes",
-        "Estimate", "EstimatesMany", "Estimator", "EstimatorExtras", "Explains", "Finding", "Fitted", "Floats", "Folder",
+        "Agent", "AgentExtras", "Asks", "Card", "Choice", "Curved", "DataError", "Dialogue", "DimensionScores",
+        "Episodes",
+        "Estimate", "EstimatesMany", "Estimator", "EstimatorExtras", "Explains", "Finding", "Fitted", "Floats",
+        "Folder",
         "GROUPS", "Guarded", "Ints", "Item", "Kind", "KnowsTraining", "Learns", "Level", "Mean", "Merged",
         "Metric", "MetricExtras", "Need", "Options", "PluginError", "Preference", "Preferences", "Priced", "Problem",
         "Rating", "Ratings", "Ratio", "ReadsPlaceholders", "Refused", "Reply", "Role", "Rows", "Said", "Scene",
