@@ -145,7 +145,7 @@ class Chat:
                 continue
             except _FailedTry as failure:
                 wait = max(failure.wait, self.backoff * 2 ** (attempt - 1)) * rng.uniform(1.0, 1.25)
-                if failure.wait:
+                if failure.wait and monotonic() + wait <= until:  # a longer wait ends this question at once
                     gate.close(wait)
                 if attempt == self.tries or monotonic() + wait > until or gate.stop.wait(wait):
                     asked = f", and it asks to wait {failure.wait:.0f} s" if failure.wait else ""
