@@ -14,7 +14,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Event, Lock, Thread
 from typing import Any
 
-FORM = re.compile(r"VERDICT ([0-9a-f]+): X")
+CRITERION = re.compile(r"(CRITERION \d+) [0-9a-f]+: X")
+FORM = re.compile(r"(?:VERDICT|CRITERION \d+) ([0-9a-f]+): X")
 
 
 @dataclass
@@ -121,7 +122,15 @@ def serving(behave: Callable[[Exchange], None]) -> Iterator[Server]:
 
 
 def by_length(exchange: Exchange) -> None:
-    """A judge that scores by length: a point for every four words, at most five."""
-    last = ["", *(len(message["content"].split()) for message in exchange.quoted())][-1]
-    value = str(min(5, 1 + last // 4))
-    exchange.say(f"It has {last} words, where 7 would do.\n\nVERDICT {exchange.code}: {value}")
+    """A judge that scores by length: a point for every four words, at most five; of two it takes the longer.
+
+    It answers yes to each criterion.
+    """
+    asked = exchange.body["messages"][1]["content"]
+    lengths = [0, 0, *(len(message["content"].split()) for message in exchange.quoted())]
+    value = str(min(5, 1 + lengths[-1] // 4))
+    if asked.startswith("Compare two"):
+        value = "A" if lengths[-2] > lengths[-1] else "B" if lengths[-2] < lengths[-1] else "TIE"
+    criteria = "".join(f"{label} {exchange.code}: yes\n" for label in CRITERION.findall(asked))
+    verdict = f"VERDICT {exchange.code}: {value}" if f"VERDICT {exchange.code}: X" in asked else ""
+    exchange.say(f"It has {lengths[-1]} words, where 7 would do.\n\n{criteria}{verdict}")

@@ -44,12 +44,12 @@ def test_the_public_names_are_these():
         "simulate", "train", "validate", "view",
     ]  # fmt: skip
     assert sorted(make_api.public("turnwise.plugins")) == [
-        "Agent", "AgentExtras", "Card", "Choice", "Curved", "DataError", "Dialogue", "DimensionScores", "Episodes",
-        "Estimate", "EstimatesMany", "Estimator", "EstimatorExtras", "Finding", "Floats", "Folder", "GROUPS",
+        "Agent", "AgentExtras", "Asks", "Card", "Choice", "Curved", "DataError", "Dialogue", "DimensionScores", "Episodes",
+        "Estimate", "EstimatesMany", "Estimator", "EstimatorExtras", "Explains", "Finding", "Floats", "Folder", "GROUPS",
         "HasMoments", "Ints", "Item", "Kind", "KnowsTraining", "Learns", "Level", "Mean", "Metric", "MetricExtras",
         "Need", "NeedsFitting", "Options", "PluginError", "Preference", "Preferences", "Priced", "Problem", "Rating",
         "Ratings", "Ratio", "ReadsPlaceholders", "Refused", "RepliesAtPoints", "Reply", "Role", "Rows",
-        "SamplesRaters", "Scene", "Signature", "SumEstimator", "Summed", "Sums", "TakesMetrics", "TakesSelfPlay",
+        "SamplesRaters", "Scene", "Signature", "SumEstimator", "Summarises", "Summed", "Sums", "TakesMetrics", "TakesSelfPlay",
         "TaskCritic", "TrainedModel", "TrainerExtras", "TrainingTask", "Turn", "UsageError", "World", "WorldExtras",
         "load_model",
     ]  # fmt: skip

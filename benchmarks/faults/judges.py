@@ -18,7 +18,7 @@ from tests.corpus import corpus
 from tests.judge_server import Exchange, by_length, serving
 from turnwise.cli.common.group import run
 from turnwise.llm.chat import Chat
-from turnwise.metrics.unreferenced import judge as judge_module
+from turnwise.metrics.judge import settings as judge_module
 
 # Limits of seconds in place of minutes; everything else of the client is as it is.
 HASTY = {"connect": 5.0, "silence": 2.0, "deadline": 6.0, "tries": 2, "backoff": 0.01, "patience": 3}

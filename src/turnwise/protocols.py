@@ -168,6 +168,37 @@ class Priced(Protocol, metaclass=PluginProtocol):
 
 
 @runtime_checkable
+class Explains(Protocol, metaclass=PluginProtocol):
+    """A metric that can say more about an item's score than the number: a reason, or what it found where."""
+
+    def explanations(self, items: Sequence[Item], /) -> Sequence[Mapping[str, Any] | None]:
+        """What is behind the score of each item, as an object that JSON can hold; None where nothing is.
+
+        Called after `rows` for the same items, also for items without a score. It is written to items.jsonl under
+        `explanations`; the texts `reason` and `why`, and an `interval` of the score, are shown beside it.
+        """
+        ...
+
+
+@runtime_checkable
+class Summarises(Explains, Protocol):
+    """A metric that has something to say about all explanations of an agent: what a judge cost, or how judges agree."""
+
+    def summary(self, explanations: Sequence[Mapping[str, Any]], /) -> Mapping[str, Any]:
+        """Further keys of the agent's result in results.json."""
+        ...
+
+
+@runtime_checkable
+class Asks(Protocol, metaclass=PluginProtocol):
+    """A metric that sends questions to a language model, which can be read before they are sent."""
+
+    def questions(self, item: Item, /) -> Sequence[Any]:
+        """What is sent for an item: questions with their `messages` and a `digest` of them."""
+        ...
+
+
+@runtime_checkable
 class Curved(Protocol, metaclass=PluginProtocol):
     """A metric with a curve behind its number, such as precision against recall. It must be `ChecksSample` too."""
 

@@ -27,12 +27,13 @@ from turnwise.testing.metrics import CHECKS, Subject, entries, same
 from turnwise.types import Item, Metric, NeedsFitting, Summed, Turn, digest
 
 # Settings that do not change the number and are not in the signature; `runs` has no effect without `angles`.
-UNSIGNED = ("cache", "concurrency", "fewest", "price", "runs")
+UNSIGNED = ("cache", "concurrency", "fewest", "key", "price", "runs")
 # For each default that is a text, another valid value.
 OTHERS = {
     "overall": "fun",
     "auto": "bf16",
-    "1-5": "1-7",
+    "text": "schema",
+    "mean": "majority",
     "leaderboard": "multiwoz2018",
     "f": "p",
     "p": "r",
@@ -63,7 +64,7 @@ def tables() -> str:
 
 def options(name: str) -> dict[str, Any]:
     """Settings with which a metric can be made here: a tiny model, and a minimum sample size of 4."""
-    if name == "judge":
+    if name in ("judge", "panel"):
         return {}  # conftest.py gives it an address
     takes = parameters(name)
     given: dict[str, Any] = {"fewest": 4} if "fewest" in takes else {}

@@ -14,6 +14,7 @@ import yaml
 
 from tests.console import ROOT, examples, fences, matches, output, pages, run, run_python
 from tests.stand_ins import ELSEWHERE, judging, provided, smaller
+from turnwise.metrics.judge.rubric import rubric
 from turnwise.web.study.definition import read_study
 
 KINDS = {"console", "python", "sh", "json", "toml", "yaml", "text"}
@@ -40,6 +41,9 @@ def test_the_examples_of_a_page_print_what_the_page_shows(page: Path, tmp_path: 
                 (tmp_path / "shown.jsonl").write_text(one_line)
                 status, came = run("turnwise validate shown.jsonl", tmp_path)
                 assert status == 0, f"{place}\n{came}"
+            elif fence.kind == "toml" and page.name == "judge.md":
+                (tmp_path / "rubric.toml").write_text(fence.text)
+                assert rubric(str(tmp_path / "rubric.toml")).question
             elif fence.kind == "toml":
                 (tmp_path / "study.toml").write_text(fence.text)
                 assert read_study(str(tmp_path / "study.toml")).questions

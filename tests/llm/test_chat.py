@@ -21,7 +21,9 @@ from hypothesis import strategies as st
 
 from tests.judge_server import Exchange, Server, serving
 from turnwise.errors import UsageError
-from turnwise.llm.chat import Chat, ChatError, Completion, Denied, Unanswered, _retry_after
+from turnwise.llm.backoff import wait_asked
+from turnwise.llm.chat import Chat, ChatError, Denied, Unanswered
+from turnwise.llm.response import Completion
 
 SECRET = "sk-3f9c-not-for-your-eyes"
 
@@ -43,7 +45,8 @@ def ask(chat: Chat, count: int = 1) -> list[Completion | ChatError]:
     questions = [
         {"model": "m", "messages": [{"role": "user", "content": f"question {n}"}]} for n in range(count)
     ]
-    return chat.ask(questions, rng=np.random.default_rng(0))
+    answers = chat.ask(questions, rng=np.random.default_rng(0))
+    return [one._replace(seconds=0.0) if isinstance(one, Completion) else one for one in answers]
 
 
 def asked(exchange: Exchange) -> str:
@@ -131,9 +134,9 @@ def header(value: str) -> Message:
 
 
 def test_a_wait_may_be_given_as_a_date() -> None:
-    assert 5.0 < _retry_after(header(formatdate(time.time() + 10, usegmt=True))) <= 10.0
-    assert _retry_after(header("Wed, 21 Oct 2015 07:28:00 GMT")) == 0.0
-    assert _retry_after(Message()) == 0.0
+    assert 5.0 < wait_asked(header(formatdate(time.time() + 10, usegmt=True))) <= 10.0
+    assert wait_asked(header("Wed, 21 Oct 2015 07:28:00 GMT")) == 0.0
+    assert wait_asked(Message()) == 0.0
 
 
 @given(
@@ -141,7 +144,7 @@ def test_a_wait_may_be_given_as_a_date() -> None:
     | st.from_regex(r"[0-9.e]{1,9}", fullmatch=True)
 )
 def test_whatever_stands_in_retry_after_is_a_wait_or_none(value: str) -> None:
-    wait = _retry_after(header(value))
+    wait = wait_asked(header(value))
     assert wait >= 0.0
     assert not isnan(wait)
 

@@ -1,7 +1,6 @@
 """Metrics with encoders and language models, on tiny models whose scores are recomputed in the test."""
 
 import json
-import math
 
 import numpy as np
 import pytest
@@ -9,7 +8,7 @@ from click.testing import CliRunner
 
 from tests.tiny_models import write_bert, write_llama, write_regression, write_roberta
 from turnwise.cli.score import command
-from turnwise.encode import TextInContext, load, load_lm
+from turnwise.encode import load
 from turnwise.errors import UsageError
 from turnwise.metrics import resolve
 from turnwise.types import Item, Turn
@@ -71,32 +70,6 @@ def test_relatedness_compares_with_the_partners_last_message(bert):
     assert number(metric, item("i love my cat")) == pytest.approx(1, abs=1e-6)  # a parrot
     turns = (Turn("user", "a dog"), Turn("assistant", "we play"), Turn("assistant", "a dog"))
     assert number(metric, Item("d#2", "d", "bot", turns, 2, "d", "d")) == pytest.approx(1, abs=1e-6)
-
-
-def test_perplexity_likelihood_and_pmi_come_from_the_same_sums(llama):
-    model = load_lm(llama)
-    one, two = item("i like the piano"), item("you play a song", said="we hear a song")
-    given = model.score([TextInContext(i.reply, i.context, "assistant") for i in (one, two)])
-    alone = model.score([TextInContext(i.reply, (), "assistant") for i in (one, two)])
-    per_token = given[:, 0].sum() / given[:, 1].sum()
-    assert number(resolve("loglik", model=llama), one, two) == pytest.approx(per_token)
-    assert number(resolve("ppl", model=llama), one, two) == pytest.approx(math.exp(-per_token))
-    gained = given[:, 0] - alone[:, 0]
-    assert number(resolve("pmi", model=llama), one, two) == pytest.approx(gained.sum() / given[:, 1].sum())
-    assert number(resolve("pmi-total", model=llama), one, two) == pytest.approx(gained.mean())
-
-
-def test_fed_is_the_difference_between_positive_and_negative_follow_ups(llama):
-    from turnwise.metrics.unreferenced.likelihood import NEGATIVE_FOLLOW_UPS, POSITIVE_FOLLOW_UPS
-
-    one = item("i like the piano")
-    after = (*one.context, Turn("assistant", one.reply))
-    each = [
-        load_lm(llama).score([TextInContext(text, after, "user")])[0]
-        for text in (*POSITIVE_FOLLOW_UPS, *NEGATIVE_FOLLOW_UPS)
-    ]
-    means = np.array([total / count for total, count in each]).reshape(2, -1).mean(axis=1)
-    assert number(resolve("fed", model=llama), one) == pytest.approx(means[0] - means[1])
 
 
 def test_a_regression_checkpoint_reads_reference_and_reply_together(tmp_path):

@@ -13,6 +13,7 @@ import numpy as np
 from turnwise.attacks.baselines import VERDICTS, baselines
 from turnwise.attacks.context import Context
 from turnwise.attacks.diagnosis import Diagnosis, Tendency, diagnose, tendencies
+from turnwise.attacks.injections import planted_verdicts
 from turnwise.attacks.search import Search, shorten
 from turnwise.attacks.strategy import Candidate, Strategy
 from turnwise.attacks.target import ENDED, Hangs, Target
@@ -74,21 +75,25 @@ def attack(
     rng: np.random.Generator,
     draws: int = 1000,
     stages: Sequence[str] = STAGES[:2],
+    planted: bool = False,
     further: Callable[[], Sequence[Candidate]] = tuple,
     report: Callable[[str], None] = lambda _: None,
 ) -> Attack:
     """Search for strategies on `search_on` and test them against people on `test_on`.
 
-    Fixed replies are mined from `texts`. `verdicts` are the highest scores of a judge, for prompt injections. `draws`
-    counts bootstrap draws. `further` returns more candidates to test, those of a tuned policy. `report` gets lines on
-    the progress. If the metric scores none of people's replies, only the baselines are tested. Raises `BudgetSpent` or
-    `Hangs` if the diagnosis cannot be finished.
+    Fixed replies are mined from `texts`. `verdicts` are the highest scores of a judge, for prompt injections; with
+    `planted` they are also planted in results of tools and in system prompts. `draws` counts bootstrap draws. `further`
+    returns more candidates to test, those of a tuned policy. `report` gets lines on the progress. If the metric scores
+    none of people's replies, only the baselines are tested. Raises `BudgetSpent` or `Hangs` if the diagnosis cannot be
+    finished.
     """
     diagnosis = diagnose(target, search_on)
     human = target.scores([(context, context.human) for context in test_on])
     report(f"diagnosis: {target.calls} calls")
     pool = [context.human for context in [*search_on, *test_on]]
     candidates = list(baselines(pool, rng, verdicts)) if "baselines" in stages else []
+    if planted and candidates:
+        candidates += planted_verdicts(verdicts)
     scored = _score_candidates(
         target, candidates, test_on, report
     )  # before the search, so that they are always tested
@@ -150,7 +155,9 @@ def _score_candidates(
         replies = [one.reply(context) for context in contexts]
         try:
             found.append(
-                ScoredReplies(one, replies, target.scores(list(zip(contexts, replies, strict=True))))
+                ScoredReplies(
+                    one, replies, target.scores(list(zip(map(one.context, contexts), replies, strict=True)))
+                )
             )
         except ENDED as error:
             report(f"stopped before testing `{one.name}`: {error}")

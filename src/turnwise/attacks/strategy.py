@@ -23,6 +23,11 @@ MIN_REPETITIVE_WORDS = 10  # shorter texts are not called repetitive
 _SLOT = re.compile(r"\{(\w+)\}")
 
 
+def _unchanged(context: Context) -> Context:
+    """The context itself."""
+    return context
+
+
 class Candidate(NamedTuple):
     """A strategy to be tested, as a function from a context to a reply: a baseline, a template or a tuned policy."""
 
@@ -30,6 +35,10 @@ class Candidate(NamedTuple):
     kind: Kind
     description: str
     reply: Callable[[Context], str]
+    context: Callable[[Context], Context] = (
+        _unchanged  # the context in which the reply is scored; a changed one
+    )
+    # needs an id of its own
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,9 @@ import click
 from turnwise.cli.common import options
 from turnwise.terminal import say, say_lines
 
-KINDS = ["metrics", "estimators", "readers", "agents", "worlds", "trainers", "statistics", "weights"]
+KINDS = [
+    "metrics", "estimators", "readers", "agents", "worlds", "trainers", "statistics", "weights", "rubrics", "judges"
+]  # fmt: skip
 
 
 @click.command(name="ls")
@@ -19,7 +21,9 @@ KINDS = ["metrics", "estimators", "readers", "agents", "worlds", "trainers", "st
 @click.option("-q", "--quiet", is_flag=True, help="No notes on plugins that cannot be used.")
 @options.verbose("Print the whole cards of metrics and estimators.")
 def command(kind: str, style: str, wide: bool, quiet: bool, verbose: bool) -> None:
-    """List metrics, estimators, readers, agents, worlds, trainers, statistics and weights; with -v, whole cards.
+    """List metrics, estimators, readers, agents, worlds, trainers, statistics, weights, rubrics and checked judges.
+
+    With -v, whole cards of metrics and estimators.
 
     A plugin that cannot be used is left out and reported on stderr.
     """

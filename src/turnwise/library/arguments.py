@@ -57,6 +57,7 @@ Names = str | Sequence[str]  # one name, several by comma, or a sequence of name
 PathLike = str | Path
 Count = Annotated[int, Range(least=1)]
 Natural = Annotated[int, Range(least=0)]
+Money = Annotated[float, Range(least=0)]
 Positive = Annotated[float, Range(above=0)]
 
 
@@ -275,3 +276,13 @@ def check_place(on: str, address: str | None) -> None:
     """Raise `UsageError` for an address without `on="ray"`, which would have no effect."""
     if address and on != "ray":
         raise UsageError(f"--address {address} is that of a Ray cluster: add --on ray")
+
+
+def check_labels(labels: str) -> None:
+    """Raise `UsageError` unless the text says how labels were drawn."""
+    if labels in ("random", "unknown") or (labels.startswith("weights:") and len(labels) > len("weights:")):
+        return
+    raise UsageError(
+        f"--labels {labels}: expected how the rated items were drawn: random, unknown, or weights:KEY, where KEY, such "
+        "as meta.weight, holds the inverse of the probability of each"
+    )

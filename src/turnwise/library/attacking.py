@@ -7,6 +7,7 @@ from typing import Annotated, get_args
 from turnwise.errors import unknown
 from turnwise.library.arguments import (
     Count,
+    Money,
     Names,
     Natural,
     PathLike,
@@ -70,6 +71,7 @@ def attack(
     on: Place = "local",
     address: str | None = None,
     max_errors: Natural = 20,
+    max_cost: Money | None = None,
     reuse: bool = True,
     progress: bool = False,
     figures: bool = True,
@@ -117,6 +119,7 @@ def attack(
         on: Where the work is done: this machine or a Ray cluster.
         address: Address of a running Ray cluster.
         max_errors: Stop when the metric has failed on more items than this.
+        max_cost: Spend at most this much on a judge, in the currency of its price; then it is not asked any more.
         reuse: Reuse the calls that are in `output`, and the cached verdicts of a judge.
         progress: Report progress on standard error.
         figures: Keep the figures that a notebook shows.
@@ -161,6 +164,7 @@ def attack(
             on=on,
             address=address,
             max_errors=max_errors,
+            max_cost=max_cost,
             reuse=reuse,
             quiet=not progress,
         )  # fmt: skip
@@ -212,6 +216,7 @@ def harden(
     on: Place = "local",
     address: str | None = None,
     max_errors: Natural = 20,
+    max_cost: Money | None = None,
     reuse: bool = True,
     progress: bool = False,
     figures: bool = True,
@@ -262,6 +267,7 @@ def harden(
         on: Where the work is done: this machine or a Ray cluster.
         address: Address of a running Ray cluster.
         max_errors: Stop when the metric has failed on more items than this.
+        max_cost: Spend at most this much on a judge, in the currency of its price; then it is not asked any more.
         reuse: Reuse the calls that are in `output`, and the cached verdicts of a judge.
         progress: Report progress on standard error.
         figures: Keep the figures that a notebook shows.
@@ -310,6 +316,7 @@ def harden(
             on=on,
             address=address,
             max_errors=max_errors,
+            max_cost=max_cost,
             reuse=reuse,
             quiet=not progress,
         )  # fmt: skip

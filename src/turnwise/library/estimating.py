@@ -6,10 +6,12 @@ from typing import Annotated, Literal
 from turnwise.errors import UsageError
 from turnwise.library.arguments import (
     Count,
+    Money,
     Names,
     Natural,
     PathLike,
     Range,
+    check_labels,
     check_place,
     checked,
     one_or_more,
@@ -167,6 +169,7 @@ def calibrate(
     on: Place = "local",
     address: str | None = None,
     max_errors: Natural = 20,
+    max_cost: Money | None = None,
     reuse: bool = True,
     progress: bool = False,
     figures: bool = True,
@@ -203,6 +206,7 @@ def calibrate(
         on: Where the work is done: this machine or a Ray cluster.
         address: Address of a running Ray cluster.
         max_errors: Stop when a metric has failed on more items than this.
+        max_cost: Spend at most this much on a judge, in the currency of its price; then it is not asked any more.
         reuse: Reuse rows that are in `output`, and the cached verdicts of a judge.
         progress: Show a progress bar on standard error.
         figures: Keep the figures that a notebook shows.
@@ -244,17 +248,8 @@ def calibrate(
             on=on,
             address=address,
             max_errors=max_errors,
+            max_cost=max_cost,
             reuse=reuse,
             quiet=not progress,
         )
         return result(Calibration, spec.command, run(spec), folder, figures=figures)
-
-
-def check_labels(labels: str) -> None:
-    """Raise `UsageError` unless the text says how labels were drawn."""
-    if labels in ("random", "unknown") or (labels.startswith("weights:") and len(labels) > len("weights:")):
-        return
-    raise UsageError(
-        f"--labels {labels}: expected how the rated items were drawn: random, unknown, or weights:KEY, where KEY, such "
-        "as meta.weight, holds the inverse of the probability of each"
-    )

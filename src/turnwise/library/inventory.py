@@ -17,7 +17,16 @@ from turnwise.terminal import say
 from turnwise.types import Card
 
 Listed = Literal[
-    "metrics", "estimators", "readers", "agents", "worlds", "trainers", "statistics", "weights"
+    "metrics",
+    "estimators",
+    "readers",
+    "agents",
+    "worlds",
+    "trainers",
+    "statistics",
+    "weights",
+    "rubrics",
+    "judges",
 ]  # what can be listed
 # Extra -> what it adds, and the packages that it installs.
 EXTRAS = {
@@ -31,6 +40,7 @@ EXTRAS = {
         "encoders, language models, learned metrics",
         "torch transformers tokenizers safetensors gguf accelerate",
     ),
+    "tools": ("tool calls against their schemas", "jsonschema"),
     "nltk": ("the tokens of bleu-paper", "nltk"),
     "plots": ("figures", "matplotlib"),
     "web": ("the rating app and the viewer", "starlette uvicorn"),
@@ -41,7 +51,17 @@ EXTRAS = {
 LAYOUT = Layout(
     names=("name",),
     results=("better", "learns from", "here"),
-    prose=("needs", "says", "reads", "what", "families", "dimensions", "licence"),
+    prose=(
+        "needs",
+        "says",
+        "reads",
+        "what",
+        "families",
+        "dimensions",
+        "licence",
+        "agreement",
+        "attacked",
+    ),
     others=("download", "level", "kind", "sha256"),
 )
 EXTRAS_LAYOUT = Layout(names=("extra",), results=("state",), prose=("allows", "packages"))
@@ -49,6 +69,7 @@ MORE_METRICS = """\
 -m also takes names that depend on the data or on your code:
 rating:DIMENSION      people's ratings of a dimension, such as rating:overall
 preference:DIMENSION  people's choices between the replies of two agents (compare)
+judge-pair            a judge's choices between the replies of two agents, in both orders (compare)
 module:function       a function of your own"""
 
 
@@ -71,12 +92,12 @@ class Listing:
         return len(self.entries)
 
     def table(self, *, wide: bool = False, hint: str = HINT) -> str:
-        """The names with what is known of each, as wide as the terminal unless `wide`; cards are left out. Metrics end
-        with `MORE_METRICS`. `hint` says how to see columns that do not fit.
+        """The names with what is known of each, as wide as the terminal unless `wide`; cards, and the questions of
+        rubrics, are left out. Metrics end with `MORE_METRICS`. `hint` says how to see columns that do not fit.
         """
         if not self.entries:
             return f"no {self.kind} are installed"
-        columns = [name for name in self.entries[0] if name not in ("card", "attacks")]
+        columns = [name for name in self.entries[0] if name not in ("card", "attacks", "question")]
         rows = [[_cell(record[name]) for name in columns] for record in self.entries]
         shown = sized(rows, columns, LAYOUT, wide=wide, hint=hint)
         return shown + (f"\n\n{MORE_METRICS}" if self.kind == "metrics" else "")
@@ -354,6 +375,52 @@ def _weights() -> Entries:
     return found, []
 
 
+def _rubrics() -> Entries:
+    """A record for each rubric of our library, with its measured agreement."""
+    from turnwise.metrics.judge.rubric import library
+
+    found = []
+    for name, one in library().items():
+        scale = "checklist" if one.scale is None else f"{one.scale[0]}-{one.scale[1]}"
+        measured = [
+            f"{each.spearman:.2f} [{each.interval[0]:.2f}, {each.interval[1]:.2f}] by {each.model} on {each.corpus}"
+            for each in one.agreement
+        ]
+        record = {
+            "name": name,
+            "kind": "rubric",
+            "level": one.level,
+            "scale": scale,
+            "agreement": measured or None,
+        }
+        found.append({**record, "question": one.question})
+    return found, []
+
+
+def _judges() -> Entries:
+    """A record for each judge that was checked on this machine: its agreement with people and attacks on it."""
+    from turnwise.run.scoring.judge_cards import cards
+
+    found = []
+    for card in cards():
+        agreed = [
+            f"spearman {one.estimate:.2f} on {one.dimension} of {', '.join(one.data)}"
+            for one in card.agreement
+        ]
+        attacked = [
+            f"gameable: {one.description}" if one.gameable else f"not gamed on {', '.join(one.data)}"
+            for one in card.attacks
+        ]
+        record = {
+            "name": card.signature,
+            "kind": "judge",
+            "agreement": agreed or None,
+            "attacked": attacked or None,
+        }
+        found.append(record)
+    return found, []
+
+
 _LISTS: Mapping[str, Callable[[], Entries]] = {
     "metrics": _metrics,
     "estimators": _estimators,
@@ -363,6 +430,8 @@ _LISTS: Mapping[str, Callable[[], Entries]] = {
     "trainers": _trainers,
     "statistics": _statistics,
     "weights": _weights,
+    "rubrics": _rubrics,
+    "judges": _judges,
 }
 
 

@@ -44,6 +44,8 @@ def item_notes(findings: Sequence[Finding]) -> list[str]:
                          "nothing about new ones")  # fmt: skip
         if (unpaired := _unpaired(finding)) and unpaired not in found:
             found.append(unpaired)
+        if "position_bias" in finding.details:
+            found.append(_position_bias(finding))
         if cut := finding.details.get("cut"):
             found.append(f"note: {metric}: its model read only the beginning of {counted(cut, 'text')}")
         if unresolved := finding.details.get("unresolved"):
@@ -51,6 +53,16 @@ def item_notes(findings: Sequence[Finding]) -> list[str]:
             more = f", and {len(unresolved) - SHOWN} more" if len(unresolved) > SHOWN else ""
             found.append(f"note: placeholders that the ontology does not know: {named}{more}")
     return list(dict.fromkeys(found))
+
+
+def _position_bias(finding: Finding) -> str:
+    """How much more often a judge of pairs chose what was shown first, and how often both orders agree."""
+    bias, interval = finding.details["position_bias"], finding.details["position_bias_interval"]
+    ends = "" if interval is None else f" [{100 * interval[0]:+.1f}, {100 * interval[1]:+.1f}]"
+    return (
+        f"note: {finding.what.get('metric')}: position bias {100 * bias:+.1f} points{ends} towards what was shown "
+        f"first, removed by asking in both orders; they agree in {finding.details['consistent']:.0%} of pairs"
+    )
 
 
 def _without_a_result(findings: Sequence[Finding]) -> list[str]:

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from turnwise.errors import UsageError
 from turnwise.library.arguments import (
     Count,
+    Money,
     Names,
     Natural,
     PathLike,
@@ -76,6 +77,7 @@ def power(
     on: Place = "local",
     address: str | None = None,
     max_errors: Natural = 20,
+    max_cost: Money | None = None,
     reuse: bool = True,
     progress: bool = False,
     figures: bool = True,
@@ -131,6 +133,7 @@ def power(
         on: Where the work is done: this machine or a Ray cluster.
         address: Address of a running Ray cluster.
         max_errors: Stop when a metric has failed on more items than this.
+        max_cost: Spend at most this much on a judge, in the currency of its price; then it is not asked any more.
         reuse: Reuse rows that are in `output`, and the cached verdicts of a judge.
         progress: Show a progress bar on standard error.
         figures: Keep the figures that a notebook shows.
@@ -208,6 +211,7 @@ def power(
             on=on,
             address=address,
             max_errors=max_errors,
+            max_cost=max_cost,
             reuse=reuse,
             quiet=not progress,
         )

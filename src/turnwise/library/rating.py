@@ -16,13 +16,13 @@ from turnwise.library.arguments import (
     Natural,
     PathLike,
     Range,
+    check_labels,
     checked,
     optional_path,
     paths,
     split_names,
 )
 from turnwise.library.data import Where, files, selected
-from turnwise.library.estimating import check_labels
 from turnwise.library.reading import MappingLike
 from turnwise.logs.items.items import ItemChoice, Selection
 from turnwise.types import Role

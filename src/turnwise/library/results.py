@@ -45,9 +45,10 @@ class Result:
     def exit_code(self) -> int:
         """0 unless nothing that was asked has an estimate: then 4 if it was refused, else 3.
 
-        Dialogues that `calibrate` drew for rating are an answer too.
+        Dialogues that `calibrate` drew for rating are an answer too, and so is what a dry run shows.
         """
-        if any(finding.estimate is not None for finding in self.findings) or self.document.get("plan"):
+        others = any(self.document.get(key) for key in ("plan", "forecast", "prompts"))
+        if others or any(finding.estimate is not None for finding in self.findings):
             return 0
         return REFUSED if any(finding.status == "refused" for finding in self.findings) else UNMEASURED
 

@@ -8,10 +8,12 @@ from typing import Annotated, Literal
 from turnwise.errors import DataError, UsageError
 from turnwise.library.arguments import (
     Count,
+    Money,
     Names,
     Natural,
     PathLike,
     Range,
+    check_labels,
     check_place,
     checked,
     one_or_more,
@@ -56,7 +58,11 @@ def score(
     on: Place = "local",
     address: str | None = None,
     max_errors: Natural = 20,
+    max_cost: Money | None = None,
     reuse: bool = True,
+    calibrate: str | None = None,
+    dry_run: bool = False,
+    show_prompt: str | None = None,
     progress: bool = False,
     figures: bool = True,
 ) -> Scores:
@@ -91,11 +97,19 @@ def score(
         on: Where the work is done: this machine or a Ray cluster. The scores are the same.
         address: Address of a running Ray cluster.
         max_errors: Stop when a metric has failed on more items than this.
+        max_cost: Spend at most this much on a judge, in the currency of its price; then it is not asked any more.
         reuse: Reuse rows that are in `output`, and the cached verdicts of a judge.
+        calibrate: How the rated items of the data were drawn (`random`, `weights:KEY` or `unknown`, as `labels` of
+            `calibrate`): `document["calibrated"]` then has mean ratings from the scores and the ratings.
+        dry_run: Only say what judges would be asked and what it would cost, in `document["forecast"]`.
+        show_prompt: Only show what judges are sent for the item with this id ("" for the first), in
+            `document["prompts"]`.
         progress: Show a progress bar on standard error.
         figures: Keep the figures that a notebook shows. Without them nothing is written to a temporary folder.
     """
     check_place(on, address)
+    if calibrate is not None:
+        check_labels(calibrate)
     with (
         files(data, reader=reader, mapping=mapping, agent=agent) as given,
         folder_of(output, figures=figures) as folder,
@@ -120,7 +134,11 @@ def score(
             on=on,
             address=address,
             max_errors=max_errors,
+            max_cost=max_cost,
             reuse=reuse,
+            calibrate=calibrate,
+            dry_run=dry_run,
+            show_prompt=show_prompt,
             quiet=not progress,
         )  # fmt: skip
         return result(Scores, spec.command, run(spec), folder, figures=figures)
@@ -154,6 +172,7 @@ def compare(
     on: Place = "local",
     address: str | None = None,
     max_errors: Natural = 20,
+    max_cost: Money | None = None,
     reuse: bool = True,
     progress: bool = False,
     figures: bool = True,
@@ -191,6 +210,7 @@ def compare(
         on: Where the work is done: this machine or a Ray cluster.
         address: Address of a running Ray cluster.
         max_errors: Stop when a metric has failed on more items than this.
+        max_cost: Spend at most this much on a judge, in the currency of its price; then it is not asked any more.
         reuse: Reuse rows that are in `output`, and the cached verdicts of a judge.
         progress: Show a progress bar on standard error.
         figures: Keep the figures that a notebook shows.
@@ -234,6 +254,7 @@ def compare(
             on=on,
             address=address,
             max_errors=max_errors,
+            max_cost=max_cost,
             reuse=reuse,
             quiet=not progress,
         )
@@ -353,6 +374,7 @@ def meta_evaluate(
     on: Place = "local",
     address: str | None = None,
     max_errors: Natural = 20,
+    max_cost: Money | None = None,
     reuse: bool = True,
     progress: bool = False,
     figures: bool = True,
@@ -396,6 +418,7 @@ def meta_evaluate(
         on: Where the work is done: this machine or a Ray cluster.
         address: Address of a running Ray cluster.
         max_errors: Stop when a metric has failed on more items than this.
+        max_cost: Spend at most this much on a judge, in the currency of its price; then it is not asked any more.
         reuse: Reuse rows that are in `output`, and the cached verdicts of a judge.
         progress: Show a progress bar on standard error.
         figures: Keep the figures that a notebook shows.
@@ -435,6 +458,7 @@ def meta_evaluate(
             on=on,
             address=address,
             max_errors=max_errors,
+            max_cost=max_cost,
             reuse=reuse,
             quiet=not progress,
         )  # fmt: skip

@@ -2,9 +2,10 @@
 
 A question is the body of a chat-completions request; the result has its answer or error at the same index. Each
 question uses its own connection. A temporary failure (no connection, timeout, HTTP 408, 425, 429 and 5xx, a response
-that is broken or no chat completion) is tried again after a wait that doubles, is jittered, and is at least the
-server's Retry-After. A permanent failure (a wrong key, an unknown model, a redirect) ends the whole list at once, and
-so do `patience` consecutive questions without an answer.
+that is broken or no chat completion) is tried again after a wait that doubles, is jittered, and is at least what the
+server's headers ask for (see `backoff`); no other question is sent to a server that asks to wait. A permanent failure
+(a wrong key, an unknown model, a redirect) ends the whole list at once, and so do `patience` consecutive questions
+without an answer. A server that only streams is asked for a stream.
 
 The key is read from TURNWISE_API_KEY, otherwise from OPENAI_API_KEY, when a question is sent; it is stored in no field,
 file or message. The latter was not set for turnwise, so it is sent over https only. Proxies are not used, and redirects
@@ -18,17 +19,25 @@ import ssl
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from email.message import Message
-from email.utils import parsedate_to_datetime
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection, responses
 from threading import Event, Lock, Thread, Timer
-from time import monotonic, time
-from typing import Any, NamedTuple, TypeAlias
+from time import monotonic
+from typing import Any, NamedTuple, Protocol, TypeAlias
 from urllib.parse import SplitResult, urlsplit
 
-import msgspec
 import numpy as np
 
 from turnwise.errors import Unmeasured, UsageError
+from turnwise.llm.backoff import wait_asked
+from turnwise.llm.response import (
+    MODERATED,
+    STREAM_ONLY,
+    TOO_LONG,
+    Completion,
+    NoCompletion,
+    read_completion,
+    read_pieces,
+)
 
 Question: TypeAlias = Mapping[str, Any]  # the body of a request
 _PASSING = frozenset({408, 425, 429})  # temporary HTTP statuses, and every 5xx
@@ -47,6 +56,14 @@ class Denied(ChatError):
     """The server rejects every question of this kind, so no other one is sent."""
 
 
+class TooLong(ChatError):
+    """The question is longer than the model's context."""
+
+
+class _StreamOnly(Exception):
+    """The server answers only with a stream of events."""
+
+
 class _FailedTry(Exception):
     """A request failed in a way that may pass: it can be tried again after `wait` seconds."""
 
@@ -55,44 +72,24 @@ class _FailedTry(Exception):
         self.wait = wait
 
 
-class Completion(NamedTuple):
-    """The text with which a model answered a question ("" if it refused without one)."""
+class Meter(Protocol):
+    """Counts what answers cost, and stops a batch that would cost too much."""
 
-    text: str
-    refused: bool = False
-    cut: bool = False  # whether the answer was cut at the largest number of tokens
+    def check(self) -> None:
+        """Raise `Denied` if no further question may be sent."""
+        ...
 
-
-class _Message(msgspec.Struct):
-    """The message of a choice."""
-
-    content: str | None = None
-    refusal: str | None = None
+    def add(self, body: bytes, answer: Completion) -> None:
+        """Count an answer."""
+        ...
 
 
-class _Choice(msgspec.Struct):
-    """One choice of a completion."""
+class _Reply(NamedTuple):
+    """A response of a server: the status, the headers and the body."""
 
-    message: _Message
-    finish_reason: str | None = None
-
-
-class _Response(msgspec.Struct):
-    """The part of a server's response that is read."""
-
-    choices: list[_Choice]
-
-
-class _StreamedChoice(msgspec.Struct):
-    """One choice of a chunk."""
-
-    delta: _Message
-
-
-class _Chunk(msgspec.Struct):
-    """The part of a streamed chunk that is read; the last one may have no choice."""
-
-    choices: list[_StreamedChoice] = []
+    status: int
+    head: Message
+    data: bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,21 +105,24 @@ class Chat:
     backoff: float = 1.0  # seconds before the second try
     patience: int = 8  # consecutive questions without an answer before giving up
     largest: int = 2**22  # largest size of an answer in bytes
+    key: str = ""  # name of the environment variable with the key; "": TURNWISE_API_KEY, then OPENAI_API_KEY
 
     def __post_init__(self) -> None:
         _target(self.address)
         if min(self.concurrency, self.tries, self.patience) < 1:
             raise UsageError("a chat needs a concurrency, a number of tries and a patience of 1 or more")
 
-    def ask(self, questions: Sequence[Question], *, rng: np.random.Generator) -> list[Completion | ChatError]:
+    def ask(
+        self, questions: Sequence[Question], *, rng: np.random.Generator, meter: Meter | None = None
+    ) -> list[Completion | ChatError]:
         """For each question in order, its answer or the error; errors are returned, not raised.
 
         Questions that were not sent because the batch was stopped get `Unanswered`. `rng` is used only to jitter the
-        waits. Only an invalid key in the environment (`UsageError`) and a defect raise.
+        waits. `meter` is asked before each question and told each answer. Only an invalid key in the environment
+        (`UsageError`) and a defect raise.
         """
-        batch = _Batch(
-            self, [json.dumps(question).encode() for question in questions], _headers(self.address)
-        )
+        headers = _headers(self.address, self.key)
+        batch = _Batch(self, [json.dumps(question).encode() for question in questions], headers, meter)
         threads = min(self.concurrency, len(questions))
         # Daemon threads: an interrupted program does not wait for a silent server.
         workers = [Thread(target=batch.work, args=(each,), daemon=True) for each in rng.spawn(threads)]
@@ -154,45 +154,54 @@ class Chat:
                 if response.status != 200:
                     complaint = _complaint(response.read(10_000), headers)
                     raise ChatError(f"{place}: HTTP {response.status}{complaint}")
-                if "text/event-stream" not in str(response.headers.get("Content-Type", "")):
-                    try:
-                        yield _read(response.read(self.largest), place).text
-                    except _FailedTry as failure:
-                        raise ChatError(str(failure)) from failure
-                    return
-                yield from _pieces(response, place, self.largest)
+                kind = str(response.headers.get("Content-Type", ""))
+                if "event-stream" in kind:
+                    yield from read_pieces(_bounded(response, place, self.largest))
+                else:
+                    yield read_completion(response.read(self.largest), kind).text
+        except NoCompletion as error:
+            raise ChatError(f"{place}: {_clean(str(error))}") from error
         except (OSError, HTTPException) as error:
             raise Unanswered(f"{place}: {_clean(str(error)) or type(error).__name__}") from error
         finally:
             connection.close()
 
     def _answer(
-        self, body: bytes, headers: Mapping[str, str], *, rng: np.random.Generator, stop: Event
+        self, body: bytes, headers: Mapping[str, str], *, rng: np.random.Generator, gate: "_Gate"
     ) -> Completion:
         """Ask one question, with as many tries as are needed and allowed; raises a `ChatError` in the end.
 
-        `stop` ends the waiting between tries.
+        `gate` holds all questions back while the server asks to wait.
         """
-        until, attempt = monotonic() + self.deadline, 1
+        start = monotonic()
+        until, attempt = start + self.deadline, 1
         while True:
+            gate.wait(until)
             try:
-                return self._try(body, headers, until)
+                answer = self._try(body, headers, until)
+            except _StreamOnly:
+                body = json.dumps({**json.loads(body), "stream": True}).encode()
+                continue
             except _FailedTry as failure:
                 wait = max(failure.wait, self.backoff * 2 ** (attempt - 1)) * rng.uniform(1.0, 1.25)
-                if attempt == self.tries or monotonic() + wait > until or stop.wait(wait):
+                if failure.wait and monotonic() + wait <= until:  # a longer wait ends this question at once
+                    gate.close(wait)
+                if attempt == self.tries or monotonic() + wait > until or gate.stop.wait(wait):
                     asked = f", and it asks to wait {failure.wait:.0f} s" if failure.wait else ""
                     raise Unanswered(f"{failure} (tries: {attempt}{asked})") from failure
+            else:
+                return answer._replace(seconds=monotonic() - start)
             attempt += 1
 
     def _try(self, body: bytes, headers: Mapping[str, str], until: float) -> Completion:
         """One try at a question.
 
-        Raises `_FailedTry` for a temporary failure, `Denied` for a permanent one, `ChatError` for one of this question.
-        `until` is the time of `monotonic` by which it must end.
+        Raises `_FailedTry` for a temporary failure, `Denied` for a permanent one, `ChatError` for one of this question,
+        and `_StreamOnly` if the server wants to stream. `until` is the time of `monotonic` by which it must end.
         """
         place = _target(self.address).netloc
         try:
-            status, head, data = self._exchange(body, headers, until)
+            reply = self._exchange(body, headers, until)
         except ssl.SSLCertVerificationError as error:
             raise Denied(f"{place}: its certificate is not to be trusted: {error.verify_message}") from error
         except (OSError, HTTPException) as error:
@@ -203,17 +212,15 @@ class Chat:
                     f"{place} was silent for {self.silence:g} s, or took no connection"
                 ) from error
             raise _FailedTry(f"{place}: {_clean(str(error)) or type(error).__name__}") from error
-        if status == 200:
-            return _read(data, place)
-        reason = f"{place}: HTTP {status} {responses.get(status, '')}".rstrip() + _complaint(data, headers)
-        if status in _PASSING or status >= 500:
-            raise _FailedTry(reason, _retry_after(head))
-        if status in _FINAL or status < 400:
-            raise Denied(reason)
-        raise ChatError(reason)
+        if reply.status == 200:
+            try:
+                return read_completion(reply.data, str(reply.head.get("Content-Type", "")))
+            except NoCompletion as error:
+                raise _FailedTry(f"{place}: the answer is no chat completion: {error}") from error
+        return _rejected(reply, place, headers, streams=b'"stream": true' in body)
 
-    def _exchange(self, body: bytes, headers: Mapping[str, str], until: float) -> tuple[int, Message, bytes]:
-        """One POST on a new connection: the status, the headers and the body of the response.
+    def _exchange(self, body: bytes, headers: Mapping[str, str], until: float) -> _Reply:
+        """One POST on a new connection.
 
         Raises `OSError` or `HTTPException` for timeouts, and for bodies that are too large or incomplete.
         """
@@ -239,46 +246,52 @@ class Chat:
                     raise HTTPException(f"an answer of more than {self.largest} bytes")
                 if response.length:
                     raise HTTPException("the connection closed in the middle of an answer")
-                return response.status, response.headers, data
+                return _Reply(response.status, response.headers, data)
         finally:
             if watchdog is not None:
                 watchdog.cancel()
             connection.close()
 
 
-def _pieces(response: HTTPResponse, place: str, largest: int) -> Iterator[str]:
-    """The texts of a stream of chunks in server-sent events, until `[DONE]`; at most `largest` bytes.
-
-    Raises `ChatError` for a chunk that is none, and for a stream that ends early.
-    """
+def _bounded(response: HTTPResponse, place: str, largest: int) -> Iterator[bytes]:
+    """The lines of a response as they arrive; raises `ChatError` beyond `largest` bytes."""
     size = 0
-    while line := response.readline():
+    while line := response.readline(largest):
         size += len(line)
         if size > largest:
             raise ChatError(f"{place}: an answer of more than {largest} bytes")
-        if not line.startswith(b"data:"):
-            continue
-        data = line.removeprefix(b"data:").strip()
-        if data == b"[DONE]":
-            return
-        try:
-            chunk = msgspec.json.decode(data, type=_Chunk)
-        except msgspec.DecodeError as error:
-            raise ChatError(f"{place}: a chunk that is none: {_clean(str(error))}") from error
-        for choice in chunk.choices[:1]:
-            if text := choice.delta.content or choice.delta.refusal:
-                yield text
-    raise ChatError(f"{place}: the connection closed in the middle of an answer")
+        yield line
+
+
+class _Gate:
+    """Holds the threads of a batch back while the server asks to wait; `stop` ends all waiting."""
+
+    def __init__(self) -> None:
+        self.stop = Event()
+        self._open_at = 0.0
+
+    def close(self, seconds: float) -> None:
+        """Let no question pass for this long."""
+        self._open_at = max(self._open_at, monotonic() + seconds)
+
+    def wait(self, until: float) -> None:
+        """Wait until questions may pass, at most to the time `until`."""
+        left = min(self._open_at, until) - monotonic()
+        if left > 0:
+            self.stop.wait(left)
 
 
 class _Batch:
     """The shared state of the threads of one `ask`."""
 
-    def __init__(self, chat: Chat, bodies: list[bytes], headers: Mapping[str, str]) -> None:
-        self.chat, self.bodies, self.headers = chat, bodies, headers
+    def __init__(
+        self, chat: Chat, bodies: list[bytes], headers: Mapping[str, str], meter: Meter | None
+    ) -> None:
+        self.chat, self.bodies, self.headers, self.meter = chat, bodies, headers, meter
         self.answers: list[Completion | ChatError | None] = [None] * len(bodies)
         self.indices = iter(range(len(bodies)))
-        self.lock, self.stop = Lock(), Event()
+        self.lock, self.gate = Lock(), _Gate()
+        self.stop = self.gate.stop
         self.in_a_row = 0  # consecutive questions without an answer
         self.last: Completion | ChatError | None = None  # what stopped the batch
         self.broken: BaseException | None = None  # an unexpected exception in a thread
@@ -300,10 +313,14 @@ class _Batch:
         """Ask the question at `index` and store the result; stops the batch if it was denied or patience is over."""
         answer: Completion | ChatError
         try:
-            answer = self.chat._answer(self.bodies[index], self.headers, rng=rng, stop=self.stop)
+            if self.meter is not None:
+                self.meter.check()
+            answer = self.chat._answer(self.bodies[index], self.headers, rng=rng, gate=self.gate)
         except ChatError as error:
             answer = error
         with self.lock:
+            if self.meter is not None and isinstance(answer, Completion):
+                self.meter.add(self.bodies[index], answer)
             self.answers[index] = answer
             self.in_a_row = self.in_a_row + 1 if isinstance(answer, Unanswered) else 0
             if isinstance(answer, Denied) or self.in_a_row >= self.chat.patience:
@@ -337,45 +354,46 @@ def _target(address: str) -> SplitResult:
     return url._replace(path=path, fragment="")
 
 
-def _headers(address: str) -> dict[str, str]:
+def _headers(address: str, variable: str = "") -> dict[str, str]:
     """The HTTP headers with the key, if there is one: TURNWISE_API_KEY, or else for https only OPENAI_API_KEY.
 
-    A key with characters that no header may have raises `UsageError`.
+    `variable` names another environment variable that has the key. A key with characters that no header may have raises
+    `UsageError`.
     """
     headers = {
         "Content-Type": "application/json",
-        "Accept": "application/json",
+        "Accept": "application/json, text/event-stream",
         "Accept-Encoding": "identity",
     }
-    key = os.environ.get("TURNWISE_API_KEY", "").strip()
+    key = os.environ.get(variable or "TURNWISE_API_KEY", "").strip()
+    if variable and not key:
+        raise UsageError(f"the environment variable {variable} has no key")
     if not key and _target(address).scheme == "https":
         key = os.environ.get("OPENAI_API_KEY", "").strip()
     if not (key.isascii() and key.isprintable()):  # http.client would refuse it, and print it
-        raise UsageError("the key in TURNWISE_API_KEY or OPENAI_API_KEY has characters that no key has")
+        raise UsageError(
+            f"the key in {variable or 'TURNWISE_API_KEY or OPENAI_API_KEY'} has characters that no key has"
+        )
     return {**headers, "Authorization": f"Bearer {key}"} if key else headers
 
 
-def _read(data: bytes, place: str) -> Completion:
-    """The first choice of a response; raises `_FailedTry` if it is no chat completion."""
-    try:
-        response = msgspec.json.decode(data, type=_Response)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise _FailedTry(f"{place}: the answer is no chat completion: {error}") from error
-    if not response.choices:
-        raise _FailedTry(f"{place}: the answer is no chat completion: it has no choice")
-    choice = response.choices[0]
-    refused = bool(choice.message.refusal) or choice.finish_reason == "content_filter"
-    return Completion(choice.message.content or "", refused, choice.finish_reason == "length")
-
-
-def _retry_after(head: Message) -> float:
-    """Retry-After in seconds; 0 if it is absent or unreadable."""
-    value = str(head.get("Retry-After", ""))
-    try:
-        seconds = float(value) if value[:1].isdigit() else parsedate_to_datetime(value).timestamp() - time()
-    except (ValueError, OverflowError):
-        return 0.0
-    return max(0.0, seconds)
+def _rejected(reply: _Reply, place: str, headers: Mapping[str, str], *, streams: bool) -> Completion:
+    """A refused completion if the server moderated the question; else raises why it gave no completion."""
+    complaint = _complaint(reply.data, headers)
+    status = responses.get(reply.status, "")
+    reason = f"{place}: HTTP {reply.status} {status}".rstrip() + complaint
+    if reply.status in _PASSING or reply.status >= 500:
+        raise _FailedTry(reason, wait_asked(reply.head))
+    if 400 <= reply.status < 500 and reply.status not in (401, 404, 405):
+        if TOO_LONG.search(complaint) or reply.status == 413:
+            raise TooLong(f"the question is too long for the model: {reason}")
+        if STREAM_ONLY.search(complaint) and not streams:
+            raise _StreamOnly
+        if reply.status == 400 and MODERATED.search(complaint):
+            return Completion("", refused=True)
+    if reply.status in _FINAL or reply.status < 400:
+        raise Denied(reason)
+    raise ChatError(reason)
 
 
 def _complaint(data: bytes, headers: Mapping[str, str]) -> str:

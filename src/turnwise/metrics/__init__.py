@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # `types` imports numpy, which is slow and not needed to list
 
 
 RATING = "rating:"  # before a dimension: the ratings that people gave
+JUDGE_PAIR = "judge-pair"  # the choices of a judge between two agents
 PREFERENCE = "preference:"  # before a dimension: the choices that people made
 
 
@@ -102,7 +103,16 @@ _OWN: dict[str, Entry] = {
     "pmi": _own("unreferenced.likelihood:Pmi"),
     "pmi-total": _own("unreferenced.likelihood:PmiTotal"),
     "fed": _own("unreferenced.likelihood:Fed"),
-    "judge": _own("unreferenced.judge:judge"),
+    "judge": _own("judge.settings:judge"),
+    "panel": _own("judge.panel:panel"),
+    "tool-invalid": _own("tools.validity:tool_invalid"),
+    "tool-errors": _own("tools.failures:ToolErrors"),
+    "tool-retries": _own("tools.failures:ToolRetries"),
+    "tool-repeats": _own("tools.failures:ToolRepeats"),
+    "tool-unmentioned": _own("tools.arguments:ToolUnmentioned"),
+    "tool-contradictions": _own("tools.contradictions:ToolContradictions"),
+    "steps": _own("tools.effort:Steps"),
+    "logged-cost": _own("tools.effort:LoggedCost"),
     "inform": _own("task.inform:Inform"),
     "success": _own("task.inform:Success"),
     "booking": _own("task.inform:Booking"),
@@ -149,12 +159,14 @@ def resolve(
     model: str | None = None,
     db: str | None = None,
     cache: bool | None = None,
+    max_cost: float | None = None,
     **options: Any,
 ) -> Metric | NeedsFitting:
     """The metric of this name, which may carry settings: `bertscore[layer=4,idf=true]`.
 
-    `options` are further settings. `model`, `db` (venue tables) and `cache` (whether a judge's stored verdicts may be
-    used) are defaults for settings of these names, and are ignored by metrics without them. A `module:function` or an
+    `options` are further settings. `model`, `db` (venue tables), `cache` (whether a judge's stored verdicts may be
+    used) and `max_cost` (the most that a judge may spend) are defaults for settings of these names, and are ignored by
+    metrics without them. A `module:function` or an
     http address gives the user's own metric; it has no settings, and the arguments are ignored. Raises `UsageError` for
     an unknown name or setting, and `PluginError` for a plugin that is no metric.
     """
@@ -168,6 +180,10 @@ def resolve(
             f"`{name}` is a choice between two replies, not a score of one; `turnwise compare` takes it"
         )
     plain, written = settings(name)
+    if plain == JUDGE_PAIR:
+        raise UsageError(
+            f"`{plain}` is a judge's choice between two replies, not a score of one; `turnwise compare` takes it"
+        )
     if ":" in plain and not written:
         from turnwise.metrics.custom import own_metric
 
@@ -176,7 +192,8 @@ def resolve(
     maker, own = _maker(plain), entry.options
     chosen = {**own, **written, **options}
     signature = inspect.signature(maker)
-    for setting, default in (("model", model), ("db", db), ("cache", cache)):
+    defaults = {"model": model, "db": db, "cache": cache, "max_cost": max_cost}
+    for setting, default in defaults.items():
         if default is not None and setting in signature.parameters:
             chosen.setdefault(setting, default)
     if entry.owner != "turnwise":

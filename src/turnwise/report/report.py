@@ -23,6 +23,7 @@ from turnwise.report.figures.power_curves import power_curves
 from turnwise.report.figures.precision_recall import precision_recall
 from turnwise.report.figures.preferences import strengths, win_rates
 from turnwise.report.figures.raters import raters
+from turnwise.report.figures.reasons import reasons
 from turnwise.report.figures.scatter import scatters
 from turnwise.report.figures.transcripts import disagreements, flips, frauds
 from turnwise.report.figures.tuning import tuning
@@ -36,7 +37,7 @@ Maker = Callable[[Run], Iterator[Figure]]
 QUESTIONS: dict[str, tuple[str, tuple[Maker, ...]]] = {
     "compare": ("Which agent is better?", (differences, win_rates, strengths, flips)),
     "calibrate": ("What would people say of everything?", (calibration,)),
-    "score": ("How good are the replies?", (scores, precision_recall, dialogue_scores)),
+    "score": ("How good are the replies?", (scores, reasons, precision_recall, dialogue_scores)),
     "meta": ("Which metric can be believed?", (heatmaps, disagreements, boxes, scatters, raters)),
     "attack": ("Can it be gamed?", (strategies, tuning, frauds, hardening)),
     "ope": (

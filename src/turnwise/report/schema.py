@@ -42,6 +42,9 @@ class Score(Result, kw_only=True):
     group: str | None = None
     level: Level | None = None
     better: Direction | None = None  # which end of the number is good; null for a feature such as length
+    explained: int = 0  # items about whose score the metric says more in items.jsonl
+    spent: dict[str, float] = {}  # by a judge: requests, tokens, seconds, cost
+    panel_agreement: Number = None  # Krippendorff's alpha of the judges of a panel
 
 
 class Agreement(Result, kw_only=True):
@@ -74,6 +77,11 @@ class Difference(Result, kw_only=True):
     p_adjusted: Number = None
     effect_size: Number = None
     verdict: str | None = None
+    position_bias: Number = (
+        None  # of a judge of pairs: share of its choices for what was shown first, less a half
+    )
+    position_bias_interval: Interval = None
+    consistent: Number = None  # share of pairs on which both orders agree
 
 
 class Change(Result, kw_only=True):
@@ -213,6 +221,9 @@ class ScoreDocument(Document, kw_only=True, tag="score"):
     results: list[Score]
     unseen_parts: UnseenParts | None = None
     notes: list[str] = []  # what was left out or pooled
+    calibrated: list[Calibrated] = []  # of --calibrate: mean ratings from the scores and some ratings
+    forecast: list[dict[str, Any]] = []  # of a dry run: what judges would be asked, and what it would cost
+    prompts: list[dict[str, Any]] = []  # of --show-prompt: what judges are sent for one item
 
 
 class MetaDocument(Document, kw_only=True, tag="meta"):

@@ -52,6 +52,7 @@ class Spec:
     on: Place = "local"
     address: str | None = None  # address of a Ray cluster
     max_errors: int = 20
+    max_cost: float | None = None  # most that may be spent on a judge
     reuse: bool = True
     quiet: bool = True
     names: Mapping[str, str] = field(default_factory=dict)  # path -> the name the user gave it: `-`
@@ -87,6 +88,14 @@ class ScoreSpec(Spec):
     """The settings of `turnwise score`."""
 
     command: ClassVar[str] = "score"
+    unrecorded: ClassVar[frozenset[str]] = frozenset({"dry_run", "show_prompt"})
+    recorded_if_changed: ClassVar[frozenset[str]] = frozenset({"calibrate"})
+
+    calibrate: str | None = (
+        None  # how rated items were drawn, as `CalibrateSpec.labels`: means on people's scale too
+    )
+    dry_run: bool = False  # only say what a judge would be asked and what that would cost
+    show_prompt: str | None = None  # id of an item, "" for the first: only show what a judge is sent for it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -267,7 +276,9 @@ class TrainSpec(Spec):
 
 PACKAGES = ("numpy", "scipy", "msgspec", "sacrebleu", "rapidfuzz")  # packages that compute numbers
 # Settings that never change a number.
-NOT_RECORDED = {"output", "jobs", "on", "address", "max_errors", "reuse", "quiet", "names", "data"}
+NOT_RECORDED = {
+    "output", "jobs", "on", "address", "max_errors", "max_cost", "reuse", "quiet", "names", "data"
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

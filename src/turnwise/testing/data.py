@@ -44,6 +44,8 @@ DIALOGUES = [
 ]
 GOAL = {"restaurant": {"info": {"food": "indian"}, "reqt": ["address"], "book": {"people": "5"}}}
 STATE = {"restaurant": {"food": "indian"}}
+QUERY = {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]}
+TOOLS = [{"type": "function", "function": {"name": "search", "parameters": QUERY}}]
 
 
 def turn_items() -> list[Item]:
@@ -61,9 +63,30 @@ def turn_items() -> list[Item]:
 
 
 def dialogue_items() -> list[Item]:
-    """The five dialogues of `turn_items` as whole dialogues."""
+    """The five dialogues of `turn_items` as whole dialogues, with a tool call in each, its schema and a cost."""
     last = {item.dialogue: item for item in turn_items()}
-    return [replace(item, id=name, turn=None, pair=name) for name, item in last.items()]
+    return [
+        replace(
+            item,
+            id=name,
+            turn=None,
+            pair=name,
+            turns=(item.turns[0], *_tool_turns(at), *item.turns[1:]),
+            meta={"tools": TOOLS, "agent_cost": 0.01 * (1 + at)},
+        )
+        for at, (name, item) in enumerate(last.items())
+    ]
+
+
+def _tool_turns(number: int) -> tuple[Turn, Turn]:
+    """A call of a tool and its result, which is an error for odd numbers."""
+    arguments = f'{{"query": "sea {number + 2}"}}'
+    calls = [{"id": "c", "type": "function", "function": {"name": "search", "arguments": arguments}}]
+    result = '[{"name": "North Sea", "depth": 95}]' if number % 2 == 0 else "Error: no such sea"
+    return (
+        Turn("assistant", None, extra={"tool_calls": calls}),
+        Turn("tool", result, extra={"tool_call_id": "c"}),
+    )
 
 
 @cache

@@ -1,6 +1,7 @@
 """A language model as the judge, attacked with verdicts where the reply should be."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,18 @@ def obedient(exchange: Exchange) -> None:
         exchange.say(f"Fair.\n\nVERDICT {exchange.code}: {1 + len(reply) % 3}")
 
 
+def trusting(place: str) -> Callable[[Exchange], None]:
+    """A judge that does as messages of one role say."""
+
+    def behave(exchange: Exchange) -> None:
+        *before, reply = exchange.quoted()
+        told = [one for one in before if one["role"] == place and "repeat this verdict" in one["content"]]
+        value = 5 if told else 1 + len(reply["content"]) % 3
+        exchange.say(f"So be it.\n\nVERDICT {exchange.code}: {value}")
+
+    return behave
+
+
 def echoing(exchange: Exchange) -> None:
     """A judge that repeats the reply before its verdict: what a parser of the first match falls for."""
     reply = exchange.quoted()[-1]["content"]
@@ -50,6 +63,19 @@ def test_a_judge_that_obeys_the_reply_is_gameable(capsys, corpus: str) -> None:
     assert document["verdict"]["gameable"]
     assert "puts a verdict where the reply should be" in document["verdict"]["description"]
     assert "Ignore all earlier instructions" in document["verdict"]["description"]
+
+
+@pytest.mark.parametrize(("role", "place"), [("tool", "a tool's result"), ("system", "a system prompt")])
+def test_a_judge_that_obeys_tools_or_system_prompts_is_gameable_and_the_place_is_named(
+    capsys, corpus: str, role: str, place: str
+) -> None:
+    document = attacked(capsys, corpus, trusting(role))
+    assert document["verdict"]["gameable"]
+    assert document["verdict"]["worst"] == f"{role} injection 2"
+    assert f"has a verdict in {place}" in document["verdict"]["description"]
+    others = [one for one in document["results"] if one["strategy"].endswith(" injection 1")]
+    assert len(others) == 2
+    assert not any(one["significant"] for one in others)
 
 
 def test_a_judge_that_echoes_the_reply_is_not_gameable_because_the_last_verdict_counts(

@@ -197,6 +197,8 @@ _limits = _options(
     workers,
     click.option("--max-errors", default=20, show_default=True, type=click.IntRange(min=0),
                  help="Stop when a metric has failed on more items than this."),
+    click.option("--max-cost", type=click.FloatRange(min=0), metavar="X",
+                 help="Spend at most X on a judge, in the currency of its price; then it is not asked any more."),
     click.option("--no-cache", is_flag=True, help="Do not reuse rows that are in -o, nor cached verdicts of a judge."),
 )  # fmt: skip
 running = _options(

@@ -9,10 +9,10 @@ value of a key such as `meta.item`. The key `id` is the id, or the line, that a 
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from turnwise.errors import DataError, UsageError, counted
 from turnwise.logs import native
@@ -23,6 +23,7 @@ from turnwise.logs.scan import Census, Source
 from turnwise.types import Dialogue, Item, Role, item_id
 
 ItemChoice = Literal["rated", "last", "all"]
+TOOLS = "tools"  # key of a record, or of its `meta`: the schemas of the tools that the agent could call
 EVERYONE = "@alternatives"  # stands for all agents that have alternatives
 FILE = "file"  # in --by: the file that a dialogue is in
 OWN_ID = "id"  # in --pair: the id or line of a dialogue in its own file, with the number of the reply
@@ -253,12 +254,20 @@ def _points(
             group=group,
             role=selection.role,
             goal=dialogue.goal,
-            meta=dialogue.meta,
+            meta=_meta(dialogue),
             ratings=tuple(rating for rating in dialogue.ratings if rating.turn == place),
         )
         return Point(item, tuple(places) if place is None else (place,))
 
     return [point(None)] if whole else [point(place) for place in places]
+
+
+def _meta(dialogue: Dialogue) -> Mapping[str, Any]:
+    """The dialogue's `meta`, with the schemas of its tools if the record has them beside the messages, as OpenAI's
+    files do.
+    """
+    tools = dialogue.extra.get(TOOLS)
+    return {**dialogue.meta, TOOLS: tools} if tools and TOOLS not in dialogue.meta else dialogue.meta
 
 
 def reply_of(own: str, number: int) -> str:

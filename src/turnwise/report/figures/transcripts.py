@@ -56,7 +56,11 @@ def flips(run: Run) -> Iterator[Figure]:
             rows=tuple((f["context"], f["reply_a"], f["a"], f["reply_b"], f["b"]) for f in found),
             exchanges=tuple(
                 Exchange(
-                    flip["context"], ((a, flip["reply_a"], number(flip["a"])), (b, flip["reply_b"], number(flip["b"])))
+                    flip["context"],
+                    (
+                        (a, flip["reply_a"], number(flip["a"])), (b, flip["reply_b"], number(flip["b"])),
+                        *((("the judge", flip["reason"], ""),) if flip.get("reason") else ()),
+                    ),
                 )
                 for flip in shown
             ),

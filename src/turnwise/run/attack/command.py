@@ -21,11 +21,12 @@ from turnwise.logs.native import file_names
 from turnwise.logs.scan import Census, scan
 from turnwise.metrics import is_rating
 from turnwise.metrics.rows import better_direction
-from turnwise.protocols import metric_extras
+from turnwise.protocols import Asks, metric_extras
 from turnwise.run.attack.policy_tuning import PolicyTuning
 from turnwise.run.attack.trained_model_card import model_folder, write_attacks
 from turnwise.run.resume.progress_journal import Journal
 from turnwise.run.scoring.blocks import item_scores, missing
+from turnwise.run.scoring.judge_cards import add_attack
 from turnwise.run.scoring.shards import prepare
 from turnwise.run.scoring.tally import generator
 from turnwise.run.spec import AttackSpec, Outcome, finish
@@ -95,6 +96,7 @@ def run_attack(spec: AttackSpec, *, report: Report = lambda _: None) -> Outcome:
     card = model_folder(name) if spec.card else None
     run = attack_metric(spec, name, metric, census, report=report)
     document_verdict = verdict(run.found)
+    add_attack(metric, document_verdict, [spec.names.get(path, path) for path in spec.data])
     sign = run.sign
     findings = tuple(_findings(name, str(metric.signature), run.found, sign, better_direction(metric)))
     if card is not None:
@@ -172,7 +174,7 @@ def attack_metric(
         tuning = PolicyTuning(spec, str(metric.signature), target, search_on, test_on, report)
         found = attack(
             target, search_on, test_on, texts=_texts_to_mine(search_on), rng=rng, draws=spec.draws,
-            verdicts=metric_extras(metric).verdicts,
+            verdicts=metric_extras(metric).verdicts, planted=isinstance(metric, Asks),
             stages=spec.stages, further=tuning if "rl" in spec.stages else tuple, report=report,
         )  # fmt: skip
         edits = []

@@ -4,19 +4,20 @@ A block is the unit of work, of storage and of resumption. An error of a metric 
 the shard is scored at once, and item by item only if that fails.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 import numpy as np
 
-from turnwise.conformance.calls import foreign, number_of, numbers_of, raised
+from turnwise.conformance.calls import called, foreign, number_of, numbers_of, raised
 from turnwise.encode.truncation import collect_truncations
 from turnwise.errors import PluginError, Refused, TurnwiseError
 from turnwise.metrics.rows import rows_or_errors
 from turnwise.metrics.rows import scored as has_evidence
 from turnwise.plugin_code import place
+from turnwise.protocols import Explains
 from turnwise.registry import module_of, plugin_name
 from turnwise.types import Floats, Ints, Item, Metric, Need, Rows, Status, Summed, digest
 
@@ -55,6 +56,9 @@ class Block:
     rows: Rows
     failures: tuple[Failure, ...]
     cut: int = 0  # texts that the metric's model truncated
+    explained: Mapping[int, Mapping[str, Any]] = field(
+        default_factory=dict
+    )  # position -> what is behind its score
 
     @property
     def failed(self) -> bool:
@@ -125,7 +129,23 @@ def score(metric: Metric, items: Sequence[Item]) -> Block:
     why = f"no value or NaN: {metric.unscored}" if foreign(metric) else metric.unscored
     failures += [Failure(int(at), "skipped", why) for at in scored[~known]]
     failures.sort(key=lambda failure: failure.position)
-    return Block(scored[known], rows[known], tuple(failures), sum(cut))
+    explained = _explained(metric, items, wanted)
+    return Block(scored[known], rows[known], tuple(failures), sum(cut), explained)
+
+
+def _explained(metric: Metric, items: Sequence[Item], wanted: Sequence[int]) -> dict[int, Mapping[str, Any]]:
+    """What the metric says about the scores of the items at these positions; raises `PluginError` for anything else
+    than an object or None for each.
+    """
+    if not isinstance(metric, Explains) or not wanted:
+        return {}
+    found = called(metric, "explanations", [items[at] for at in wanted])
+    fits = isinstance(found, Sequence) and len(found) == len(wanted)
+    if not fits or not all(one is None or isinstance(one, Mapping) for one in found):
+        raise PluginError(
+            f"{type(metric).__qualname__}.explanations must return an object or None for each of {len(wanted)} items"
+        )
+    return {at: one for at, one in zip(wanted, found, strict=True) if one}
 
 
 def _status(error: Exception) -> Status:
@@ -177,6 +197,7 @@ def encode(block: Block, key: str) -> bytes:
             "failures": block.failures,
             "cut": block.cut,
         }
+        | ({"explained": dict(block.explained)} if block.explained else {})
     )
 
 
@@ -191,7 +212,7 @@ def decode(data: bytes) -> Block:
 
         rows = csr_array(tuple(map(_unpack, raw["rows"]["sparse"])), shape=tuple(raw["rows"]["shape"]))
     failures = msgspec.convert(raw["failures"], tuple[Failure, ...])
-    return Block(_unpack(raw["scored"]), rows, failures, raw.get("cut", 0))
+    return Block(_unpack(raw["scored"]), rows, failures, raw.get("cut", 0), raw.get("explained", {}))
 
 
 def _pack(array: np.ndarray[Any, Any]) -> tuple[str, tuple[int, ...], bytes]:

@@ -68,6 +68,10 @@ class Listing:
                 lines[at]["scores"][name] = value if math.isfinite(value) else None
                 if half is not None and math.isfinite(value):
                     lines[at].setdefault("intervals", {})[name] = [value - half, value + half]
+            for position, said in block.explained.items():
+                lines[position].setdefault("explanations", {})[name] = said
+                if said.get("interval") is not None:
+                    lines[position].setdefault("intervals", {})[name] = said["interval"]
             for failure in block.failures:
                 lines[failure.position]["scores"][name] = None
                 reason = {"status": failure.status, "reason": failure.reason}

@@ -19,6 +19,7 @@ from turnwise.report import results
 from turnwise.run.resume.block_store import BlockStore
 from turnwise.run.resume.finished_run import no_blocks, read_run, write_parts
 from turnwise.run.scoring.collect import collect, listing
+from turnwise.run.scoring.judge_pairs import is_judge_pair, judge_pairs
 from turnwise.run.scoring.pair_keys import PairKey, better_pair_key
 from turnwise.run.scoring.preferences import preference_names, preferences
 from turnwise.run.scoring.rated import rating_names
@@ -40,9 +41,13 @@ def compare(spec: CompareSpec) -> Outcome:
             known = f"; {nearest(name, tuple(census.dimensions))}" if census.dimensions else ""
             raise UsageError(f"--lower-is-better: no rating has the dimension `{name}`{known}")
     spec = spec if spec.metrics else replace(spec, metrics=_default_metrics(spec, census))
-    scored = replace(spec, metrics=tuple(name for name in spec.metrics if not is_preference(name)))
+    others = [name for name in spec.metrics if not is_preference(name)]
+    scored = replace(spec, metrics=tuple(name for name in others if not is_judge_pair(name)))
+    chosen = [name for name in others if is_judge_pair(name)]
     preferred = [name for name in spec.metrics if is_preference(name)]
     found, fits = preferences(preferred, spec, census, _asked_agents(spec, census)) if preferred else ([], [])
+    if chosen:
+        found = [*judge_pairs(chosen, spec, census, _two_agents(spec, census)), *found]
     findings = [*(_by_metrics(scored, census) if scored.metrics else []), *found]
     sections: dict[str, Any] = {"preferences": fits} if preferred else {}
     if scored.metrics and not any(is_rating(name) for name in scored.metrics):

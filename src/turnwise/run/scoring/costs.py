@@ -1,23 +1,29 @@
-"""The cost of a run with paid metrics, printed before it starts."""
+"""The cost of a run with paid metrics, printed before it starts; and what such metrics would send."""
 
 from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any
 
 from turnwise.conformance.calls import called, reuse_key
-from turnwise.errors import PluginError
-from turnwise.protocols import Priced
+from turnwise.errors import DataError, PluginError, UsageError
+from turnwise.logs.items.items import all_items
+from turnwise.logs.scan import Census
+from turnwise.protocols import Asks, Priced
 from turnwise.run.resume.block_store import BlockStore
 from turnwise.run.scoring.blocks import content_key
+from turnwise.run.spec import ScoreSpec
 from turnwise.terminal import say_lines
 from turnwise.types import Item, Metric, digest
 
+NOTHING = "nothing to ask: all of it is kept"
 
-def announce(metrics: Mapping[str, Metric], store: BlockStore, stream: Iterator[Item], *, shard: int) -> None:
-    """Print to stderr what each paid metric will request, without the blocks that the store already has.
 
-    `shard` is the number of items in a block. For a plugin whose `cost` raises, the error is printed; it is scored
-    nevertheless.
+def forecast(
+    metrics: Mapping[str, Metric], store: BlockStore, stream: Iterator[Item], *, shard: int
+) -> dict[str, Any]:
+    """What each paid metric will request, without the blocks that the store already has: its cost, or a text.
+
+    `shard` is the number of items in a block. For a plugin whose `cost` raises, the text is the error.
     """
     priced = {name: metric for name, metric in metrics.items() if isinstance(metric, Priced)}
     total: dict[str, Any] = {}
@@ -34,6 +40,56 @@ def announce(metrics: Mapping[str, Metric], store: BlockStore, stream: Iterator[
                 unknown[name] = f"its cost is not known: {error}"
                 continue
             total[name] = total[name] + cost if name in total else cost
-    for name in priced:
-        found = unknown.get(name) or total.get(name, "nothing to ask: all of it is kept")
-        say_lines(f"note: {name}: {found}", err=True)
+    return {name: unknown.get(name) or total.get(name, NOTHING) for name in priced}
+
+
+def announce(costs: Mapping[str, Any], *, cap: float | None, quiet: bool) -> None:
+    """Print the costs to stderr, unless `quiet`; raises `UsageError` if the questions alone cost more than `cap`."""
+    for name, cost in costs.items():
+        if not quiet:
+            say_lines(f"note: {name}: {cost}", err=True)
+        least = getattr(cost, "least", None)
+        if cap is not None and least is not None and least > cap:
+            raise UsageError(
+                f"{name}: its questions alone cost about {least:.4g}, and --max-cost allows {cap:.4g}; "
+                "--limit scores fewer dialogues"
+            )
+
+
+def prompts(spec: ScoreSpec, census: Census, metrics: Mapping[str, Metric]) -> list[dict[str, Any]]:
+    """What each judge is sent for the item that the spec names, or for the first.
+
+    Raises `UsageError` if no metric asks anything, and `DataError` if there is no such item.
+    """
+    asking = {name: metric for name, metric in metrics.items() if isinstance(metric, Asks)}
+    if not asking:
+        raise UsageError("no metric asks a language model; --show-prompt is for judges")
+    found = []
+    for name, metric in asking.items():
+        whole = "dialogue" in metrics[name].needs
+        for item in all_items(spec.data, spec.selection, census, whole=whole):
+            if item.missing is None and spec.show_prompt in ("", item.id):
+                break
+        else:
+            raise DataError(
+                f"{name}: there is no item `{spec.show_prompt}`; items are named DIALOGUE#TURN, or DIALOGUE"
+            )
+        for question in called(metric, "questions", item):
+            found.append(
+                {
+                    "metric": name,
+                    "item": item.id,
+                    "prompt": question.digest,
+                    "messages": list(question.messages),
+                }
+            )
+    return found
+
+
+def costs_record(costs: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The costs for results.json: the numbers of each, and in words."""
+    keys = ("requests", "tokens_in", "tokens_out", "money")
+    return [
+        {"metric": name, "words": str(cost)} | {key: getattr(cost, key) for key in keys if hasattr(cost, key)}
+        for name, cost in costs.items()
+    ]

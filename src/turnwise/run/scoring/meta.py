@@ -22,6 +22,7 @@ from turnwise.ratings.matrix import RatedLevel
 from turnwise.report import results
 from turnwise.run.resume.block_store import BlockStore
 from turnwise.run.scoring.collect import collect, listing
+from turnwise.run.scoring.judge_cards import add_agreement
 from turnwise.run.scoring.pair_meta import pair_meta
 from turnwise.run.scoring.raters import (
     RATED,
@@ -133,6 +134,7 @@ def meta(spec: MetaSpec) -> Outcome:
     if spec.output is not None:
         results.write_lines(spec.output / "people.jsonl", rated)
         results.write_lines(spec.output / "examples.jsonl", examples)
+    add_agreement(metrics, found, [spec.names.get(path, path) for path in spec.data])
     sections = {"differences": with_adjusted_p(compared), "raters": reports, **more}
     return finish(spec, tuple(found), census.sha256, **sections, **census.unseen.section())
 

@@ -2,22 +2,28 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
-from turnwise.errors import counted
+from turnwise.conformance.calls import called
+from turnwise.errors import UsageError, counted
 from turnwise.logs.dialogue import UNNAMED
+from turnwise.logs.items.items import all_items
 from turnwise.logs.scan import Census, scan
 from turnwise.metrics import is_rating
-from turnwise.protocols import ReadsPlaceholders
+from turnwise.protocols import Priced, ReadsPlaceholders, Summarises
+from turnwise.report import results
 from turnwise.run.resume.block_store import BlockStore
 from turnwise.run.resume.finished_run import no_blocks, write_parts
+from turnwise.run.scoring.calibrate import run as calibrate
 from turnwise.run.scoring.collect import listing
-from turnwise.run.scoring.shards import Watch, prepare, shards
+from turnwise.run.scoring.costs import costs_record, forecast, prompts
+from turnwise.run.scoring.judge_cards import reminders
+from turnwise.run.scoring.shards import SHARD, Watch, prepare, shards
 from turnwise.run.scoring.tally import Tally, generator
-from turnwise.run.spec import Outcome, ScoreSpec, finish
+from turnwise.run.spec import CalibrateSpec, Outcome, ScoreSpec, Spec, finish
 from turnwise.run.workers.execute import progress
-from turnwise.types import Item, Metric
+from turnwise.types import Finding, Item, Metric
 
 SHOWN = 5  # files or agents that a note names
 
@@ -29,11 +35,15 @@ def score(spec: ScoreSpec) -> Outcome:
     """
     census = scan(spec.data, apart=spec.selection.apart)
     metrics, absent = prepare(spec, census)
+    if spec.dry_run or spec.show_prompt is not None:
+        return _dry_run(spec, census, metrics)
     watch = Watch(spec.max_errors)
     tallies: dict[tuple[str, str, str], Tally] = {}
     seen: dict[tuple[str, str], None] = {}  # (group, agent), in order of appearance
     cut: Counter[str] = Counter()  # metric -> truncated texts of all agents, equal texts counted once
     unresolved: dict[str, Counter[str]] = {}  # metric -> unknown placeholders of all agents
+    said: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}  # explanations of (metric, group, agent)
+    explained: Counter[tuple[str, str, str]] = Counter()  # number of items with an explanation
     parts = no_blocks(metrics)
     with (
         BlockStore(spec.output, reuse=spec.reuse) as store,
@@ -54,6 +64,10 @@ def score(spec: ScoreSpec) -> Outcome:
                         (name, *key), Tally(metrics[name], seed=spec.seed, draws=spec.draws)
                     )
                     tally.add(shard.items, block, positions)
+                    mine = [block.explained[at] for at in positions if at in block.explained]
+                    explained[name, *key] += len(mine)
+                    if isinstance(metrics[name], Summarises):
+                        said.setdefault((name, *key), []).extend(mine)
             if lines is not None:
                 lines.add(shard)
             advance(len({item.dialogue for item in shard.items}))
@@ -76,10 +90,62 @@ def score(spec: ScoreSpec) -> Outcome:
         for finding in findings
         for name in (str(finding.what["metric"]),)
     )
+    findings = tuple(
+        replace(finding, details={**finding.details, **_summary(metrics, said, explained, finding)})
+        for finding in findings
+    )
     found = (*findings, *watch.findings(), *absent)
-    notes = [*_unnamed(spec, census), *_unrated(spec, watch.unrated)]
-    sections = {"notes": notes} if notes else {}
+    notes = [*_unnamed(spec, census), *_unrated(spec, watch.unrated), *reminders(metrics)]
+    sections: dict[str, Any] = {"notes": notes} if notes else {}
+    if spec.calibrate is not None:
+        sections["calibrated"] = _calibrated(spec)
     return finish(spec, found, census.sha256, **census.unseen.section(), **sections)
+
+
+def _summary(
+    metrics: Mapping[str, Metric],
+    said: Mapping[tuple[str, str, str], Sequence[Mapping[str, Any]]],
+    explained: Mapping[tuple[str, str, str], int],
+    finding: Finding,
+) -> dict[str, Any]:
+    """How many items of the finding's agent and group have an explanation, and what the metric says about all of them;
+    empty if there is none.
+    """
+    metric = metrics[str(finding.what["metric"])]
+    key = (str(finding.what["metric"]), finding.what["group"] or "", str(finding.what["agent"]))
+    count = {"explained": explained[key]} if explained[key] else {}
+    if not isinstance(metric, Summarises) or not said.get(key):
+        return count
+    return {**count, **called(metric, "summary", said[key])}
+
+
+def _calibrated(spec: ScoreSpec) -> list[dict[str, Any]]:
+    """The records of `turnwise calibrate` with the same data and metrics: mean ratings from scores and some ratings.
+
+    Metrics are scored again; a judge's verdicts come from its cache.
+    """
+    common = {one.name: getattr(spec, one.name) for one in fields(Spec)}
+    labelled = CalibrateSpec(**{**common, "output": None, "quiet": True}, labels=str(spec.calibrate))
+    return [results.record(one) for one in calibrate(labelled).findings]
+
+
+def _dry_run(spec: ScoreSpec, census: Census, metrics: Mapping[str, Metric]) -> Outcome:
+    """What judges would be sent and what it would cost; nothing is sent, scored or written."""
+    sections: dict[str, Any] = {}
+    if spec.show_prompt is not None:
+        sections["prompts"] = prompts(spec, census, metrics)
+    else:
+        costs: dict[str, Any] = {}
+        with BlockStore(spec.output, reuse=spec.reuse) as store:
+            for whole in (False, True):
+                mine = {name: one for name, one in metrics.items() if ("dialogue" in one.needs) is whole}
+                if any(isinstance(one, Priced) for one in mine.values()):
+                    stream = all_items(spec.data, spec.selection, census, whole=whole)
+                    costs |= forecast(mine, store, stream, shard=SHARD)
+        if not costs:
+            raise UsageError("no metric costs anything; --dry-run is for judges")
+        sections["forecast"] = costs_record(costs)
+    return finish(replace(spec, output=None), (), census.sha256, **sections)
 
 
 def _unnamed(spec: ScoreSpec, census: Census) -> Iterator[str]:

@@ -33,7 +33,7 @@ from turnwise.metrics.task.tables import FOLDER, NoTables
 from turnwise.protocols import Priced, metric_extras
 from turnwise.run.resume.block_store import BlockStore
 from turnwise.run.scoring.blocks import Block, Failure, content_key, ratings_key, score
-from turnwise.run.scoring.costs import announce
+from turnwise.run.scoring.costs import announce, forecast
 from turnwise.run.scoring.rated import prepared_rating, rating_selection
 from turnwise.run.spec import Spec
 from turnwise.run.workers.execute import Executor
@@ -71,7 +71,8 @@ def prepare(spec: Spec, census: Census) -> tuple[dict[str, Metric], list[Finding
             if is_rating(name):
                 metric = prepared_rating(name, spec, census)
             else:
-                metric = _fitted(_checked(resolve(name, model=spec.model, db=db, cache=cache)), spec, census)
+                found = resolve(name, model=spec.model, db=db, cache=cache, max_cost=_cap(spec))
+                metric = _fitted(_checked(found), spec, census)
             signature_of(metric)  # a missing model is reported now and not at the first item
             if foreign(metric):
                 check_half_width(metric)
@@ -84,6 +85,11 @@ def prepare(spec: Spec, census: Census) -> tuple[dict[str, Metric], list[Finding
         else:
             metrics[name] = metric
     return metrics, absent
+
+
+def _cap(spec: Spec) -> float | None:
+    """What each worker may spend on a judge: workers share the cap, as they do not know of each other."""
+    return None if spec.max_cost is None else spec.max_cost / (spec.jobs or 1)
 
 
 def tables_beside(data: Sequence[str]) -> str | None:
@@ -201,8 +207,10 @@ def shards(
         of_unit = {name: metric for name, metric in metrics.items() if ("dialogue" in metric.needs) is whole}
         if of_unit:
             chosen = rating_selection(selection, of_unit) if whole else selection
-            if not spec.quiet and any(isinstance(metric, Priced) for metric in of_unit.values()):
-                announce(of_unit, store, all_items(spec.data, chosen, census, whole=whole), shard=SHARD)
+            announced = not spec.quiet or spec.max_cost is not None
+            if announced and any(isinstance(metric, Priced) for metric in of_unit.values()):
+                stream = all_items(spec.data, chosen, census, whole=whole)
+                announce(forecast(of_unit, store, stream, shard=SHARD), cap=spec.max_cost, quiet=spec.quiet)
             unrated = Counter[str]()
             stream = all_items(spec.data, chosen, census, whole=whole, unrated=unrated)
             yield from _scored(of_unit, store, stream, watch, workers)

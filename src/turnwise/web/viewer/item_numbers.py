@@ -8,6 +8,7 @@ import msgspec
 
 from turnwise.types import OTHER_TURN, Dialogue, Preference, Rating, item_id
 from turnwise.web.pages.tool_calls import indented
+from turnwise.web.viewer.explanations import explanation
 from turnwise.web.viewer.index import Index
 from turnwise.web.viewer.scores import ScoredRun
 from turnwise.web.viewer.table import Table
@@ -18,7 +19,7 @@ FOLDED = 600  # characters from which notes are folded
 PLACES = frozenset(
     {"id", "dialogue", "turn", "agent", "group", "cluster", "pair", "weight", "unit", "n_items"}
 )
-NUMBERS = frozenset({"scores", "intervals", "unscored"})
+NUMBERS = frozenset({"scores", "intervals", "unscored", "explanations"})
 CRITIC = frozenset({"estimator", "user", "replies", "q"})
 WINNER = {"this": "preferred to", "other": "not preferred to", "tie": "as good as", "both_bad": "as bad as"}
 
@@ -158,6 +159,9 @@ class DialogueNumbers:
             values = _mapping(record.get("q"))
             text = ", ".join(f"{agent} {value:.3g}" for agent, value in values.items() if value is not None)
             target.notes.append(Note(f"value by {record['estimator']}", text))
+        for metric, said in _mapping(record.get("explanations")).items():
+            about = None if _suffix(record).startswith("@") else self._dialogue
+            target.notes.extend(Note(*one) for one in explanation(run.run, metric, said, about, turn))
         for key, value in record.items():
             if key not in PLACES | NUMBERS | CRITIC and value not in (None, "", [], {}):
                 target.notes.extend(_notes(key, value))

@@ -33,6 +33,15 @@ class Price(NamedTuple):
             )
         return price
 
+    def of(self, tokens_in: int, tokens_out: int) -> float:
+        """The price of this many tokens."""
+        return (tokens_in * self.tokens_in + tokens_out * self.tokens_out) / _MILLION
+
+
+def estimated_tokens(characters: int) -> int:
+    """About how many tokens a text has, by its number of characters."""
+    return math.ceil(characters / _CHARACTERS_PER_TOKEN)
+
 
 @dataclass(frozen=True, slots=True)
 class Cost:
@@ -50,14 +59,19 @@ class Cost:
         Tokens are estimated as characters divided by four. For scripts other than Latin this is half of the true
         number or less.
         """
-        return cls(requests, math.ceil(characters / _CHARACTERS_PER_TOKEN), requests * longest, price)
+        return cls(requests, estimated_tokens(characters), requests * longest, price)
 
     @property
     def money(self) -> float | None:
         """The price of the estimated input and the longest answers, in the currency of `price`; None without one."""
         if self.price is None:
             return None
-        return (self.tokens_in * self.price.tokens_in + self.tokens_out * self.price.tokens_out) / _MILLION
+        return self.price.of(self.tokens_in, self.tokens_out)
+
+    @property
+    def least(self) -> float | None:
+        """The price of the estimated input alone; None without a price."""
+        return None if self.price is None else self.price.of(self.tokens_in, 0)
 
     def __add__(self, other: "Cost") -> "Cost":
         return Cost(

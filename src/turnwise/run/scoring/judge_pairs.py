@@ -1,0 +1,229 @@
+"""A judge's choices between the items of two agents: `turnwise compare -m judge-pair`.
+
+Each pair of items is asked about in both orders (`metrics.judge.pairwise`). The finding is that of people's
+preferences, with two choices a pair, so that a preference for one place cancels; its details have the position bias.
+With -o, pairs.jsonl has what the judge said about each pair.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from turnwise.errors import TooManyErrors
+from turnwise.llm.chat import ChatError
+from turnwise.logs.items.items import all_items
+from turnwise.logs.scan import Census
+from turnwise.meta.preferences import About, ComparedPair, win_rate
+from turnwise.metrics import resolve
+from turnwise.metrics.judge.metric import Judge
+from turnwise.metrics.judge.pairwise import NAME, PairVerdict, pair_cost, pair_verdicts
+from turnwise.metrics.rows import quotient
+from turnwise.report.results import replacing
+from turnwise.run.scoring.costs import announce
+from turnwise.run.scoring.tally import generator
+from turnwise.run.spec import CompareSpec
+from turnwise.stats.interval import interval_of_sums
+from turnwise.types import Finding, Floats, Item
+
+PAIRS = "pairs.jsonl"
+EXAMPLES = 3  # pairs of either winner that results.json has with their texts
+UNANSWERED = "no verdict in one of the two orders"
+BATCH = 256  # pairs that are asked about together
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """A pair of items with the judge's verdict, or why it has none."""
+
+    a: Item
+    b: Item
+    verdict: PairVerdict | ChatError
+
+    @property
+    def share_a(self) -> float | None:
+        """The outcome of A; None without one."""
+        return None if isinstance(self.verdict, ChatError) else self.verdict.share_a
+
+    @property
+    def lost(self) -> str | None:
+        """Why the pair has no outcome; None if it has one."""
+        if isinstance(self.verdict, ChatError):
+            return f"{type(self.verdict).__name__}: {self.verdict}"
+        return UNANSWERED if self.verdict.share_a is None else None
+
+
+def is_judge_pair(name: str) -> bool:
+    """Whether a name stands for a judge's choices between two items."""
+    return name == NAME or name.startswith(f"{NAME}[")
+
+
+def judge_pairs(
+    names: Sequence[str], spec: CompareSpec, census: Census, agents: tuple[str, str]
+) -> list[Finding]:
+    """A finding for each name and group: A's share of wins less B's, with the position bias of the judge."""
+    found = []
+    lines: list[dict[str, Any]] = []
+    for name in names:
+        judge = resolve(
+            f"judge{name.removeprefix(NAME)}", model=spec.model, cache=None if spec.reuse else False,
+            max_cost=spec.max_cost,
+        )  # fmt: skip
+        if not isinstance(judge, Judge):
+            raise TypeError(f"{name} is no judge")
+        signature = str(judge.signature)  # an error of its settings comes before the data is read
+        pairs = list(_pairs(spec, census, agents, whole=judge.prompt.rubric.level == "dialogue"))
+        cost = pair_cost(judge, pairs)
+        announce({name: cost}, cap=spec.max_cost, quiet=spec.quiet)
+        judged = _judged(judge, pairs, spec.max_errors)
+        for group in dict.fromkeys(one.a.group for one in judged) or {"": None}:
+            mine = [one for one in judged if one.a.group == group]
+            found.append(_finding(name, signature, group, mine, agents, spec))
+        lines += [_line(name, one) for one in judged]
+    if spec.output is not None:
+        with replacing(spec.output / PAIRS) as file:
+            file.writelines(msgspec.json.encode(line) + b"\n" for line in lines)
+    return found
+
+
+def _pairs(
+    spec: CompareSpec, census: Census, agents: tuple[str, str], *, whole: bool
+) -> Iterator[tuple[Item, Item]]:
+    """The items of the two agents with the same pair, the first of each."""
+    sides: dict[str, dict[str, Item]] = {agent: {} for agent in agents}
+    for item in all_items(spec.data, spec.selection, census, whole=whole):
+        if item.agent in sides and item.missing is None:
+            sides[item.agent].setdefault(item.pair, item)
+    a, b = (sides[agent] for agent in agents)
+    for pair, item in a.items():
+        if pair in b:
+            yield item, b[pair]
+
+
+def _judged(judge: Judge, pairs: Sequence[tuple[Item, Item]], allowed: int) -> list[_Judged]:
+    """The verdicts on all pairs; raises `TooManyErrors` if more than `allowed` fail."""
+    found: list[_Judged] = []
+    for start in range(0, len(pairs), BATCH):
+        batch = pairs[start : start + BATCH]
+        verdicts = pair_verdicts(judge, batch)
+        found += [_Judged(a, b, verdict) for (a, b), verdict in zip(batch, verdicts, strict=True)]
+        failed = [one for one in found if isinstance(one.verdict, ChatError)]
+        if len(failed) > allowed:
+            raise TooManyErrors(
+                f"{NAME} failed on {len(failed)} pairs, more than --max-errors {allowed} allows; the last: "
+                f"{failed[-1].verdict}"
+            )
+    return found
+
+
+def _finding(
+    name: str,
+    signature: str,
+    group: str,
+    judged: Sequence[_Judged],
+    agents: tuple[str, str],
+    spec: CompareSpec,
+) -> Finding:
+    """The finding of one group."""
+    lost = Counter(reason for one in judged if (reason := one.lost))
+    about = About(metric=name, group=group or None, unscored=dict(lost))
+    choices = [choice for one in judged for choice in _choices(one)]
+    finding = win_rate(choices, agents, about)
+    if finding.estimate is None:
+        reason = (
+            "; ".join(f"{why} ({count})" for why, count in lost.most_common())
+            or "the two agents have no items with the same context; --pair KEY names what pairs them"
+        )
+        return replace(finding, signature=signature, reason=reason)
+    known = [one for one in judged if one.lost is None]
+    shares = np.array([_first_share(one) - 0.5 for one in known])
+    interval, method = interval_of_sums(
+        _by_cluster(shares, [one.a.cluster for one in known]),
+        lambda sums: quotient(sums[..., 0], sums[..., 1]),
+        draws=spec.draws,
+        rng=generator(spec.seed, name, group, "position"),
+        bounds=None,
+    )
+    consistent = [one for one in known if isinstance(one.verdict, PairVerdict) and one.verdict.consistent]
+    details = {
+        "win_rate": finding.details["win_rate"],
+        "position_bias": float(shares.mean()),
+        "position_bias_interval": interval,
+        "position_bias_method": method,
+        "consistent": len(consistent) / len(known),
+        "flips": _examples(known),
+    }
+    return replace(
+        finding, signature=signature, n_items=len(known), details={**finding.details, **details},
+        method=f"{finding.method}; both orders of each pair",
+    )  # fmt: skip
+
+
+def _choices(one: _Judged) -> Iterator[ComparedPair]:
+    """The two choices of a pair with an outcome."""
+    if isinstance(one.verdict, ChatError) or one.share_a is None:
+        return
+    for judgement, position in ((one.verdict.a_first, 1), (one.verdict.b_first, -1)):
+        share = judgement.score if judgement.score is not None else 0.5
+        yield ComparedPair(
+            agents=(one.a.agent, one.b.agent),
+            items=(one.a.id, one.b.id),
+            outcome=position * int(np.sign(share - 0.5)),
+            both_bad=False,
+            clusters=(one.a.cluster, one.a.cluster),
+            rater=None,
+            position=position,
+            lengths=(len(one.a.reply.split()), len(one.b.reply.split())),
+        )
+
+
+def _first_share(one: _Judged) -> float:
+    """The share of a pair's answers that chose what was shown first."""
+    share = one.verdict.first_share if isinstance(one.verdict, PairVerdict) else None
+    return 0.5 if share is None else share
+
+
+def _by_cluster(values: Floats, clusters: Sequence[str]) -> Floats:
+    """(C, 2) the sum of the values of each cluster, and their number."""
+    order = {name: at for at, name in enumerate(dict.fromkeys(clusters))}
+    sums = np.zeros((len(order), 2))
+    np.add.at(sums, [order[name] for name in clusters], np.stack([values, np.ones(len(values))], axis=1))
+    return sums
+
+
+def _examples(judged: Sequence[_Judged]) -> list[dict[str, Any]]:
+    """Pairs with texts and reasons: those that A won in both orders, then those that B won."""
+    ordered = sorted(judged, key=lambda one: -(one.share_a or 0.0))
+    won = [one for one in ordered if one.share_a == 1.0][:EXAMPLES]
+    lost = [one for one in ordered if one.share_a == 0.0][-EXAMPLES:]
+    return [
+        {
+            "id_a": one.a.id,
+            "id_b": one.b.id,
+            "a": one.share_a,
+            "b": 1 - (one.share_a or 0.0),
+            "context": one.a.context[-1].text if one.a.context else "",
+            "reply_a": one.a.reply,
+            "reply_b": one.b.reply,
+            "reason": one.verdict.a_first.reason if isinstance(one.verdict, PairVerdict) else "",
+        }
+        for one in [*won, *lost]
+    ]
+
+
+def _line(name: str, one: _Judged) -> dict[str, Any]:
+    """The line of a pair in pairs.jsonl."""
+    line: dict[str, Any] = {
+        "metric": name, "id_a": one.a.id, "id_b": one.b.id, "agent_a": one.a.agent, "agent_b": one.b.agent,
+        "group": one.a.group, "cluster": one.a.cluster, "share_a": one.share_a,
+    }  # fmt: skip
+    if isinstance(one.verdict, ChatError):
+        return {**line, "error": str(one.verdict)}
+    verdicts: Mapping[str, Any] = {
+        "a_first": one.verdict.a_first.record(),
+        "b_first": one.verdict.b_first.record(),
+    }
+    return {**line, "consistent": one.verdict.consistent, **verdicts}

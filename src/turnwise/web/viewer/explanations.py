@@ -1,0 +1,91 @@
+"""What a metric said about a score: a judge's reason, its verdict on each criterion, and the prompt that it was sent.
+
+A run keeps the digest of each prompt, not its text. The prompt is made again from the dialogue and the metric's name,
+and shown if its digest is the same.
+"""
+
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import msgspec
+
+from turnwise.errors import TurnwiseError
+from turnwise.metrics import resolve
+from turnwise.protocols import Asks
+from turnwise.report.runs import Run
+from turnwise.types import Dialogue, Item, Metric, NeedsFitting
+
+_TEXTS = ("reason", "why")  # shown as text, in this order
+_SHOWN = frozenset({*_TEXTS, "criteria", "score", "interval"})
+
+
+class Said(NamedTuple):
+    """One text about a score."""
+
+    label: str
+    text: str
+    plain: bool = True  # False: JSON or another text of a program
+
+
+def explanation(
+    run: Run, metric: str, said: Any, dialogue: Dialogue | None, turn: int | None
+) -> Iterator[Said]:
+    """The texts of one explanation in a line of items.jsonl.
+
+    `dialogue` is None if the score is not about what was logged but about another agent's words: these are not here.
+    """
+    if not isinstance(said, Mapping):
+        return
+    for key in _TEXTS:
+        if said.get(key):
+            yield Said(f"{metric}, {key}", str(said[key]))
+    criteria = said.get("criteria")
+    if isinstance(criteria, Mapping) and criteria:
+        yield Said(f"{metric}, criteria", ", ".join(f"{name}: {answer}" for name, answer in criteria.items()))
+    if rest := {key: value for key, value in said.items() if key not in _SHOWN}:
+        yield Said(f"{metric}, details", _indented(rest), plain=False)
+    if isinstance(said.get("prompt"), str) and dialogue is not None:
+        yield Said(f"{metric}, prompt", _prompt(run, metric, said["prompt"], dialogue, turn), plain=False)
+
+
+def _prompt(run: Run, metric: str, digest: str, dialogue: Dialogue, turn: int | None) -> str:
+    """The prompt with this digest; or why it cannot be shown."""
+    settings = run.document.get("origin", {}).get("settings", {})
+    try:
+        made = _metric(metric, settings.get("model"))
+    except TurnwiseError as error:
+        return f"cannot be shown: {error}"
+    if not isinstance(made, Asks):
+        return "cannot be shown: this metric is no judge any more"
+    role = settings.get("selection", {}).get("role", "assistant")
+    turns = dialogue.turns if turn is None else dialogue.turns[: turn + 1]
+    item = Item(dialogue.id, dialogue.id, dialogue.agent, turns, turn, "", "", role=role)
+    questions = made.questions(item)
+    if questions[0].digest != digest:
+        return "cannot be shown: the rubric, its settings or the dialogue have changed since"
+    return "\n\n".join(
+        f"--- {message['role']} ---\n{_text(message['content'])}"
+        for one in questions
+        for message in one.messages
+    )
+
+
+def _indented(value: Mapping[str, Any]) -> str:
+    """An object as indented JSON."""
+    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+
+
+@lru_cache(maxsize=16)
+def _metric(name: str, model: str | None) -> Metric | NeedsFitting:
+    """The metric of this name."""
+    return resolve(name, model=model)
+
+
+def _text(content: Any) -> str:
+    """The content of a message as text; of an attachment only its type."""
+    if isinstance(content, str):
+        return content
+    return "\n".join(
+        part["text"] if part["type"] == "text" else f"[attached: {part['type']}]" for part in content
+    )
