@@ -44,14 +44,14 @@ def test_the_public_names_are_these():
         "simulate", "train", "validate", "view",
     ]  # fmt: skip
     assert sorted(make_api.public("turnwise.plugins")) == [
-        "Agent", "AgentExtras", "Asks", "Card", "Choice", "Curved", "DataError", "Dialogue", "DimensionScores", "Episodes",
-        "Estimate", "EstimatesMany", "Estimator", "EstimatorExtras", "Explains", "Finding", "Floats", "Folder", "GROUPS",
-        "HasMoments", "Ints", "Item", "Kind", "KnowsTraining", "Learns", "Level", "Mean", "Metric", "MetricExtras",
-        "Need", "NeedsFitting", "Options", "PluginError", "Preference", "Preferences", "Priced", "Problem", "Rating",
-        "Ratings", "Ratio", "ReadsPlaceholders", "Refused", "RepliesAtPoints", "Reply", "Role", "Rows",
-        "SamplesRaters", "Scene", "Signature", "SumEstimator", "Summarises", "Summed", "Sums", "TakesMetrics", "TakesSelfPlay",
-        "TaskCritic", "TrainedModel", "TrainerExtras", "TrainingTask", "Turn", "UsageError", "World", "WorldExtras",
-        "load_model",
+        "Agent", "AgentExtras", "Asks", "Card", "Choice", "Curved", "DataError", "Dialogue", "DimensionScores",
+        "Episodes", "Estimate", "EstimatesMany", "Estimator", "EstimatorExtras", "Explains", "Finding", "Floats",
+        "Folder", "GROUPS", "HasMoments", "Ints", "Item", "Kind", "KnowsTraining", "Learns", "Level", "Mean",
+        "Metric", "MetricExtras", "Need", "NeedsFitting", "Options", "PluginError", "Preference", "Preferences",
+        "Priced", "Problem", "Rating", "Ratings", "Ratio", "ReadsPlaceholders", "Refused", "RepliesAtPoints", "Reply",
+        "Role", "Rows", "SamplesRaters", "Scene", "Signature", "SumEstimator", "Summarises", "Summed", "Sums",
+        "TakesMetrics", "TakesSelfPlay", "TaskCritic", "TrainedModel", "TrainerExtras", "TrainingTask", "Turn",
+        "UsageError", "World", "WorldExtras", "load_model",
     ]  # fmt: skip
     assert sorted(make_api.public("turnwise.testing")) == [
         "ContractError", "check_agent", "check_estimator", "check_metric", "check_reader", "check_trainer",

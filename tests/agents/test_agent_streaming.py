@@ -102,8 +102,8 @@ def test_a_server_that_does_not_stream_gives_one_piece():
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
-        (HEAD + chunk("Hel"), "in the middle of an answer"),
-        (HEAD + b"data: nonsense\n\n", "a chunk that is none"),
+        (HEAD + chunk("Hel"), "the stream ended before its end mark"),
+        (HEAD + b"data: nonsense\n\n", "JSON is malformed"),
         (b"HTTP/1.1 500 X\r\nContent-Length: 4\r\nConnection: close\r\n\r\noops", "HTTP 500: oops"),
     ],
 )

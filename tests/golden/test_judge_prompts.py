@@ -8,7 +8,8 @@ import io
 from pathlib import Path
 
 import pytest
-from turnwise.cli.group import run
+
+from turnwise.cli.common.group import run
 
 FOLDER = Path(__file__).parent / "judge_prompts"
 FIXTURES = Path(__file__).parents[1] / "fixtures"

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from turnwise.cli.group import run
 
 from tests.judge_server import Exchange, serving
+from turnwise.cli.common.group import run
 from turnwise.errors import UsageError
 from turnwise.metrics import resolve
 from turnwise.metrics.judge.panel import Panel

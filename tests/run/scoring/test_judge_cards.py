@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from turnwise.cli.group import run
 
 from tests.corpus import corpus
 from tests.judge_server import by_length, serving
+from turnwise.cli.common.group import run
 from turnwise.run.scoring.judge_cards import card_of, cards
 
 

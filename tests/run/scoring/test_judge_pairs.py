@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from turnwise.cli.group import run
 
 from tests.judge_server import Exchange, serving
+from turnwise.cli.common.group import run
 
 N = 60
 

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from turnwise.cli.group import run
 
 from tests.judge_server import Exchange, serving
+from turnwise.cli.common.group import run
 
 TURNS = [
     {"role": "user", "content": "Where is order 12?"},

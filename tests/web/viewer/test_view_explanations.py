@@ -2,11 +2,10 @@
 
 from pathlib import Path
 
-from turnwise.cli.group import run
-
 from tests.judge_server import Exchange, serving
 from tests.web.viewer.conftest import exchange as spoken
 from tests.web.viewer.conftest import write_records
+from turnwise.cli.common.group import run
 
 
 def careful(exchange: Exchange) -> None:
