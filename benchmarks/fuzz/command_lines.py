@@ -18,10 +18,10 @@ from benchmarks.fuzz.odd_files import DIMENSIONS, META_KEYS, ODD_NAMES, ODD_TEXT
 
 # Commands with their weights. `rate` serves until it is stopped, `fetch` needs a network, `demo` takes minutes.
 WEIGHTS = {
-    "score": 8, "compare": 8, "meta": 8, "calibrate": 6, "power": 6, "ope": 10, "attack": 2, "convert": 3,
+    "score": 8, "compare": 8, "diff": 3, "meta": 8, "calibrate": 6, "power": 6, "ope": 10, "attack": 2, "convert": 3,
     "validate": 2, "report": 4, "respond": 4, "simulate": 2, "train": 2, "ls": 0.2, "doctor": 0.05,
 }  # fmt: skip
-OMITTED = ("rate", "fetch", "demo")
+OMITTED = ("rate", "view", "fetch", "demo")
 # Parameters that are never set: another machine, other processes, a network, minutes of training.
 UNSET = {
     "on",
@@ -270,6 +270,13 @@ VALUES: Mapping[str, Callable[[Scene], str]] = {
     "turns": lambda scene: scene.some("1", "1,2", "3,1000000", "0"),
     "raters": lambda scene: scene.some("1", "1,2,3", "100000", "0"),
     "scored": POSITIVE,
+    "people": POSITIVE,
+    "rater_icc": SHARE,
+    "max_cost": SIZE,
+    "calibrate": lambda scene: scene.some("random", "unknown", f"weights:{_key(scene)}", "nothing"),
+    "show_prompt": _number("1", "2", "100000"),
+    "old": lambda scene: scene.some(*scene.finished, "out", "nowhere"),
+    "new": lambda scene: scene.some(*scene.finished, "two", "nowhere"),
     "sd": SIZE,
     "icc": SHARE,
     "rater_sd": SIZE,

@@ -26,11 +26,10 @@ _LONGEST = 300  # characters of a foreign exception's message that are shown
 
 
 class PluginExit(Exception):
-    """Raised in place of an exception of a plugin that is not an `Exception`: it would end the process."""
+    """Raised in place of `SystemExit` in a plugin, which would end the process."""
 
-    def __init__(self, error: BaseException) -> None:
-        called = f"called sys.exit({error.code!r})" if isinstance(error, SystemExit) else ""
-        super().__init__(called or f"raised {type(error).__name__}: {error}".rstrip(": "))
+    def __init__(self, error: SystemExit) -> None:
+        super().__init__(f"called sys.exit({error.code!r})")
 
 
 @contextmanager
@@ -51,9 +50,9 @@ def plugin_code(waiting: str = "") -> Iterator[None]:
     except BaseException as error:
         if TRACEBACKS in os.environ:
             _print_traceback(error)
-        if isinstance(error, Exception):
-            raise
-        raise PluginExit(error) from error
+        if isinstance(error, SystemExit):
+            raise PluginExit(error) from error
+        raise
     finally:
         _Stdout.leave()
         if late is not None:

@@ -145,7 +145,7 @@ def test_without_preferences_or_with_a_screening_of_ratings_there_is_an_error() 
     plain = [{key: value for key, value in one.items() if key != "preferences"} for one in votes(("ann",))]
     with pytest.raises(DataError, match="no preferences in the data"):
         turnwise.meta_evaluate(plain, level="pair")
-    with pytest.raises(UsageError, match="--screen"):
+    with pytest.raises(UsageError, match="screen=True"):
         turnwise.meta_evaluate(votes(("ann", "bob")), level="pair", screen=True)
 
 

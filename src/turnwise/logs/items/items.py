@@ -322,8 +322,8 @@ class _Tally:
                 return f"--where {key}={value} matches none of {counted(before, 'dialogue')}"
             before = after
         kept = counted(before, "dialogue")
-        if self.items:
-            return "no scored turn has alternatives"
+        if self.selected:
+            return "no selected turn has alternatives"
         if self.rated:
             on = f" on dimension `{selection.dimension}`" if selection.dimension else ""
             return f"--items rated: no {selection.role} turn of {kept} is rated{on}"

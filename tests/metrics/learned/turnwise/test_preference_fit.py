@@ -142,7 +142,7 @@ def test_the_data_decides_what_can_be_learned_from(tmp_path: Path) -> None:
     plain = [{key: value for key, value in one.items() if key != "preferences"} for one in simulated(40)]
     with pytest.raises(DataError, match="the data has none; `turnwise rate --mode pairwise` collects some"):
         turnwise.train("turnwise", plain, on="preferences", output=tmp_path / "m")
-    with pytest.raises(DataError, match="--on preferences uses the preferences of the data"):
+    with pytest.raises(DataError, match='on="preferences" uses the preferences of the data'):
         turnwise.train("turnwise", simulated(40), output=tmp_path / "m")
     with pytest.raises(UsageError, match="`train adem` learns from ratings, not from preferences"):
         turnwise.train("adem", simulated(40), on="preferences", output=tmp_path / "m")
