@@ -16,7 +16,7 @@
 
 Two halves of equal size: a true claim is contradicted by chance now and then, so that the rates are upper bounds.
 Claims that were not made (no-difference, metrics-disagree, none-agrees, near-not-shown, best-tied, agrees-tied,
-unrated-useless) are counted as withheld, with the number of those that the truth or the other half would have allowed.
+unrated-useless) are counted as withheld, those on metrics with the number that the other half would have allowed.
 The sentences of version 0.1 are checked beside them. The result is benchmarks/results/claims.json; the exit code is 1
 if a kind of claim that was made at least 20 times is contradicted in more than 5 %.
 """
@@ -274,6 +274,7 @@ def summary(found: Sequence[Checked]) -> list[dict[str, Any]]:
     for edition, kind in dict.fromkeys((one.edition, one.kind) for one in found):
         mine = [one for one in found if (one.edition, one.kind) == (edition, kind)]
         checked = [one for one in mine if one.contradicted is not None]
+        could = [one.could for one in mine if one.could is not None]
         wrong = sum(bool(one.contradicted) for one in checked)
         bounds = wilson(wrong, len(checked))
         lines.append(
@@ -282,7 +283,7 @@ def summary(found: Sequence[Checked]) -> list[dict[str, Any]]:
                 "checked": len(checked), "contradicted": wrong,
                 "rate": wrong / len(checked) if checked else None,
                 "interval": None if bounds is None else [round(end, 4) for end in bounds],
-                "could_have_been_made": sum(bool(one.could) for one in mine) if kind in WITHHELD else None,
+                "could_have_been_made": sum(map(bool, could)) if could else None,
             }
         )  # fmt: skip
     return sorted(lines, key=lambda line: (line["edition"] != "claims", line["withheld"], -line["made"]))
