@@ -71,7 +71,7 @@ def tasks(folder: Path, name: str) -> None:
     write_tables(folder / "multiwoz_db")
     write_tables(folder / "tables")
     write_tables(folder / "corpora" / "multiwoz_db")
-    native.write([_answered(one, place) for place, one in enumerate(small_task(120))], str(folder / name))
+    native.write([_answered(one, place) for place, one in enumerate(small_task(160))], str(folder / name))
 
 
 def _answered(dialogue: Dialogue, place: int) -> Dialogue:
