@@ -43,7 +43,7 @@ EXTRAS = {
     "tools": ("tool calls against their schemas", "jsonschema"),
     "nltk": ("the tokens of bleu-paper", "nltk"),
     "plots": ("figures", "matplotlib"),
-    "web": ("the rating app and the viewer", "starlette uvicorn"),
+    "web": ("the rating app and the viewer", "h11 markdown-it-py starlette uvicorn"),
     "postgres": ("ratings in a PostgreSQL database", "psycopg"),
     "cluster": ("running on Ray", "ray"),
 }
