@@ -45,7 +45,9 @@ def test_an_unknown_name_is_answered_with_the_nearest() -> None:
 
 
 def test_an_option_that_the_metric_does_not_have_is_refused() -> None:
-    with pytest.raises(UsageError, match=r"metric `bleu-4`: .*colour.*; its settings are: tokenize, lowercase"):
+    with pytest.raises(
+        UsageError, match=r"metric `bleu-4`: .*colour.*; its settings are: tokenize, lowercase"
+    ):
         metrics.resolve("bleu-4", colour="blue")
 
 

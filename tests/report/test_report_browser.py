@@ -216,5 +216,6 @@ def test_names_of_agents_and_metrics_are_not_broken(page_file: Path, visit: Call
 def test_the_contents_stay_in_view(page_file: Path, visit: Callable):
     page = visit(page_file)
     page.mouse.wheel(0, 3000)
-    page.wait_for_function("window.scrollY > 1000")
+    while page.evaluate("window.scrollY") < 1000:  # scrolling is animated
+        page.wait_for_timeout(20)
     assert page.locator("nav").bounding_box()["y"] == 0
