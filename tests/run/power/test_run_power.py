@@ -141,12 +141,12 @@ def test_a_report_draws_the_curves():
         ({"sd": 1.0, "difference": 0.0}, "which difference is to be shown"),
         ({"sd": 1.0, "metrics": "length", "difference": 0.3}, "needs a pilot file"),
         ({"data": CORPUS, "sd": 1.0, "difference": 0.3}, "the pilot's own spread is used"),
-        ({"win_rate": 0.6, "sd": 1.0}, "goes with --ties, --icc and --rater-icc alone"),
+        ({"win_rate": 0.6, "sd": 1.0}, "goes with ties=..., icc=... and rater_icc=... alone"),
         ({"win_rate": 0.5}, "no difference"),
         ({"win_rate": 0.6, "icc": 0.7, "rater_icc": 0.5}, "are more than 1"),
         ({"sd": 1.0, "difference": 0.3, "people": 5}, "are about preferences"),
-        ({"data": CORPUS, "difference": 0.3, "people": 5}, "--people is about preferences"),
-        ({"sd": 1.0, "difference": 0.3, "power": 0.05}, "must be above --alpha"),
+        ({"data": CORPUS, "difference": 0.3, "people": 5}, "people=... is about preferences"),
+        ({"sd": 1.0, "difference": 0.3, "power": 0.05}, "must be above alpha=0.05"),
         ({"win_rate": 0.95, "ties": 0.5}, "cannot have 50% ties"),
         ({"sd": 1.0, "difference": 0.3, "paired": True}, "needs correlation="),
         ({"data": CORPUS, "metrics": "rating:charm", "difference": 0.3}, "no rating has the dimension"),
@@ -314,7 +314,7 @@ def test_without_a_metric_the_only_dimension_is_planned_for(tmp_path: Path):
     path.write_text(path.read_text().replace('"overall"', '"charm"'))
     assert {one["metric"] for one in tw.power(str(path), difference=0.3, figures=False)} == {"rating:charm"}
     path.write_text(path.read_text().replace('"charm"', '"wit"', 1))
-    with pytest.raises(tw.UsageError, match="choose with -m rating:"):
+    with pytest.raises(tw.UsageError, match='choose with metrics="rating:'):
         tw.power(str(path), difference=0.3, figures=False)
 
 
