@@ -79,7 +79,7 @@ def test_a_critic_reads_replies_as_points_of_a_trained_policy(
     asked = ["respond", str(logs), "--agent", str(policy), "--name", "lava", "-o", str(answered), "-q"]
     assert run(asked) == 0
     capsys.readouterr()
-    name = critic.format(f"actions={policy},reward=success")
+    name = critic.format(f"actions={policy},reward=success,fewest=20")
     ope = ["ope", str(answered), "--target", "lava", "--db", "town", "--format", "json", "-q"]
     assert run([*ope, "--estimator", name]) == 0
     rows = {row["target"]: row for row in json.loads(capsys.readouterr().out)["results"]}
