@@ -4,8 +4,8 @@
 with these words in their name and keeps the others. Predicted is what `turnwise power` prints, from variance components
 that were estimated on a pilot of 20,000 dialogues of each of the two agents. Simulated is the share of studies in which
 the test rejects at 5 %: the permutation test of `compare` for ratings and a metric, its test by contexts
-and raters for preferences, and the t-test of `calibrate` for ratings beside scores. A cell has 400 to 3,100 studies, so
-that its standard error is at most .009. The tests are called as the commands call them, without the files. The first
+and raters for preferences, and the t-test of `calibrate` for ratings beside scores. A cell has 400 to 6,900 studies, so
+that its standard error is at most .006. The tests are called as the commands call them, without the files. The first
 five studies of a grid are also written as dialogues and given to `tw.compare` or `tw.calibrate`; `command` says how far
 the p-values are apart, which for a permutation test is chance.
 
@@ -51,8 +51,8 @@ COMMAND = "OMP_NUM_THREADS=1 python -m benchmarks.power"
 DIALOGUES = (20, 40, 80, 120, 200)
 STEPS = (0.1, 0.2, 0.3, 0.5, 0.8)  # differences, in standard deviations of a dialogue's mean
 PILOT = 20_000
-ERROR = 0.009  # standard error of a simulated power
-FEWEST, MOST = 400, 3100  # studies of a cell
+ERROR = 0.006  # standard error of a simulated power
+FEWEST, MOST = 400, 6900  # studies of a cell
 DRAWS = 1000  # of a permutation test
 WHOLE = 5  # studies of a grid that the commands are given
 GOAL = 0.03
@@ -197,6 +197,7 @@ def grid(name: str, cells: Iterator[tuple[dict[str, Any], list[Study]]], **about
     off = [abs(one["predicted"] - one["simulated"]) for one in lines]
     return {
         **about,
+        "standard_error": ERROR,
         "largest_difference": round(max(off), 4),
         "mean_difference": round(float(np.mean(off)), 4),
         "command": {"studies": len(apart), "largest_difference_of_p": round(max(apart), 6)},
@@ -426,7 +427,6 @@ def main(given: Sequence[str] | None = None) -> int:
             grids[name] = made(name)
             result = {
                 "command": COMMAND,
-                "standard_error": ERROR,
                 "seed": SEED,
                 "goal": GOAL,
                 "statsmodels": against_statsmodels() or known.get("statsmodels"),

@@ -13,9 +13,11 @@ from turnwise.agents.calling import BatchAgent
 from turnwise.metrics import resolve
 from turnwise.protocols import (
     AgentExtras,
+    Asks,
     Curved,
     EstimatesMany,
     EstimatorExtras,
+    Explains,
     KnowsTraining,
     MetricExtras,
     Priced,
@@ -23,6 +25,7 @@ from turnwise.protocols import (
     SamplesRaters,
     Streaming,
     SumEstimator,
+    Summarises,
     TakesMetrics,
     TakesSelfPlay,
     TaskCritic,
@@ -38,7 +41,7 @@ from turnwise.types import ChecksSample, Estimator, HasMoments, Metric, NeedsFit
 
 ABILITIES = (
     *(Metric, Summed, HasMoments, ChecksSample, NeedsFitting, Estimator, BatchAgent, Streaming),
-    *(Priced, Curved, SamplesRaters, KnowsTraining, ReadsPlaceholders),
+    *(Asks, Explains, Summarises, Priced, Curved, SamplesRaters, KnowsTraining, ReadsPlaceholders),
     *(TakesMetrics, TakesSelfPlay, TaskCritic, SumEstimator, EstimatesMany),
 )
 SOURCES = Path(turnwise.__file__).parent

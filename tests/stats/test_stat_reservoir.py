@@ -22,14 +22,21 @@ def kept(sample: Reservoir, pairs: list[tuple[str, str]]) -> set[tuple[str, str]
     return {pairs[int(row[0])] for row in sample.table()[0]}
 
 
-def test_rows_that_fit_are_all_kept_in_order() -> None:
+def test_rows_that_fit_are_all_kept_whatever_their_order() -> None:
     pairs = [(f"c{n % 3}", f"n{n}") for n in range(10)]
     sample = filled(pairs, max_rows=10)
     rows, codes, n_clusters = sample.table()
     assert sample.complete
-    assert rows[:, 0].tolist() == list(range(10))
-    assert codes.tolist() == [n % 3 for n in range(10)]
-    assert n_clusters == 3
+    assert sorted(rows[:, 0]) == list(range(10))
+    assert (
+        len({(code, row % 3) for code, row in zip(codes.tolist(), rows[:, 0], strict=True)})
+        == n_clusters
+        == 3
+    )
+    backwards = Reservoir(10, 0)
+    for place in reversed(range(10)):
+        backwards.add(*pairs[place], np.array([float(place)]))
+    assert backwards.table()[0].tolist() == rows.tolist()
 
 
 @given(
