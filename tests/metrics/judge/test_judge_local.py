@@ -71,7 +71,10 @@ def test_pairs_are_asked_about_in_both_orders(llama: Path) -> None:
     assert swapped.first_share == verdict.first_share
 
 
-def test_a_local_judge_takes_one_sample_and_its_signature_names_the_weights(llama: Path) -> None:
+def test_a_local_judge_takes_one_sample_and_its_signature_names_the_weights(
+    llama: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("TURNWISE_JUDGE_MODEL", raising=False)
     with pytest.raises(UsageError, match="more than one sample would be equal"):
         local(llama, samples=3, temperature=1.0)
     assert "[" in str(local(llama).signature)
