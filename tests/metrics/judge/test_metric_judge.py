@@ -536,7 +536,7 @@ def test_a_run_prints_its_cost_and_caches_verdicts_without_an_output_folder(tmp_
     assert first.stdout == again.stdout
     one, other = (json.loads(done.stdout)["results"] for done in (first, afresh))
     for result in (*one, *other):
-        result.get("judge", {}).pop("latency", None)  # a measured time
+        result.get("spent", {}).pop("seconds", None)  # a measured time
     assert one == other
 
 
