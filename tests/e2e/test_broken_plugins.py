@@ -5,13 +5,12 @@ The package is installed as a folder with a module and dist-info metadata, as pi
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-import turnwise
+from tests import plugin_sites
+from tests.plugin_sites import install
 from turnwise.logs import native
 from turnwise.testing import dialogues
 
@@ -169,13 +168,6 @@ class = broken_pack:TrainerClass
 """
 
 
-def install(site: Path, package: str, points: str) -> None:
-    info = site / f"{package.replace('-', '_')}-1.0.dist-info"
-    info.mkdir(parents=True)
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(points)
-
-
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     site = tmp_path_factory.mktemp("site")
@@ -188,18 +180,10 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(site: Path, *args: str) -> tuple[int, str, list[str]]:
-    """The exit code, standard output and the lines of standard error of one command."""
-    paths = [str(site), str(Path(turnwise.__file__).parent.parent)]
-    done = subprocess.run(
-        [sys.executable, "-m", "turnwise", *args],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
-        cwd=site,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert "Traceback" not in done.stderr, done.stderr
-    return done.returncode, done.stdout, done.stderr.splitlines()
+    """What a command gives, which is never a traceback."""
+    found = plugin_sites.run(site, *args)
+    assert "Traceback" not in "".join(found[2]), found[2]
+    return found
 
 
 UNLISTED = {

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import turnwise
+from tests.plugin_sites import install, run
 from turnwise.logs import native
 from turnwise.testing import dialogues
 
@@ -139,13 +140,6 @@ def line_of(code: str) -> int:
     return next(number for number, line in enumerate(MODULE.splitlines(), 1) if code in line)
 
 
-def install(site: Path, package: str, points: str) -> None:
-    info = site / f"{package.replace('-', '_')}-1.5.dist-info"
-    info.mkdir(parents=True)
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.5\n")
-    (info / "entry_points.txt").write_text(points)
-
-
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     site = tmp_path_factory.mktemp("failing")
@@ -154,20 +148,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     native.write(dialogues(agents=7, each=6), str(site / "logs.jsonl"))
     (site / "text.txt").write_text("Hello.")
     return site
-
-
-def run(site: Path, *args: str) -> tuple[int, str, list[str]]:
-    """The exit code, standard output and the lines of standard error of one command."""
-    paths = [str(site), str(Path(turnwise.__file__).parent.parent)]
-    done = subprocess.run(
-        [sys.executable, "-m", "turnwise", *args],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
-        cwd=site,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return done.returncode, done.stdout, done.stderr.splitlines()
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])
@@ -232,7 +212,7 @@ def test_an_infinite_number_of_an_item_is_an_error_of_that_item(site: Path) -> N
 
 def test_a_changed_plugin_is_asked_again(site: Path, tmp_path: Path) -> None:
     (tmp_path / "failing_pack.py").write_text(MODULE)
-    install(tmp_path, "failing-pack", POINTS)
+    install(tmp_path, "failing-pack", POINTS, version="1.5")
     logs = str(site / "logs.jsonl")
     args = ("score", logs, "-m", "good", "--format", "json", "-o", "out")
     _, out, _ = run(tmp_path, *args)

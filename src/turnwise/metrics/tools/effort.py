@@ -1,5 +1,6 @@
 """What a dialogue took: steps of the agent, and the cost that the log has."""
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import nan
@@ -27,9 +28,9 @@ class _Effort(Ratio):
         """The name alone."""
         return Signature(self.name)
 
+    @abstractmethod
     def value(self, item: Item, /) -> float:
         """The number of a dialogue; NaN where it has none."""
-        raise NotImplementedError
 
     def rows(self, items: Sequence[Item], /) -> Floats:
         """(n, 2): the number of each dialogue, NaN for an item that is a reply, and 1."""

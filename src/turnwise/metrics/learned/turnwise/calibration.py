@@ -7,10 +7,12 @@ residuals of held-out replies (split conformal).
 """
 
 import math
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
+from turnwise.encode.models.folder import Folder
 from turnwise.errors import UsageError
 from turnwise.metrics.learned import training_items
 from turnwise.metrics.learned.held_out import context_groups, folds, held_out, on_card
@@ -20,7 +22,7 @@ from turnwise.metrics.learned.turnwise.metric import weights_of
 from turnwise.metrics.learned.turnwise.ridge import RidgeWeights
 from turnwise.networks.training.task import TrainedModel, TrainingTask
 from turnwise.stats.clusters import codes
-from turnwise.types import Floats, Ints
+from turnwise.types import Finding, Floats, Ints, Item
 
 PENALTIES = (30.0, 100.0, 300.0, 1000.0, 3000.0, 1e6)  # with the last, the weights only change their scale
 FOLDS = 10  # folds of the cross-validation
@@ -57,6 +59,22 @@ def train(task: TrainingTask) -> TrainedModel:
         task.metric, fit.predicted, centred, contexts, rng=task.rng, method="contexts held out"
     )
     people = task.ratings
+    card = {"raters": people.card if people else None, "ceiling": people.ceiling if people else None}
+    config = {"half_width": fit.half_width, "penalty": fit.penalty}
+    return tuned(start, final, items, table, config=config, card=card, findings=findings)
+
+
+def tuned(
+    start: Folder,
+    final: RidgeWeights,
+    items: Sequence[Item],
+    table: Floats,
+    *,
+    config: Mapping[str, object],
+    card: Mapping[str, object],
+    findings: Sequence[Finding],
+) -> TrainedModel:
+    """The model `start` with other weights of its signals, learned from these items, whose signals are `table`."""
     return TrainedModel(
         kind="turnwise",
         tensors={
@@ -69,29 +87,20 @@ def train(task: TrainingTask) -> TrainedModel:
         config={
             **start.config,
             "offset": final.offset,
-            "half_width": fit.half_width,
             "floor": float(np.quantile(final.predict(table), 0.01)),
-            "penalty": fit.penalty,
             "from": start.digest,
+            **config,
         },
-        card=_card(
-            start.card, people.card if people else None, people.ceiling if people else None, on_card(findings)
-        ),
+        card={
+            **card,
+            "held_out": on_card(findings),
+            "attacks": list(ATTACKS),
+            "languages": start.card.get("languages"),
+            "licence": start.card.get("licence"),
+            "start": {"data": start.card.get("data"), "command": start.card.get("command")},
+        },
         findings=findings,
     )
-
-
-def _card(start: Any, raters: Any, ceiling: Any, held_out: dict[str, object]) -> dict[str, Any]:
-    """The entries of the calibrated model's card; `start` is the card of the model that was calibrated."""
-    return {
-        "raters": raters,
-        "ceiling": ceiling,
-        "held_out": held_out,
-        "attacks": list(ATTACKS),
-        "languages": start.get("languages"),
-        "licence": start.get("licence"),
-        "start": {"data": start.get("data"), "command": start.get("command")},
-    }
 
 
 def _centred_within(ratings: Floats, groups: Ints) -> Floats:

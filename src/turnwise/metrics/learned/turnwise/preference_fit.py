@@ -16,11 +16,10 @@ from typing import NamedTuple
 import numpy as np
 
 from turnwise.errors import DataError, UsageError
-from turnwise.metrics.learned import training_items
-from turnwise.metrics.learned.held_out import folds, long_turns, on_card
+from turnwise.metrics.learned.held_out import folds, long_turns
 from turnwise.metrics.learned.trained import encoder_of, load_trained
 from turnwise.metrics.learned.turnwise import signals
-from turnwise.metrics.learned.turnwise.calibration import ATTACKS, FOLDS, PENALTIES
+from turnwise.metrics.learned.turnwise.calibration import FOLDS, PENALTIES, tuned
 from turnwise.metrics.learned.turnwise.metric import weights_of
 from turnwise.metrics.learned.turnwise.ridge import RidgeWeights
 from turnwise.networks.training.preferences import Choice
@@ -69,35 +68,9 @@ def train(task: TrainingTask) -> TrainedModel:
     ]
     offset = -float(np.mean(shipped.standardise(table) @ fit.weights))
     final = RidgeWeights(shipped.centre, shipped.scale, fit.weights, offset)
-    return TrainedModel(
-        kind="turnwise",
-        tensors={
-            **signals.signal_tensors(start),
-            "ridge.centre": final.centre,
-            "ridge.scale": final.scale,
-            "ridge.weights": final.weights,
-            training_items.KEY: np.union1d(training_items.hashes(items), start.tensors[training_items.KEY]),
-        },
-        config={
-            **start.config,
-            "offset": offset,
-            "half_width": None,
-            "floor": float(np.quantile(final.predict(table), 0.01)),
-            "penalty": fit.penalty,
-            "from": start.digest,
-            "learned_from": "preferences",
-        },
-        card={
-            "raters": people.card,
-            "ceiling": None if np.isnan(people.one_rater) else people.one_rater,
-            "held_out": on_card(findings),
-            "attacks": list(ATTACKS),
-            "languages": start.card.get("languages"),
-            "licence": start.card.get("licence"),
-            "start": {"data": start.card.get("data"), "command": start.card.get("command")},
-        },
-        findings=findings,
-    )
+    card = {"raters": people.card, "ceiling": None if np.isnan(people.one_rater) else people.one_rater}
+    config = {"half_width": None, "penalty": fit.penalty, "learned_from": "preferences"}
+    return tuned(start, final, items, table, config=config, card=card, findings=findings)
 
 
 class _Sides:
