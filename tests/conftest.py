@@ -1,9 +1,11 @@
 """Shared fixtures. Real corpora are outside of the repository; tests that need them are skipped without them."""
 
 import os
+import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -12,6 +14,7 @@ from tiny_models import write_bert, write_llama
 settings.register_profile("turnwise", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("turnwise")
 
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 CORPORA = Path(os.environ.get("TURNWISE_DATA", Path(__file__).parents[2] / "shared" / "data"))
 
 
@@ -20,6 +23,21 @@ def corpora() -> Path:
     if not CORPORA.is_dir():
         pytest.skip("real corpora absent: set TURNWISE_DATA to their folder")
     return CORPORA
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """The system's Chromium, driven by Playwright; tests that need it are skipped without either."""
+    playwright = pytest.importorskip(
+        "playwright.sync_api", reason="playwright is absent: pip install playwright"
+    )
+    if CHROMIUM is None:
+        pytest.skip("no chromium is installed (Debian: chromium)")
+    with playwright.sync_playwright() as driver:
+        flags = ["--no-sandbox"] if os.getuid() == 0 else []
+        found = driver.chromium.launch(executable_path=CHROMIUM, args=flags, timeout=180_000)
+        yield found
+        found.close()
 
 
 @pytest.fixture(autouse=True)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import turnwise
+from tests.compared_pairs import chosen
 from tests.wild_corpora import WILD, needs_wild
 from turnwise.errors import DataError, UsageError
 from turnwise.meta.pair_accuracy import (
@@ -16,21 +17,7 @@ from turnwise.meta.pair_accuracy import (
     pair_accuracy,
     tie_calibration,
 )
-from turnwise.meta.preferences import ComparedPair
 from turnwise.stats.interval import wilson
-
-
-def chosen(outcome: int, *, at: int = 0, rater: str | None = "ann") -> ComparedPair:
-    return ComparedPair(
-        agents=("a", "b"),
-        items=(f"{at}-a", f"{at}-b"),
-        outcome=outcome,
-        both_bad=False,
-        clusters=(str(at), str(at)),
-        rater=rater,
-        position=0,
-        lengths=(1, 1),
-    )
 
 
 def scores(differences: list[float], outcomes: list[int], **more: object) -> PairScores:

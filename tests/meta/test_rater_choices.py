@@ -7,23 +7,11 @@ import numpy as np
 import pytest
 
 import turnwise
+from tests.compared_pairs import chosen
 from turnwise.errors import DataError, UsageError
 from turnwise.meta.preferences import ComparedPair
 from turnwise.meta.rater_choices import Asked, rater_agreement
 from turnwise.types import Finding
-
-
-def chosen(outcome: int, at: int, rater: str) -> ComparedPair:
-    return ComparedPair(
-        agents=("a", "b"),
-        items=(f"{at}-a", f"{at}-b"),
-        outcome=outcome,
-        both_bad=False,
-        clusters=(str(at), str(at)),
-        rater=rater,
-        position=0,
-        lengths=(1, 1),
-    )
 
 
 def study(rng: np.random.Generator, *, follow: float, pairs: int = 60, raters: int = 4) -> list[ComparedPair]:
@@ -33,7 +21,7 @@ def study(rng: np.random.Generator, *, follow: float, pairs: int = 60, raters: i
         view = int(rng.integers(-1, 2))
         for rater in range(raters):
             own = view if rng.random() < follow else int(rng.integers(-1, 2))
-            made.append(chosen(own, at, f"p{rater}"))
+            made.append(chosen(own, at=at, rater=f"p{rater}"))
     return made
 
 
@@ -67,8 +55,8 @@ def test_intervals_hold_the_agreement_by_chance() -> None:
 def test_alpha_in_both_orders_is_one_minus_observed_over_expected_disagreement() -> None:
     # Two raters, three pairs: they agree on two of them and differ on the third. In both orders there are 12 choices,
     # 6 for each side, and 4 of the 12 are in a pair that differs: D_o = 4/12, D_e = 2 * 6 * 6 / (12 * 11) = 72/132.
-    pairs = [chosen(1, at, rater) for at in (0, 1, 2) for rater in ("ann", "bob")]
-    pairs[-1] = chosen(-1, 2, "bob")
+    pairs = [chosen(1, at=at, rater=rater) for at in (0, 1, 2) for rater in ("ann", "bob")]
+    pairs[-1] = chosen(-1, at=2, rater="bob")
     assert by_statistic(pairs)["alpha-nominal"].estimate == pytest.approx(1 - (4 / 12) / (72 / 132))
 
 

@@ -4,7 +4,6 @@ TURNWISE_SCREENSHOTS=DIR keeps pictures of the pages, to be looked at.
 """
 
 import os
-import shutil
 from collections.abc import Callable, Iterator
 from itertools import combinations
 from pathlib import Path
@@ -15,25 +14,11 @@ from tests.finished_runs import CORPUS, KINDS, ran, write_hostile, write_neural
 from turnwise.report.labels import Box
 
 pytest.importorskip("torch", reason="trained figures need the extra `neural`")
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright is absent: pip install playwright")
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-pytestmark = [
-    pytest.mark.skipif(CHROMIUM is None, reason="no chromium is installed (Debian: chromium)"),
-    pytest.mark.xdist_group("report"),  # one process, so that the runs are made once
-]
+pytestmark = pytest.mark.xdist_group("report")  # one process, so that the runs are made once
 
 WIDTHS = (1280, 390)
 PATIENCE = 180_000  # milliseconds: a busy machine is no failure
 LETTERS = 8.5  # pixels: the least height of letters that can be read on a telephone
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator:
-    with playwright.sync_playwright() as driver:
-        flags = ["--no-sandbox"] if os.getuid() == 0 else []
-        found = driver.chromium.launch(executable_path=CHROMIUM, args=flags, timeout=PATIENCE)
-        yield found
-        found.close()
 
 
 @pytest.fixture

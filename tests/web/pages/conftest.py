@@ -1,7 +1,5 @@
 """A real browser and a real server for the tests of pages."""
 
-import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -12,8 +10,6 @@ import pytest
 from tests.browsing import QUIET
 from turnwise.logs import native
 from turnwise.types import Dialogue
-
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 AGENT = """
 import time
@@ -44,20 +40,6 @@ def writes(messages):
 def loud(messages):
     return f"LOUD: {messages[-1]['content']}"
 """
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator:
-    playwright = pytest.importorskip(
-        "playwright.sync_api", reason="playwright is absent: pip install playwright"
-    )
-    if CHROMIUM is None:
-        pytest.skip("no chromium is installed (Debian: chromium)")
-    with playwright.sync_playwright() as driver:
-        flags = ["--no-sandbox"] if os.getuid() == 0 else []
-        found = driver.chromium.launch(executable_path=CHROMIUM, args=flags)
-        yield found
-        found.close()
 
 
 @pytest.fixture

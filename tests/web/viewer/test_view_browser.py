@@ -6,7 +6,6 @@ package axe-core (`npm pack axe-core`), with which the pages are then checked fo
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -18,21 +17,8 @@ import pytest
 from tests.web.viewer.conftest import exchange, rating, write_records
 from tests.web.viewer.test_view_pages import EVIL, evil_dialogue
 
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright is absent: pip install playwright")
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium is installed (Debian: chromium)")
-
 WIDTHS = (1280, 390)
 PATIENCE = 180_000  # milliseconds: a busy machine is no failure
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator:
-    with playwright.sync_playwright() as driver:
-        flags = ["--no-sandbox"] if os.getuid() == 0 else []
-        found = driver.chromium.launch(executable_path=CHROMIUM, args=flags, timeout=PATIENCE)
-        yield found
-        found.close()
 
 
 @pytest.fixture
