@@ -37,11 +37,11 @@ def check_trainer(trainer: Callable[[TrainingTask], TrainedModel], task: Trainin
     expect(after == before, "training changed the task's dialogues, items or settings")
     expect(set(first.tensors) == set(again.tensors), "two trainings with the same seed have other tensors")
     for name, tensor in first.tensors.items():
+        expect(np.isfinite(tensor).all(), f"`{name}` holds numbers that are not finite")
         expect(
             np.array_equal(tensor, again.tensors[name]),
             f"`{name}` differs between two trainings with the same seed",
         )
-        expect(np.isfinite(tensor).all(), f"`{name}` holds numbers that are not finite")
     with TemporaryDirectory() as place, running("writing the model folder"):
         made = folder.save(
             Path(place) / "model",
