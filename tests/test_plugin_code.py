@@ -94,15 +94,16 @@ def test_an_exception_names_the_last_line_of_its_package(tmp_path, monkeypatch):
 
 def test_a_slow_import_says_which_package_it_waits_for(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(module, "SLOW", 0.05)
-    (tmp_path / "slow_pack.py").write_text("import time\nprint('loading')\ntime.sleep(0.4)\nM = 1\n")
+    (tmp_path / "slow_pack.py").write_text("import time\nprint('loading')\ntime.sleep(1)\nM = 1\n")
     (tmp_path / "quick_pack.py").write_text("M = 2\n")
     monkeypatch.syspath_prepend(tmp_path)
     assert Offer("metric", "slow", "slow_pack:M", "slow-package").load() == 1
     out, err = capsys.readouterr()
     assert out == ""
     assert "note: importing slow_pack, for metric `slow` of slow-package, takes long" in err
+    monkeypatch.setattr(module, "SLOW", 1.0)
     assert Offer("metric", "quick", "quick_pack:M", "quick-package").load() == 2
-    time.sleep(0.1)
+    time.sleep(1.2)
     assert capsys.readouterr().err == ""
 
 

@@ -6,23 +6,43 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-# A short interval and small gzip members, so that a small input has several journals.
-RUN = """
-import sys
-from turnwise.cli.common.group import run
-from turnwise.logs import draft
-draft.INTERVAL, draft.MEMBER = 0.05, 50_000
-sys.exit(run(["convert", *sys.argv[1:]]))
-"""
+# A short interval and small gzip members, so that a small input has several journals. A conversion whose environment
+# names a moment stops there by itself (SIGSTOP), however slowly the test runs beside it: at the first dialogue, or at
+# the first journal that has more dialogues than the one it resumes and more than `SOME`.
 COUNT = 9_000
 SOME = 400
+RUN = f"""
+import os, signal, sys
+from turnwise.cli.common.group import run
+from turnwise.logs import conversion, draft
+
+def stop():
+    os.kill(os.getpid(), signal.SIGSTOP)
+
+class Stopping(draft.Draft):
+    has_stopped = False
+
+    def write(self, line):
+        super().write(line)
+        if os.environ.get("STOP_AT") == "dialogue" and not self.has_stopped:
+            self.has_stopped = True
+            stop()
+
+    def save(self, state):
+        super().save(state)
+        if os.environ.get("STOP_AT") == "journal" and state.dialogues > max(self.done.dialogues, {SOME}):
+            stop()
+
+draft.INTERVAL, draft.MEMBER = 0.05, 50_000
+conversion.Draft = Stopping
+sys.exit(run(["convert", *sys.argv[1:]]))
+"""
 
 
 def chat(number: int) -> dict[str, Any]:
@@ -126,23 +146,37 @@ def with_drops(folder: Path) -> list[str]:
     return ["--from", "rasa", "in.jsonl"]
 
 
-def convert(folder: Path, *arguments: str) -> subprocess.Popen[bytes]:
+def convert(folder: Path, *arguments: str, stop_at: str = "") -> subprocess.Popen[bytes]:
     return subprocess.Popen(
-        [sys.executable, "-c", RUN, *arguments], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
+        [sys.executable, "-c", RUN, *arguments],
+        cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, "STOP_AT": stop_at},
+    )  # fmt: skip
+
+
+def stopped(folder: Path, *arguments: str, at: str) -> subprocess.Popen[bytes]:
+    """A conversion that has stopped at a moment, see `RUN`."""
+    process = convert(folder, *arguments, stop_at=at)
+    # WNOWAIT: that it has ended is left to be found by `communicate`.
+    found = os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+    if found is None or found.si_code != os.CLD_STOPPED:
+        raise AssertionError(process.communicate()[1].decode())
+    return process
 
 
 def kill_in_the_middle(folder: Path, *arguments: str) -> int:
-    """Kill a conversion as soon as its journal has some hundred dialogues, and return how many."""
-    journal = folder / f".{arguments[-1]}.journal"
-    process = convert(folder, *arguments)
-    while process.poll() is None and not (journal.exists() and written(journal) > SOME):
-        time.sleep(0.002)
+    """Kill a conversion when its journal has some hundred new dialogues, and return how many it has."""
+    process = stopped(folder, *arguments, at="journal")
     process.send_signal(signal.SIGKILL)
     process.communicate()
-    assert process.returncode == -signal.SIGKILL, "the conversion ended before it could be killed"
     assert not (folder / arguments[-1]).exists()
-    return written(journal)
+    return written(folder / f".{arguments[-1]}.journal")
+
+
+def interrupted(process: subprocess.Popen[bytes]) -> bytes:
+    """What a stopped conversion says when it is interrupted."""
+    process.send_signal(signal.SIGINT)
+    process.send_signal(signal.SIGCONT)
+    return process.communicate()[1]
 
 
 def written(journal: Path) -> int:
@@ -183,15 +217,7 @@ def test_a_killed_conversion_continues_with_the_same_bytes_and_report(
 def test_a_conversion_killed_several_times_has_the_same_bytes(tmp_path: Path):
     arguments = lines(tmp_path)
     report(convert(tmp_path, *arguments, "whole.jsonl"))
-    moments = [kill_in_the_middle(tmp_path, *arguments, "out.jsonl")]
-    for _ in range(2):
-        kept = (tmp_path / ".out.jsonl.journal").read_bytes()
-        process = convert(tmp_path, *arguments, "out.jsonl")
-        while (tmp_path / ".out.jsonl.journal").read_bytes() == kept and process.poll() is None:
-            time.sleep(0.002)
-        process.send_signal(signal.SIGKILL)
-        process.communicate()
-        moments.append(written(tmp_path / ".out.jsonl.journal"))
+    moments = [kill_in_the_middle(tmp_path, *arguments, "out.jsonl") for _ in range(3)]
     assert moments == sorted(set(moments))
     report(convert(tmp_path, *arguments, "out.jsonl"))
     assert (tmp_path / "out.jsonl").read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
@@ -216,11 +242,8 @@ def test_a_changed_input_or_option_starts_from_the_beginning_and_says_so(change:
 
 def test_an_interruption_keeps_the_draft_and_an_error_deletes_it(tmp_path: Path):
     arguments = lines(tmp_path)
-    process = convert(tmp_path, *arguments, "out.jsonl")
-    while not (tmp_path / ".out.jsonl.journal").exists():
-        time.sleep(0.002)
-    process.send_signal(signal.SIGINT)
-    assert b"interrupted; the same command resumes where it stopped" in process.communicate()[1]
+    said = interrupted(stopped(tmp_path, *arguments, "out.jsonl", at="journal"))
+    assert b"interrupted; the same command resumes where it stopped" in said
     assert (tmp_path / ".out.jsonl.draft").exists()
     with (tmp_path / "in.jsonl").open("a") as file:
         file.write("{broken\n")
@@ -231,26 +254,19 @@ def test_an_interruption_keeps_the_draft_and_an_error_deletes_it(tmp_path: Path)
 
 def test_an_interruption_before_the_first_journal_says_that_nothing_is_kept(tmp_path: Path):
     arguments = lines(tmp_path)
-    program = RUN.replace("0.05", "float('inf')")
-    process = subprocess.Popen(
-        [sys.executable, "-c", program, *arguments, "out.jsonl"], cwd=tmp_path, stderr=subprocess.PIPE
-    )
-    draft = tmp_path / ".out.jsonl.draft"
-    while process.poll() is None and not (draft.exists() and draft.stat().st_size):
-        time.sleep(0.002)
-    process.send_signal(signal.SIGINT)
-    assert b"interrupted; the same command starts again from the beginning" in process.communicate()[1]
+    said = interrupted(stopped(tmp_path, *arguments, "out.jsonl", at="dialogue"))
+    assert b"interrupted; the same command starts again from the beginning" in said
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.jsonl"]
 
 
 def test_two_conversions_to_the_same_file_at_once_are_refused(tmp_path: Path):
     arguments = lines(tmp_path)
-    first = convert(tmp_path, *arguments, "out.jsonl")
-    while not (tmp_path / ".out.jsonl.draft").exists():
-        time.sleep(0.002)
+    first = stopped(tmp_path, *arguments, "out.jsonl", at="dialogue")
     second = convert(tmp_path, *arguments, "out.jsonl")
-    assert b"is being written by another conversion" in second.communicate()[1]
+    said = second.communicate()[1]
+    first.send_signal(signal.SIGCONT)
     report(first)
+    assert b"is being written by another conversion" in said
     assert (tmp_path / "out.jsonl").read_bytes().count(b"\n") == COUNT
 
 

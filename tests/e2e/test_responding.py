@@ -15,8 +15,9 @@ from tests.judge_server import serving
 
 BOT = """
 import time
+from pathlib import Path
 def reply(messages, rng):
-    time.sleep(0.002)
+    time.sleep(0.2 if Path("slowly").exists() else 0)  # so that a run can be killed in its middle
     return f"{len(messages)} {rng.integers(10**6)}"
 def broken(messages):
     raise ValueError("I am broken")
@@ -46,6 +47,7 @@ def test_a_killed_run_resumes_and_writes_the_same_bytes(folder: Path):
     words = ("--agent", "bot:reply", "--name", "new", "--samples", "2", "-o")
     assert run(folder, *words, "whole.jsonl").returncode == 0
     partial = folder / ".killed.jsonl.partial"
+    (folder / "slowly").touch()
     process = subprocess.Popen(command(*words, "killed.jsonl"), cwd=folder, stderr=subprocess.DEVNULL)
     deadline = time.monotonic() + 60
     while not (partial.exists() and partial.read_bytes().count(b"\n") > 2):
@@ -53,6 +55,7 @@ def test_a_killed_run_resumes_and_writes_the_same_bytes(folder: Path):
         time.sleep(0.01)
     process.send_signal(signal.SIGKILL)
     process.wait()
+    (folder / "slowly").unlink()
     assert not (folder / "killed.jsonl").exists()
     done = run(folder, *words, "killed.jsonl")
     assert done.returncode == 0

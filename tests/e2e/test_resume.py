@@ -45,17 +45,22 @@ def test_a_run_killed_at_ten_random_moments_writes_the_same_bytes(folder: Path):
     output, _ = start(folder, "whole").communicate()
     lasted = time.perf_counter() - begun
     moments = random.Random(7)
-    killed = 0
-    for attempt in range(10):
-        process = start(folder, f"killed{attempt}")
+    killed = attempts = 0
+    while killed < 10:
+        attempts += 1
+        assert attempts < 40, "the kills came too late to test anything"
+        out = f"killed{attempts}"
+        process = start(folder, out)
         time.sleep(moments.uniform(0.3, 0.95) * lasted)
         process.send_signal(signal.SIGKILL)
         process.communicate()
-        killed += process.returncode == -signal.SIGKILL
-        resumed, _ = start(folder, f"killed{attempt}").communicate()
+        if process.returncode == -signal.SIGKILL:
+            killed += 1
+        else:  # other work on this machine has ended, and runs are shorter now
+            lasted *= 0.8
+        resumed, _ = start(folder, out).communicate()
         assert resumed == output
-        assert contents(folder / f"killed{attempt}") == contents(folder / "whole")
-    assert killed >= 5, "the kills came too late to test anything"
+        assert contents(folder / out) == contents(folder / "whole")
 
 
 def test_the_number_of_processes_does_not_change_the_result(folder: Path):

@@ -70,23 +70,21 @@ def test_half_a_head_and_half_a_body_are_closed_in_time(monkeypatch):
                 drip.sendall(b"G")
             except ConnectionError:
                 break
-        assert is_closed(silent, 1)
-        assert is_closed(half, 1)
-        assert is_closed(drip, 1)
-        assert is_closed(body, 2)
+        assert all(is_closed(connection, 9) for connection in (silent, half, drip))  # before the usual 10 seconds
+        assert is_closed(body, 20)  # before the usual 30
         assert httpx2.get(f"http://127.0.0.1:{port}/").text == "here"
 
 
 def test_a_head_that_comes_in_two_pieces_leaves_time_for_the_body(monkeypatch):
-    monkeypatch.setattr(serving, "HEAD_SECONDS", 0.5)
-    monkeypatch.setattr(serving, "BODY_SECONDS", 5.0)
+    monkeypatch.setattr(serving, "HEAD_SECONDS", 2.0)
+    monkeypatch.setattr(serving, "BODY_SECONDS", 20.0)
     with running(monkeypatch) as port, socket.create_connection(("127.0.0.1", port)) as connection:
         connection.sendall(b"POST / HTTP/1.1\r\nHost: x\r\n")
         time.sleep(0.2)
         connection.sendall(b"Content-Length: 4\r\n\r\nab")
-        time.sleep(1.0)
+        time.sleep(2.5)  # longer than a head may take
         connection.sendall(b"cd")
-        connection.settimeout(5)
+        connection.settimeout(20)
         assert b"200 OK" in connection.recv(1000)
 
 
@@ -106,7 +104,7 @@ def test_at_the_limit_the_connection_that_waits_longest_makes_room(monkeypatch):
             attack[-1].sendall(HALF)
         began = time.monotonic()
         assert httpx2.get(f"http://127.0.0.1:{port}/").text == "here"
-        assert time.monotonic() - began < 2
+        assert time.monotonic() - began < 8  # a half head is closed after 10
         assert is_closed(attack[0], 2)
         assert not is_closed(attack[-1], 0.1)
 
@@ -115,7 +113,7 @@ def test_at_the_limit_a_rater_who_thinks_keeps_the_connection(monkeypatch):
     with running(monkeypatch, most=20) as port, ExitStack() as stack:
         thinking = stack.enter_context(socket.create_connection(("127.0.0.1", port)))
         ask = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
-        thinking.settimeout(5)
+        thinking.settimeout(20)
         answers = thinking.makefile("rb")
         thinking.sendall(ask)
         assert b"200 OK" in answers.readline()
