@@ -70,7 +70,9 @@ def test_half_a_head_and_half_a_body_are_closed_in_time(monkeypatch):
                 drip.sendall(b"G")
             except ConnectionError:
                 break
-        assert all(is_closed(connection, 9) for connection in (silent, half, drip))  # before the usual 10 seconds
+        assert all(
+            is_closed(connection, 9) for connection in (silent, half, drip)
+        )  # before the usual 10 seconds
         assert is_closed(body, 20)  # before the usual 30
         assert httpx2.get(f"http://127.0.0.1:{port}/").text == "here"
 
