@@ -80,7 +80,7 @@ def _free_answers(ledger: Ledger) -> int:
     study, n_tasks = ledger.study, len(ledger.open_tasks.others)
     most = n_tasks if study.per_rater is None else study.per_rater
     return sum(
-        max(0, most - sum(slot.purpose == "task" for slot in rater.slots))
+        max(0, most - rater.n_given.get("task", 0))
         for rater in _able(ledger)
         if rater.token and rater.completed_at is None
     )
