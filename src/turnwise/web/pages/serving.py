@@ -71,7 +71,7 @@ def serve(app: ASGIApp, sock: socket.socket, *, behind_proxy: bool = False) -> N
         proxy_headers=behind_proxy,
         timeout_graceful_shutdown=10,
         timeout_keep_alive=60,
-        lifespan="off",
+        lifespan="on",
         backlog=ACCEPTED,
     )
     _Server(config).run(sockets=[sock])
