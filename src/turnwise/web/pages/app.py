@@ -1,8 +1,6 @@
 """The web application: its routes and its error pages."""
 
-import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Mapping, Sequence
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -13,7 +11,6 @@ from starlette.types import ASGIApp
 
 from turnwise.errors import TurnwiseError
 from turnwise.types import Agent, Dialogue
-from turnwise.web.crowd.privacy import forget_when_due
 from turnwise.web.pages import templates as pages
 from turnwise.web.pages.admin import AdminPages
 from turnwise.web.pages.basic import BasicPages, static
@@ -44,15 +41,6 @@ def app(
         """The page of an unexpected error: status 500."""
         return pages.render("message", 500, title=t["error.not_possible"], message=t["error.server"], t=t)
 
-    @asynccontextmanager
-    async def running(_: Starlette) -> AsyncIterator[None]:
-        """Erase identities that are due for as long as the server runs."""
-        erasing = asyncio.create_task(forget_when_due(recorder))
-        yield
-        erasing.cancel()
-        with suppress(asyncio.CancelledError):
-            await erasing
-
     # The outermost layer, so that pages of server errors have the headers too.
     return SecurityHeaders(
         Starlette(
@@ -81,6 +69,5 @@ def app(
                 TurnwiseError: storage_error,
                 Exception: server_error,
             },
-            lifespan=running,
         )
     )
