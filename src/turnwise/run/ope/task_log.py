@@ -177,19 +177,24 @@ def with_replies_of_all(
 ) -> tuple[list[Dialogue], dict[str, int]]:
     """The dialogues in which every target has a reply at every system turn, and reason -> number of those left out.
 
-    Raises a `DataError` if none is left.
+    A target needs none in its own dialogues, which are not used for it. Raises a `DataError` if none is left.
     """
-    kept, mute, silent = [], 0, 0
+    kept: list[Dialogue] = []
+    mute, silent = 0, 0
     for one in dialogues:
         replies = _system(one)
         if not replies:
             mute += 1
-        elif any(not turn.alternatives.get(target) for turn in replies for target in targets):
+        elif any(
+            not turn.alternatives.get(other) for turn in replies for other in targets if other != one.agent
+        ):
             silent += 1
         else:
             kept.append(one)
     why = {"no system turn": mute, "a target has no alternative somewhere": silent}
-    if not kept:
+    alone = [target for target in targets if kept and all(one.agent == target for one in kept)]
+    why |= {f"held by `{target}` itself": len(kept) for target in alone}
+    if not kept or alone:
         reasons = "; ".join(
             f"{counted(count, 'dialogue')}: {reason}" for reason, count in why.items() if count
         )
