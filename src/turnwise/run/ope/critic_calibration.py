@@ -70,11 +70,13 @@ class TaskCalibration:
 
     def check_agents(self, target: str) -> None:
         """Raise `Refused` if fewer than `FEWEST` agents can calibrate the value of this target."""
-        if len(self.others(target)) < FEWEST:
-            held = counted(len({*self.episodes.agents} - {target}), "other agent")
+        n, held = len(self.others(target)), len({*self.episodes.agents} - {target})
+        if n < FEWEST:
+            who = f"{counted(held, 'other agent')} held these dialogues"
+            if n < held:
+                who += f", of which {n} have replies in the dialogues of the others"
             raise Refused(
-                f"{held} held these dialogues, {len(self.others(target))} of them with replies in the dialogues of the "
-                f"others, and a critic's values are calibrated over {FEWEST} or more: raw values can be far off, and "
+                f"{who}, and a critic's values are calibrated over {FEWEST} or more: raw values can be far off, and "
                 "above what is possible. Log more agents, and `turnwise respond` for each; --no-calibrate shows raw "
                 "values, beside controls"
             )
