@@ -68,6 +68,12 @@ class TaskCalibration:
         """The logging agents that calibrate the value of this target."""
         return [agent for agent in self._agents if agent != target]
 
+    def about(self, name: str, target: str) -> TargetEstimate:
+        """The estimate of this target by the critic of this name, before there is a value."""
+        held = np.array([agent == target for agent in self.episodes.agents])[self.episodes.agent]
+        n, agents = int(np.sum(~held)), len(self.others(target))
+        return TargetEstimate(target=target, estimator=name, n_dialogues=n, n_agents=agents)
+
     def check_agents(self, target: str) -> None:
         """Raise `Refused` if fewer than `FEWEST` agents can calibrate the value of this target."""
         n, held = len(self.others(target)), len({*self.episodes.agents} - {target})

@@ -128,7 +128,7 @@ def _calibrated(spec: OpeSpec, logs: _Logs, targets: Sequence[str]) -> _Answer:
         try:
             calibration.check_agents(target)
         except Refused as error:
-            estimates[target] = TargetEstimate(target=target, estimator=name, reason=str(error))
+            estimates[target] = replace(calibration.about(name, target), reason=str(error))
     asked = [target for target in targets if target not in estimates]
     section = None
     if asked:
