@@ -324,7 +324,9 @@ def test_another_ontology_is_a_folder_with_its_tables(
     assert "ontology:" in found["good"]["signature"]
     judge = PolicyEvaluator([lent(one) for one in dinners], ontology=str(folder))  # that of `train lava`
     assert list(judge.logged()) == [float(not _careless(one)) for one in dinners]
-    assert "multiwoz" in refused(capsys, there, "--target", "good", "--db", tables, code=2)
+    said = refused(capsys, there, "--target", "good", code=2)
+    assert "the goals are about library, and ontology `multiwoz` has restaurant" in said
+    assert "critic[ontology=DIR]" in said
 
 
 def test_a_logged_value_far_from_the_return_is_said(capsys, tmp_path: Path) -> None:

@@ -208,6 +208,7 @@ def _rewarded(
     """
     if critic.reward == "success":
         ontology = task_log.critics_ontology(critic)
+        task_log.check_domains(dialogues, ontology)
         db = spec.db or own_tables(ontology) or tables_beside(spec.data)
         rewards = task_log.success(dialogues, db=db, ontology=ontology)
         return [one for one in dialogues if one.id in rewards], rewards

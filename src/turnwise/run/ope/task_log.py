@@ -44,6 +44,17 @@ def is_task(dialogues: Sequence[Dialogue], ontology: str = ONTOLOGY) -> bool:
     return any(name.lower() in domains for name in named)
 
 
+def check_domains(dialogues: Sequence[Dialogue], ontology: str) -> None:
+    """Raise `UsageError` if the goals name domains, and the ontology has none of them."""
+    known = ontology_of(ontology).domains
+    named = sorted({name.lower() for one in dialogues for name in one.goal or ()})
+    if named and not {*named} & {*known}:
+        raise UsageError(
+            f"the goals are about {', '.join(named[:5])}, and ontology `{ontology}` has {', '.join(known)}: give the "
+            "task's own, as critic[ontology=DIR] (docs/critic.md#your-own-task)"
+        )
+
+
 def with_uniform_placeholders(dialogues: Sequence[Dialogue], ontology: str = ONTOLOGY) -> list[Dialogue]:
     """The dialogues with every value and placeholder as one word per slot, for all speakers."""
     words = ontology_of(ontology)
