@@ -26,7 +26,6 @@ from turnwise.run.ope.estimate import (
     text_vectors,
 )
 from turnwise.run.ope.estimators import resolved_estimators
-from turnwise.run.ope.findings import target_finding, write_figures
 from turnwise.run.ope.logged_data import LoggedData, left_out, prepare, requested_ratings, selected_dialogues
 from turnwise.run.ope.projection import projections
 from turnwise.run.ope.stream import STREAMED, check_streamable, streamed_estimates, sum_estimators
@@ -35,8 +34,10 @@ from turnwise.run.ope.truth import (
     least_means,
     logged_means,
     read_truth,
+    target_finding,
     true_means,
     validation,
+    write_figures,
 )
 from turnwise.run.resume.partial_results import PartialResults
 from turnwise.run.spec import OpeSpec, Outcome, finish

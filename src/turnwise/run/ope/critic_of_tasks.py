@@ -24,9 +24,8 @@ from turnwise.run.ope.critic_calibration import TaskCalibration
 from turnwise.run.ope.critic_findings import critic_section, raw_findings, raw_notes, write_turns
 from turnwise.run.ope.critic_values import task_episodes, value_systems
 from turnwise.run.ope.estimate import TargetEstimate
-from turnwise.run.ope.findings import target_finding, write_figures
 from turnwise.run.ope.reward import scored
-from turnwise.run.ope.truth import validation
+from turnwise.run.ope.truth import target_finding, validation, write_figures
 from turnwise.run.scoring.shards import tables_beside
 from turnwise.run.spec import OpeSpec, Outcome, finish
 from turnwise.run.workers.execute import progress
