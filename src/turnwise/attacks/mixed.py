@@ -18,6 +18,8 @@ from turnwise.types import Floats
 
 MIN_SHARE = 0.15  # share of the contexts that each side of a condition must have
 QUANTILES = (0.2, 0.35, 0.5, 0.65, 0.8)  # thresholds of a count
+_FIRST_PERSON = {"i", "my", "me", "i'm", "i've", "i'd", "i'll"}
+_SECOND_PERSON = {"you", "your", "you're", "you've"}
 
 COUNTS: dict[str, Callable[[Context], float]] = {
     "words in the last turn": lambda c: len(words(c.last_turn)),
@@ -37,24 +39,22 @@ COUNTS: dict[str, Callable[[Context], float]] = {
     "capitalised words in the context": lambda c: len(capitalised_words(c.full_text)),
     "rare words in the context": lambda c: len(c.rare_words),
 }
-_FIRST_PERSON = {"i", "my", "me", "i'm", "i've", "i'd", "i'll"}
-_SECOND_PERSON = {"you", "your", "you're", "you've"}
 
 
 class Condition(NamedTuple):
     """A property of a context: it has at least so many of something that can be counted."""
 
-    count: str  # a key of `COUNTS`
+    counted: str  # a key of `COUNTS`
     at_least: float
 
     def holds(self, context: Context) -> bool:
         """Whether the context has the property."""
-        return COUNTS[self.count](context) >= self.at_least
+        return COUNTS[self.counted](context) >= self.at_least
 
     @property
     def description(self) -> str:
         """The property in words, for the report."""
-        return f"at least {self.at_least:g} {self.count}"
+        return f"at least {self.at_least:g} {self.counted}"
 
 
 class Mixed(NamedTuple):
@@ -84,9 +84,9 @@ def conditions(
 ) -> Iterator[tuple[Condition, np.ndarray[tuple[int], np.dtype[np.bool_]]]]:
     """Yield conditions that split the contexts, and where each holds; sides with too few contexts are left out."""
     for name, count in COUNTS.items():
-        counted = np.array([count(context) for context in contexts], dtype=np.float64)
-        for threshold in sorted({float(np.ceil(one)) for one in np.quantile(counted, QUANTILES)} | {1.0}):
-            holds = counted >= threshold
+        found = np.array([count(context) for context in contexts], dtype=np.float64)
+        for threshold in sorted({float(np.ceil(one)) for one in np.quantile(found, QUANTILES)} | {1.0}):
+            holds = found >= threshold
             if MIN_SHARE <= holds.mean() <= 1 - MIN_SHARE:
                 yield Condition(name, threshold), holds
 
@@ -119,7 +119,7 @@ def complementary(gains: Mapping[str, Mapping[str, float]], most: int) -> list[s
 def best_mixed(
     strategies: Sequence[Strategy], gains: Floats, contexts: Sequence[Context], most: int
 ) -> list[tuple[Mixed, float]]:
-    """The mixed strategies with the highest mean gains over the contexts, one for each condition's count.
+    """The mixed strategies with the highest mean gains over the contexts, one for each key of `COUNTS`.
 
     `gains` (strategies, contexts) has score minus the person's score; NaN counts as no gain.
     """
@@ -131,6 +131,6 @@ def best_mixed(
         pairs = permutations(range(len(strategies)), 2)
         one, other = max(pairs, key=lambda pair: where[pair[0]] + elsewhere[pair[1]], default=(0, 0))
         gain = float(where[one] + elsewhere[other])
-        if one != other and (condition.count not in best or gain > best[condition.count][1]):
-            best[condition.count] = Mixed(condition, strategies[one], strategies[other]), gain
+        if one != other and (condition.counted not in best or gain > best[condition.counted][1]):
+            best[condition.counted] = Mixed(condition, strategies[one], strategies[other]), gain
     return sorted(best.values(), key=lambda found: -found[1])[:most]
