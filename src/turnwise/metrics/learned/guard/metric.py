@@ -49,7 +49,7 @@ class Guarded(Ratio):
 
     inner: Metric
     name: str  # the name of the inner metric, with its settings
-    folder: Folder  # a hardened usr-ret
+    trained: str  # a folder with a hardened usr-ret; "": the one that ships with the package
     floor: float | None  # the score towards which scores are lowered; None: the guard abstains
 
     @property
@@ -71,6 +71,11 @@ class Guarded(Ratio):
     def verdicts(self) -> tuple[float, ...]:
         """The best marks of the metric, for attacks."""
         return metric_extras(self.inner).verdicts
+
+    @property
+    def folder(self) -> Folder:
+        """The hardened retrieval metric; raises `NotTrained` if none ships with the package."""
+        return _model(self.trained)
 
     @property
     def guard(self) -> Guard:
@@ -131,7 +136,7 @@ def guarded(
         raise UsageError("a guard that abstains has no floor; give `abstain` or `floor`")
     if floor is None and np.isfinite(worst) and not abstain:
         floor = worst
-    return Guarded(inner, metric, _model(trained), floor)
+    return Guarded(inner, metric, trained, floor)
 
 
 def _model(trained: str) -> Folder:
