@@ -107,6 +107,7 @@ class Guarded(Ratio):
         else:
             better = scores > self.floor if self.higher_is_better else scores < self.floor
             rows[:, 0] = np.where(better, self.floor + (scores - self.floor) * factors, scores)
+        rows[np.isnan(factors), 0] = np.nan
         return rows
 
     def factors(self, items: Sequence[Item]) -> Floats:
