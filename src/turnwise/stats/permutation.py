@@ -14,7 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from turnwise.stats.clusters import cluster_sums, group_clusters
-from turnwise.stats.correlation import checked_pair, midranks, row_correlations, tie_calibration
+from turnwise.stats.correlation import midranks, row_correlations
+from turnwise.stats.item_pairs import checked_pair
+from turnwise.stats.pairwise import tie_calibration
 from turnwise.stats.weighted import weighted_correlation
 from turnwise.types import Floats, Ints
 

@@ -57,7 +57,7 @@ def resampled_correlation(
     codes, n_clusters = group_clusters(codes, n_clusters)
     of = weighted_correlation(statistic, x, y, codes, n_clusters)
     drawn = np.concatenate([of(weights) for weights in bootstrap_weights(n_clusters, draws, rng)])
-    return float(of(np.ones((1, n_clusters)))[0]), drawn, of(1.0 - np.eye(n_clusters))
+    return float(of(np.ones((1, n_clusters)))[0]), drawn, of.without_each()
 
 
 def jackknife(statistic: Callable[[Ints], float], codes: Ints, n_clusters: int) -> Floats:
