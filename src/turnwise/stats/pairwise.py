@@ -6,12 +6,16 @@ which never tie are not penalised. This fits one parameter to the data, so the a
 few systems there is too little data to calibrate on, and epsilon is 0.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from turnwise.stats.item_pairs import CHUNK, MAX_PAIRS, checked_pair, item_pairs, ordered_alike
 from turnwise.types import Floats, Ints
+
+_BINS = 4096  # of differences of scores, in the search for epsilon
 
 
 def pairwise_accuracy(x: Floats, y: Floats, *, epsilon: float = 0.0) -> float:
@@ -39,29 +43,6 @@ def calibrated_accuracy(x: Floats, y: Floats) -> float:
     return _calibrated(x, y)[1]
 
 
-@dataclass(frozen=True, slots=True)
-class _Gaps:
-    """Differences of scores over pairs of items, in ascending order, and the number of pairs up to each."""
-
-    values: Floats
-    cumulative: Ints | None = None  # None: one pair for each value
-
-    @property
-    def total(self) -> int:
-        """The number of pairs."""
-        return len(self.values) if self.cumulative is None else int(self.cumulative[-1])
-
-    @property
-    def distinct(self) -> Floats:
-        """The values without repetitions."""
-        return self.values[np.append(self.values[1:] != self.values[:-1], True)[: len(self.values)]]
-
-    def up_to(self, epsilons: Floats) -> Ints:
-        """The number of pairs that differ by at most each epsilon."""
-        found = np.searchsorted(self.values, epsilons, "right")
-        return found if self.cumulative is None else self.cumulative[found]
-
-
 def _calibrated(x: Floats, y: Floats) -> tuple[float, float]:
     """The smallest epsilon at which `pairwise_accuracy` is highest, and that accuracy; both NaN where it is NaN.
 
@@ -80,10 +61,62 @@ def _calibrated(x: Floats, y: Floats) -> tuple[float, float]:
         tied, alike = _all_gaps(x, y)
     else:
         tied, alike, total = _sampled_gaps(x, y)
-    epsilons = np.append(0.0, tied.distinct)
-    net_gain = tied.up_to(epsilons) - alike.up_to(epsilons)
+    epsilon, net_gain = _best_epsilon(tied, alike)
+    return epsilon, (alike.total + net_gain) / total
+
+
+@dataclass(frozen=True, slots=True)
+class _Gaps:
+    """Absolute differences of scores over pairs of items, in any order."""
+
+    values: Floats
+    weights: Ints | None = None  # number of pairs with each value; None: one
+
+    @property
+    def total(self) -> int:
+        """The number of pairs."""
+        return len(self.values) if self.weights is None else int(self.weights.sum())
+
+    def binned(self, scale: float) -> tuple[Ints, Ints]:
+        """The bin of each value, up to `_BINS`, and the number of pairs in each bin."""
+        with np.errstate(over="ignore"):
+            bins = np.minimum(self.values * scale, _BINS).astype(np.int64)
+        return bins, np.bincount(bins, self.weights, minlength=_BINS + 1).astype(np.int64)
+
+    def counter(self, kept: NDArray[np.bool_]) -> tuple[Floats, Callable[[Floats], Ints]]:
+        """The kept values in order, and the function that counts the kept pairs with gaps up to each epsilon."""
+        values = self.values[kept]
+        if self.weights is None:
+            values.sort()
+            return values, lambda epsilons: np.searchsorted(values, epsilons, "right")
+        order = np.argsort(values)
+        values = values[order]
+        cumulative = np.append(0, np.cumsum(self.weights[kept][order]))
+        return values, lambda epsilons: cumulative[np.searchsorted(values, epsilons, "right")]
+
+
+def _best_epsilon(tied: _Gaps, alike: _Gaps) -> tuple[float, int]:
+    """The smallest epsilon with the largest net gain (tied pairs up to epsilon minus alike pairs), and that gain.
+
+    Counts in bins bound the net gain inside each bin, and only bins that can hold the largest are sorted.
+    """
+    top = float(tied.values.max(initial=0.0))
+    scale = _BINS / top if top > 0 else 0.0
+    if not np.isfinite(scale):  # tiny differences
+        scale = 0.0
+    (tied_bins, gains), (alike_bins, losses) = tied.binned(scale), alike.binned(scale)
+    before = np.cumsum(gains) - gains - np.cumsum(losses) + losses
+    highest, at_end = before + gains, before + gains - losses
+    candidate = highest >= max(0, int(at_end.max()))
+    candidate[0] = True  # epsilon 0 is there
+    values, count_tied = tied.counter(candidate[tied_bins])
+    _, count_alike = alike.counter(candidate[alike_bins])
+    epsilons = np.append(0.0, values[np.append(values[1:] != values[:-1], True)[: len(values)]])
+    bins = np.minimum(epsilons * scale, _BINS).astype(np.int64)
+    skipped = np.where(candidate, 0, gains - losses)  # net gains of bins that were not sorted
+    net_gain = count_tied(epsilons) - count_alike(epsilons) + np.cumsum(skipped)[bins]
     best = int(np.argmax(net_gain))
-    return float(epsilons[best]), float((alike.total + net_gain[best]) / total)
+    return float(epsilons[best]), int(net_gain[best])
 
 
 def _distinct_points(x: Floats, y: Floats) -> tuple[Floats, Floats, Ints]:
@@ -100,15 +133,9 @@ def _weighted_gaps(x: Floats, y: Floats, counts: Ints) -> tuple[_Gaps, _Gaps]:
     """
     dx, dy = np.subtract.outer(x, x), np.subtract.outer(y, y)
     weights = np.multiply.outer(counts, counts)
-    np.fill_diagonal(weights, counts * (counts - 1))  # halved below, as the others, which are there twice
-    tied, alike = dy == 0, (dx > 0) & (dy > 0)
-    return _summed(np.abs(dx[tied]), weights[tied], 2), _summed(dx[alike], weights[alike], 1)
-
-
-def _summed(gaps: Floats, weights: Ints, times: int) -> _Gaps:
-    """The gaps with the numbers of their pairs, each of which is there so many times."""
-    order = np.argsort(gaps)
-    return _Gaps(gaps[order], np.append(0, np.cumsum(weights[order]) // times))
+    np.fill_diagonal(weights, counts * (counts - 1) // 2)
+    tied, alike = np.triu(dy == 0), (dx > 0) & (dy > 0)
+    return _Gaps(np.abs(dx[tied]), weights[tied]), _Gaps(dx[alike], weights[alike])
 
 
 def _all_gaps(x: Floats, y: Floats) -> tuple[_Gaps, _Gaps]:
@@ -121,9 +148,9 @@ def _all_gaps(x: Floats, y: Floats) -> tuple[_Gaps, _Gaps]:
         tied += [np.abs(one - other).ravel() for ((one, other),) in item_pairs(same)]
         step = max(1, CHUNK // max(1, len(higher)))
         for at in range(0, len(same), step):
-            gaps = np.subtract.outer(same[at : at + step], higher)
-            alike.append(-gaps[gaps < 0])
-    return _Gaps(_sorted(tied)), _Gaps(_sorted(alike))
+            gaps = (higher - same[at : at + step, None]).ravel()
+            alike.append(np.compress(gaps > 0, gaps))
+    return _Gaps(np.concatenate(tied)), _Gaps(np.concatenate(alike))
 
 
 def _sampled_gaps(x: Floats, y: Floats) -> tuple[_Gaps, _Gaps, int]:
@@ -134,12 +161,4 @@ def _sampled_gaps(x: Floats, y: Floats) -> tuple[_Gaps, _Gaps, int]:
         total += dx.size
         tied.append(np.abs(dx[dy == 0]))
         alike.append(np.abs(dx[ordered_alike(dx, dy, -1.0)]))
-    return _Gaps(_sorted(tied)), _Gaps(_sorted(alike)), total
-
-
-def _sorted(parts: list[Floats]) -> Floats:
-    """All values of the parts in order; `parts` is emptied, because two copies would be too large."""
-    values = np.concatenate(parts)
-    parts.clear()
-    values.sort()
-    return values
+    return _Gaps(np.concatenate(tied)), _Gaps(np.concatenate(alike)), total

@@ -17,6 +17,7 @@ from turnwise.stats.clusters import cluster_sums, group_clusters
 from turnwise.stats.correlation import midranks, row_correlations
 from turnwise.stats.item_pairs import checked_pair
 from turnwise.stats.pairwise import tie_calibration
+from turnwise.stats.swapped import swapped_spearman
 from turnwise.stats.weighted import weighted_correlation
 from turnwise.types import Floats, Ints
 
@@ -94,6 +95,8 @@ def perm_both(
     codes, n_clusters = group_clusters(codes, n_clusters)
     ranked = statistic in ("spearman", "kendall")
     scores = [_standardised(checked_pair(x, y)[0], ranked=ranked) for x in (x1, x2)]
+    if statistic == "spearman" and not any(np.isnan(side).any() for side in (*scores, y)):
+        return _swap_test(swapped_spearman(*scores, y, codes, n_clusters), n_clusters, draws=draws, rng=rng)
     epsilon = None
     if statistic == "pairwise":
         epsilon = np.repeat([tie_calibration(x, y) for x in scores], len(y))
