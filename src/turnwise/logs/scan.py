@@ -133,6 +133,11 @@ class Census:
         """All ratings of the dialogues that are held; empty unless `hold` was called."""
         return [rating for dialogues in self.held for one in dialogues for rating in one.ratings]
 
+    def read_ratings(self) -> list[Rating]:
+        """All ratings of the files, which are read once more; nothing else of the dialogues is kept."""
+        files = read_each([source.path for source in self.files], apart=self.apart)
+        return [rating for dialogues in files for one in dialogues for rating in one.ratings]
+
     def add(self, dialogue: Dialogue) -> None:
         """Count one dialogue; its file must be counted by the caller."""
         self.n_dialogues += 1

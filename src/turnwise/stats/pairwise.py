@@ -8,6 +8,7 @@ few systems there is too little data to calibrate on, and epsilon is 0.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,8 @@ from numpy.typing import NDArray
 from turnwise.stats.item_pairs import CHUNK, MAX_PAIRS, checked_pair, item_pairs, ordered_alike
 from turnwise.types import Floats, Ints
 
+_POINTS = 1024  # largest number of distinct points that are compared in one table, of 8 MB
+_PART = 2**18  # numbers that are processed at a time: enough that the overhead of a call is small
 _BINS = 4096  # of differences of scores, in the search for epsilon
 
 
@@ -55,7 +58,7 @@ def _calibrated(x: Floats, y: Floats) -> tuple[float, float]:
         return np.nan, np.nan
     total = n * (n - 1) // 2
     distinct_x, distinct_y, counts = _distinct_points(x, y)
-    if 2 * len(counts) < n and len(counts) ** 2 <= MAX_PAIRS:  # such as single ratings with means of ratings
+    if 2 * len(counts) < n and len(counts) <= _POINTS:  # such as single ratings with means of ratings
         tied, alike = _weighted_gaps(distinct_x, distinct_y, counts)
     elif total <= MAX_PAIRS:
         tied, alike = _all_gaps(x, y)
@@ -67,32 +70,41 @@ def _calibrated(x: Floats, y: Floats) -> tuple[float, float]:
 
 @dataclass(frozen=True, slots=True)
 class _Gaps:
-    """Absolute differences of scores over pairs of items, in any order."""
+    """Absolute differences of scores over pairs of items, in any order; in parts, as copying them takes memory."""
 
-    values: Floats
-    weights: Ints | None = None  # number of pairs with each value; None: one
+    parts: list[Floats]
+    weights: Ints | None = None  # number of pairs with each value of the only part; None: one
 
     @property
     def total(self) -> int:
         """The number of pairs."""
-        return len(self.values) if self.weights is None else int(self.weights.sum())
+        return sum(map(len, self.parts)) if self.weights is None else int(self.weights.sum())
 
-    def binned(self, scale: float) -> tuple[Ints, Ints]:
+    def binned(self, scale: float) -> tuple[list[NDArray[np.uint16]], Ints]:
         """The bin of each value, up to `_BINS`, and the number of pairs in each bin."""
-        with np.errstate(over="ignore"):
-            bins = np.minimum(self.values * scale, _BINS).astype(np.int64)
-        return bins, np.bincount(bins, self.weights, minlength=_BINS + 1).astype(np.int64)
+        bins = [_bins(part, scale) for part in self.parts]
+        counts = np.zeros(_BINS + 1, dtype=np.int64)
+        for part in bins:
+            counts += np.bincount(part, self.weights, minlength=_BINS + 1).astype(np.int64)
+        return bins, counts
 
-    def counter(self, kept: NDArray[np.bool_]) -> tuple[Floats, Callable[[Floats], Ints]]:
+    def counter(self, kept: list[NDArray[np.bool_]]) -> tuple[Floats, Callable[[Floats], Ints]]:
         """The kept values in order, and the function that counts the kept pairs with gaps up to each epsilon."""
-        values = self.values[kept]
+        chosen = [np.compress(mask, part) for mask, part in zip(kept, self.parts, strict=True)]
+        values = np.concatenate([np.empty(0), *chosen])
         if self.weights is None:
             values.sort()
             return values, lambda epsilons: np.searchsorted(values, epsilons, "right")
         order = np.argsort(values)
         values = values[order]
-        cumulative = np.append(0, np.cumsum(self.weights[kept][order]))
+        cumulative = np.append(0, np.cumsum(self.weights[kept[0]][order]))
         return values, lambda epsilons: cumulative[np.searchsorted(values, epsilons, "right")]
+
+
+def _bins(values: Floats, scale: float) -> NDArray[np.uint16]:
+    """The bin of each value: the value times `scale`, cut at `_BINS`."""
+    with np.errstate(over="ignore"):
+        return np.minimum(values * scale, _BINS).astype(np.uint16)
 
 
 def _best_epsilon(tied: _Gaps, alike: _Gaps) -> tuple[float, int]:
@@ -100,7 +112,7 @@ def _best_epsilon(tied: _Gaps, alike: _Gaps) -> tuple[float, int]:
 
     Counts in bins bound the net gain inside each bin, and only bins that can hold the largest are sorted.
     """
-    top = float(tied.values.max(initial=0.0))
+    top = max((float(part.max(initial=0.0)) for part in tied.parts), default=0.0)
     scale = _BINS / top if top > 0 else 0.0
     if not np.isfinite(scale):  # tiny differences
         scale = 0.0
@@ -109,12 +121,11 @@ def _best_epsilon(tied: _Gaps, alike: _Gaps) -> tuple[float, int]:
     highest, at_end = before + gains, before + gains - losses
     candidate = highest >= max(0, int(at_end.max()))
     candidate[0] = True  # epsilon 0 is there
-    values, count_tied = tied.counter(candidate[tied_bins])
-    _, count_alike = alike.counter(candidate[alike_bins])
+    values, count_tied = tied.counter([candidate[part] for part in tied_bins])
+    _, count_alike = alike.counter([candidate[part] for part in alike_bins])
     epsilons = np.append(0.0, values[np.append(values[1:] != values[:-1], True)[: len(values)]])
-    bins = np.minimum(epsilons * scale, _BINS).astype(np.int64)
     skipped = np.where(candidate, 0, gains - losses)  # net gains of bins that were not sorted
-    net_gain = count_tied(epsilons) - count_alike(epsilons) + np.cumsum(skipped)[bins]
+    net_gain = count_tied(epsilons) - count_alike(epsilons) + np.cumsum(skipped)[_bins(epsilons, scale)]
     best = int(np.argmax(net_gain))
     return float(epsilons[best]), int(net_gain[best])
 
@@ -135,14 +146,15 @@ def _weighted_gaps(x: Floats, y: Floats, counts: Ints) -> tuple[_Gaps, _Gaps]:
     weights = np.multiply.outer(counts, counts)
     np.fill_diagonal(weights, counts * (counts - 1) // 2)
     tied, alike = np.triu(dy == 0), (dx > 0) & (dy > 0)
-    return _Gaps(np.abs(dx[tied]), weights[tied]), _Gaps(dx[alike], weights[alike])
+    return _Gaps([np.abs(dx[tied])], weights[tied]), _Gaps([dx[alike]], weights[alike])
 
 
 def _all_gaps(x: Floats, y: Floats) -> tuple[_Gaps, _Gaps]:
     """Differences of all pairs tied by people, and of all ordered alike, one entry a pair."""
     order = np.argsort(y, kind="stable")
     x, starts = x[order], np.flatnonzero(np.append(True, np.diff(y[order]) > 0))
-    tied, alike = [np.empty(0)], [np.empty(0)]
+    tied: list[Floats] = []
+    alike: list[Floats] = []
     for start, end in zip(starts, np.append(starts[1:], len(x)), strict=True):
         same, higher = x[start:end], x[end:]  # people rated these equal, and those higher
         tied += [np.abs(one - other).ravel() for ((one, other),) in item_pairs(same)]
@@ -150,7 +162,7 @@ def _all_gaps(x: Floats, y: Floats) -> tuple[_Gaps, _Gaps]:
         for at in range(0, len(same), step):
             gaps = (higher - same[at : at + step, None]).ravel()
             alike.append(np.compress(gaps > 0, gaps))
-    return _Gaps(np.concatenate(tied)), _Gaps(np.concatenate(alike))
+    return _Gaps(_merged(tied)), _Gaps(_merged(alike))
 
 
 def _sampled_gaps(x: Floats, y: Floats) -> tuple[_Gaps, _Gaps, int]:
@@ -161,4 +173,11 @@ def _sampled_gaps(x: Floats, y: Floats) -> tuple[_Gaps, _Gaps, int]:
         total += dx.size
         tied.append(np.abs(dx[dy == 0]))
         alike.append(np.abs(dx[ordered_alike(dx, dy, -1.0)]))
-    return _Gaps(np.concatenate(tied)), _Gaps(np.concatenate(alike)), total
+    return _Gaps(tied), _Gaps(alike), total
+
+
+def _merged(parts: list[Floats]) -> list[Floats]:
+    """The values of many small parts in fewer parts, none of which is much larger than `_PART`."""
+    ends = np.cumsum([len(part) for part in parts], dtype=np.int64) // _PART
+    starts = [0, *(np.flatnonzero(np.diff(ends)) + 1), len(parts)]
+    return [np.concatenate(parts[start:end]) for start, end in pairwise(starts) if start < end]

@@ -9,12 +9,21 @@ from turnwise.types import Finding, Item, Metric
 
 def in_training(metrics: Mapping[str, Metric], items: Sequence[Item]) -> dict[str, str]:
     """Metrics trained on some of these items -> how many, such as "3 of 60"."""
-    counts = {
+    return shares(training_counts(metrics, items), len(items))
+
+
+def training_counts(metrics: Mapping[str, Metric], items: Sequence[Item]) -> dict[str, int]:
+    """How many of these items each metric that knows it was trained on."""
+    return {
         name: metric.in_training(items)
         for name, metric in metrics.items()
         if isinstance(metric, KnowsTraining)
     }
-    return {name: f"{count} of {len(items)}" for name, count in counts.items() if count}
+
+
+def shares(counts: Mapping[str, int], total: int) -> dict[str, str]:
+    """The counts that are not 0 in words, such as "3 of 60"."""
+    return {name: f"{count} of {total}" for name, count in counts.items() if count}
 
 
 def marked(finding: Finding, known: Mapping[str, str]) -> Finding:
