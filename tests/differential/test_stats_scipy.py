@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from turnwise.stats.correlation import kendall, pearson, row_correlations, spearman
+from turnwise.stats.correlation import kendall, pearson, row_correlations, spearman, tau_c
 from turnwise.types import Floats
 
 SCALE = st.integers(1, 5).map(float)
@@ -56,6 +56,15 @@ def test_kendall_of_many_items_is_the_number_of_scipy(values: int) -> None:
     rng = np.random.default_rng(values)
     x, y = (rng.integers(values, size=5000).astype(float) for _ in range(2))
     assert kendall(x, x + y) == oracle("kendall", x, x + y)
+
+
+@given(two_columns())
+def test_tau_c_equals_scipy(columns: tuple[Floats, Floats]) -> None:
+    expected = stats.kendalltau(*columns, variant="c").statistic
+    assert tau_c(*columns) == pytest.approx(expected, abs=1e-9)
+    assert row_correlations("tau-c", *(side[None] for side in columns))[0] == pytest.approx(
+        expected, abs=1e-9
+    )
 
 
 @given(two_columns())

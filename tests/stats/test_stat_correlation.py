@@ -69,7 +69,7 @@ def test_only_rows_with_a_nan_or_a_constant_side_are_nan() -> None:
 
 
 def test_an_unknown_statistic_is_refused_with_the_list() -> None:
-    with pytest.raises(ValueError, match="pearson, spearman, kendall, pairwise"):
+    with pytest.raises(ValueError, match="pearson, spearman, kendall, tau-c, pairwise"):
         row_correlations("spaerman", np.zeros((1, 2)), np.zeros((1, 2)))
 
 

@@ -48,6 +48,7 @@ STATISTICS = {
     "pearson": "linear agreement; 0 is chance",
     "spearman": "agreement of ranks; 0 is chance",
     "kendall": "tau-b: concordant minus discordant pairs, corrected for ties; 0 is chance",
+    "tau-c": "Stuart's tau-c: as kendall, but 1 can be reached with other numbers of values; 0 is chance",
     "pairwise": "share of pairs ordered, or tied, as people do; a constant scores the share of ties",
 }
 

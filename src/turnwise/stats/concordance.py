@@ -1,4 +1,4 @@
-"""Counts of concordant and discordant pairs in O(n log n), from which Kendall's tau-b and tau-c follow.
+"""Counts of concordant and discordant pairs in O(n log n), from which Kendall's tau-b and Stuart's tau-c follow.
 
 `scipy.stats.kendalltau` gives the same numbers, but importing `scipy.stats` takes as long as most commands do.
 """
@@ -17,6 +17,7 @@ class PairCounts(NamedTuple):
     tied_x: int  # tied on x, whether or not they are tied on y
     tied_y: int
     balance: int  # concordant minus discordant
+    values: int  # number of different values of the side that has fewer
 
 
 def pair_counts(x: Floats, y: Floats) -> PairCounts:
@@ -28,7 +29,8 @@ def pair_counts(x: Floats, y: Floats) -> PairCounts:
     total, tied_x, tied_y = n * (n - 1) // 2, _tied_pairs(rank_x), _tied_pairs(rank_y)
     tied_both = _tied_pairs(np.unique(both, return_inverse=True)[1])
     balance = total - tied_x - tied_y + tied_both - 2 * inversions(rank_y[order])
-    return PairCounts(total, tied_x, tied_y, balance)
+    values = min(int(rank.max(initial=-1)) + 1 for rank in (rank_x, rank_y))
+    return PairCounts(total, tied_x, tied_y, balance, values)
 
 
 def inversions(ranks: Ints) -> int:

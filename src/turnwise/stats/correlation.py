@@ -1,11 +1,13 @@
-"""Agreement of a metric's scores with people's ratings: Pearson, Spearman, Kendall, and pairwise accuracy.
+"""Agreement of a metric's scores with people's ratings: Pearson, Spearman, Kendall, tau-c, and pairwise accuracy.
 
-All are 1 for perfect agreement. Agreement by chance is 0 for the three correlations. For pairwise accuracy
+All are 1 for perfect agreement, tau-c only if the values of the scale are used equally often. Agreement by chance is 0
+for the four correlations. For pairwise accuracy
 (`stats/pairwise.py`) it depends on the ties: a constant metric reaches the share of pairs that people rated equal.
 """
 
 from collections.abc import Callable, Mapping
 from math import sqrt
+from typing import Any
 
 import numpy as np
 
@@ -42,10 +44,28 @@ def kendall(x: Floats, y: Floats) -> float:
     return min(1.0, max(-1.0, tau))
 
 
+def tau_c(x: Floats, y: Floats) -> float:
+    """Stuart's tau-c: for scores and ratings with different numbers of values, where tau-b cannot reach 1.
+
+    NaN where one side is constant or has a NaN.
+    """
+    x, y = checked_pair(x, y)
+    if any(np.isnan(side).any() or np.all(side == side[:1]) for side in (x, y)):
+        return np.nan
+    counts = pair_counts(x, y)
+    return 2 * counts.balance / tau_c_scale(len(x), counts.values)
+
+
+def tau_c_scale(n: Any, values: Any) -> Any:
+    """n^2 (m - 1) / m for n items and m values of the side that has fewer: twice the largest balance of tau-c."""
+    return n * n * (values - 1) / np.maximum(values, 1)
+
+
 STATISTICS: Mapping[str, Callable[[Floats, Floats], float]] = {
     "pearson": pearson,
     "spearman": spearman,
     "kendall": kendall,
+    "tau-c": tau_c,
     "pairwise": calibrated_accuracy,
 }
 
@@ -71,7 +91,7 @@ def row_correlations(statistic: str, x: Floats, y: Floats) -> Floats:
 
 
 def _rank_correlations(statistic: str, x: Floats, y: Floats) -> Floats:
-    """Spearman, Kendall or pairwise accuracy of each row, from the signs of all pairwise differences.
+    """Spearman, Kendall, tau-c or pairwise accuracy of each row, from the signs of all pairwise differences.
 
     The value of a row with a NaN has no meaning; `row_correlations` replaces it.
     """
@@ -81,6 +101,9 @@ def _rank_correlations(statistic: str, x: Floats, y: Floats) -> Floats:
     if statistic == "kendall":
         return _cosine(a.reshape(len(a), -1), b.reshape(len(b), -1))
     n = x.shape[1]
+    if statistic == "tau-c":
+        values = np.minimum(_distinct(x), _distinct(y))
+        return divide_or_nan(np.einsum("ijk,ijk->i", a, b), tau_c_scale(n, values))
     right = np.sum(a == b, axis=(1, 2), dtype=np.float64) - n  # the diagonal always agrees
     return np.asarray(right / (n * (n - 1)))
 
@@ -89,6 +112,11 @@ def _pairwise_signs(x: Floats) -> Floats:
     """Signs of all pairwise differences in each row: (B, S) -> (B, S, S)."""
     one, other = x[:, :, None], x[:, None, :]
     return np.subtract(one > other, one < other, dtype=np.float64)
+
+
+def _distinct(x: Floats) -> Floats:
+    """(B,) number of different values in each row."""
+    return 1.0 + np.count_nonzero(np.diff(np.sort(x, axis=1), axis=1), axis=1)
 
 
 def _centred(x: Floats) -> Floats:

@@ -93,7 +93,7 @@ def perm_both(
     pair with one score of each metric uses the mean of the two.
     """
     codes, n_clusters = group_clusters(codes, n_clusters)
-    ranked = statistic in ("spearman", "kendall")
+    ranked = statistic in ("spearman", "kendall", "tau-c")
     scores = [_standardised(checked_pair(x, y)[0], ranked=ranked) for x in (x1, x2)]
     if statistic == "spearman" and not any(np.isnan(side).any() for side in (*scores, y)):
         return _swap_test(swapped_spearman(*scores, y, codes, n_clusters), n_clusters, draws=draws, rng=rng)

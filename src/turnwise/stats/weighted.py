@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from turnwise.stats.clusters import cluster_sums
-from turnwise.stats.correlation import check_statistic, divide_or_nan
+from turnwise.stats.correlation import check_statistic, divide_or_nan, tau_c_scale
 from turnwise.stats.item_pairs import Pair, checked_pair, item_pairs, ordered_alike
 from turnwise.stats.pairwise import tie_calibration
 from turnwise.types import Floats, Ints
@@ -51,7 +51,7 @@ def weighted_correlation(
     """
     check_statistic(statistic)
     x, y = checked_pair(x, y)
-    if statistic in ("spearman", "kendall") and not (np.isnan(x).any() or np.isnan(y).any()):
+    if statistic in ("spearman", "kendall", "tau-c") and not (np.isnan(x).any() or np.isnan(y).any()):
         x, y = _dense_ranks(x), _dense_ranks(y)
     if len(x) < 2 or not np.isfinite(x).all() or not np.isfinite(y).all():
         return WeightedStatistic(
@@ -65,6 +65,8 @@ def weighted_correlation(
         )
     if statistic == "spearman":
         return _spearman(x, y, codes, n_clusters)
+    if statistic == "tau-c":
+        return _tau_c(x, y, codes, n_clusters)
     if statistic == "kendall":
         return _kendall(x, y, codes, n_clusters)
     epsilon = tie_calibration(x, y) if epsilon is None else epsilon
@@ -142,11 +144,7 @@ def _kendall(x: Floats, y: Floats, codes: Ints, n_clusters: int) -> WeightedStat
     `x` and `y` must be dense ranks.
     """
 
-    def value(x: Pair, y: Pair) -> Floats:
-        """For each pair of items 1 if both sides order it alike, -1 if in opposite ways, 0 for a tie."""
-        return np.asarray(np.sign((x[0] - x[1]) * (y[0] - y[1])))
-
-    concordance = _pair_quadratic_form(value, (x, y), codes, n_clusters)
+    concordance = _pair_quadratic_form(_concordant, (x, y), codes, n_clusters)
     untied_x, untied_y = _untied(x, codes, n_clusters), _untied(y, codes, n_clusters)
 
     def tau(concordance: Floats, untied_x: Floats, untied_y: Floats) -> Floats:
@@ -157,6 +155,35 @@ def _kendall(x: Floats, y: Floats, codes: Ints, n_clusters: int) -> WeightedStat
         lambda w: tau(concordance(w), untied_x(w), untied_y(w)),
         lambda: tau(concordance.without_each(), untied_x.without_each(), untied_y.without_each()),
     )
+
+
+def _concordant(x: Pair, y: Pair) -> Floats:
+    """For each pair of items 1 if both sides order it alike, -1 if in opposite ways, 0 for a tie."""
+    return np.asarray(np.sign((x[0] - x[1]) * (y[0] - y[1])))
+
+
+def _tau_c(x: Floats, y: Floats, codes: Ints, n_clusters: int) -> WeightedStatistic:
+    """Weighted tau-c of dense ranks; the number of values is that of the weighted sample."""
+    concordance = _pair_quadratic_form(_concordant, (x, y), codes, n_clusters)
+    sizes = np.bincount(codes, minlength=n_clusters).astype(np.float64)
+    sides = [np.zeros((n_clusters, int(side.max()) + 1), dtype=bool) for side in (x, y)]
+    for side, used in zip((x, y), sides, strict=True):
+        used[codes, side.astype(np.int64)] = True
+
+    def of(w: Floats) -> Floats:
+        """(b, C) cluster weights -> (b,) values of tau-c."""
+        drawn = (w > 0).astype(np.float32)
+        values = np.min([np.count_nonzero(drawn @ used.astype(np.float32), axis=1) for used in sides], axis=0)
+        return divide_or_nan(2 * concordance(w), tau_c_scale(w @ sizes, values))
+
+    def without_each() -> Floats:
+        """The values with each cluster left out; a value that is in no other cluster is lost."""
+        lost = [np.count_nonzero(used & (used.sum(axis=0) == 1), axis=1) for used in sides]
+        values = np.min([used.shape[1] - gone for used, gone in zip(sides, lost, strict=True)], axis=0)
+        return divide_or_nan(2 * concordance.without_each(), tau_c_scale(len(codes) - sizes, values))
+
+    rows = _CELLS // max(used.shape[1] for used in sides)
+    return WeightedStatistic(_in_blocks(of, rows), without_each)
 
 
 def _pairwise(

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from turnwise.stats.clusters import cluster_sums, group_clusters
-from turnwise.stats.correlation import check_statistic, divide_or_nan
+from turnwise.stats.correlation import check_statistic, divide_or_nan, tau_c_scale
 from turnwise.stats.interval import Interval, interval_of_draws, interval_of_sums, jackknife_p, jackknife_t
 from turnwise.stats.item_pairs import ordered_alike
 from turnwise.stats.pairwise import tie_calibration
@@ -207,13 +207,17 @@ def _pairs(statistic: str, x: Floats, y: Floats, groups: Ints) -> tuple[Floats, 
         dx, dy = (side[mine[first]] - side[mine[second]] for side in (x, y))
         if statistic == "pairwise":
             found.append([float(np.sum(ordered_alike(dx, dy, epsilon))), float(len(dx))])
+            continue
+        same = float(np.sum(np.sign(dx) * np.sign(dy)))
+        if statistic == "tau-c":
+            values = min(len(np.unique(side[mine])) for side in (x, y))
+            found.append([2 * same, float(tau_c_scale(len(mine), values))])
         else:
-            same = float(np.sum(np.sign(dx) * np.sign(dy)))
             found.append([same, float(np.count_nonzero(dx)), float(np.count_nonzero(dy))])
 
     def value(sums: Floats) -> Floats:
-        """(..., k) counts -> (...) accuracies, or tau-b; NaN without pairs, or where a side is always tied."""
-        if statistic == "pairwise":
+        """(..., k) counts -> (...) accuracies, or tau-b or tau-c; NaN without pairs, or where a side is always tied."""
+        if statistic in ("pairwise", "tau-c"):
             return divide_or_nan(sums[..., 0], sums[..., 1])
         return divide_or_nan(sums[..., 0], np.sqrt(sums[..., 1]) * np.sqrt(sums[..., 2]))
 
