@@ -53,7 +53,7 @@ def tau_c(x: Floats, y: Floats) -> float:
     if any(np.isnan(side).any() or np.all(side == side[:1]) for side in (x, y)):
         return np.nan
     counts = pair_counts(x, y)
-    return 2 * counts.balance / tau_c_scale(len(x), counts.values)
+    return float(2 * counts.balance / tau_c_scale(len(x), counts.values))
 
 
 def tau_c_scale(n: Any, values: Any) -> Any:
@@ -103,7 +103,7 @@ def _rank_correlations(statistic: str, x: Floats, y: Floats) -> Floats:
     n = x.shape[1]
     if statistic == "tau-c":
         values = np.minimum(_distinct(x), _distinct(y))
-        return divide_or_nan(np.einsum("ijk,ijk->i", a, b), tau_c_scale(n, values))
+        return divide_or_nan(np.asarray(np.einsum("ijk,ijk->i", a, b)), tau_c_scale(n, values))
     right = np.sum(a == b, axis=(1, 2), dtype=np.float64) - n  # the diagonal always agrees
     return np.asarray(right / (n * (n - 1)))
 

@@ -96,7 +96,8 @@ def perm_both(
     ranked = statistic in ("spearman", "kendall", "tau-c")
     scores = [_standardised(checked_pair(x, y)[0], ranked=ranked) for x in (x1, x2)]
     if statistic == "spearman" and not any(np.isnan(side).any() for side in (*scores, y)):
-        return _swap_test(swapped_spearman(*scores, y, codes, n_clusters), n_clusters, draws=draws, rng=rng)
+        difference = swapped_spearman(scores[0], scores[1], y, codes, n_clusters)
+        return _swap_test(difference, n_clusters, draws=draws, rng=rng)
     epsilon = None
     if statistic == "pairwise":
         epsilon = np.repeat([tie_calibration(x, y) for x in scores], len(y))
@@ -109,12 +110,12 @@ def perm_both(
         epsilon=epsilon,
     )
 
-    def difference(first: Floats) -> Floats:
+    def swapped(first: Floats) -> Floats:
         """(b, C) rows, 1 where a cluster is kept and 0 where it is swapped -> (b,) differences of correlations."""
         second = 1.0 - first
         return of(np.hstack([first, second])) - of(np.hstack([second, first]))
 
-    return _swap_test(difference, n_clusters, draws=draws, rng=rng)
+    return _swap_test(swapped, n_clusters, draws=draws, rng=rng)
 
 
 def perm_both_systems(

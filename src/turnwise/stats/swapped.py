@@ -31,9 +31,11 @@ def swapped_spearman(
     sides = np.repeat([1.0, -1.0], n)
     added_items = csr_array((sides, cells), shape=shape)
     added_ratings = csr_array((sides * np.tile(rank_y, 2), cells), shape=shape)
-    items, swapped_items = (np.bincount(group[at:], minlength=len(values)) for at in (0, n))
+    items, swapped_items = (
+        np.bincount(group[at:], minlength=len(values)).astype(np.float64)[:, None] for at in (0, n)
+    )
     ratings, swapped_ratings = (
-        np.bincount(group[at:], np.tile(rank_y, 2)[at:], minlength=len(values)) for at in (0, n)
+        np.bincount(group[at:], np.tile(rank_y, 2)[at:], minlength=len(values))[:, None] for at in (0, n)
     )
     spread = np.sqrt(rank_y @ rank_y)
 
@@ -49,11 +51,10 @@ def swapped_spearman(
     def difference(kept: Floats) -> Floats:
         """(b, C) rows -> (b,) differences."""
         columns = np.ascontiguousarray(kept.T)
-        first_items = added_items @ columns + swapped_items[:, None]
-        first_ratings = added_ratings @ columns + swapped_ratings[:, None]
-        return correlations(first_items, first_ratings) - correlations(
-            items[:, None] - first_items, ratings[:, None] - first_ratings
-        )
+        first_items: Floats = added_items @ columns + swapped_items
+        first_ratings: Floats = added_ratings @ columns + swapped_ratings
+        second = correlations(items - first_items, ratings - first_ratings)
+        return np.subtract(correlations(first_items, first_ratings), second)
 
     step = max(1, _CELLS // len(values))
     return lambda kept: np.concatenate([difference(kept[at : at + step]) for at in range(0, len(kept), step)])

@@ -127,7 +127,7 @@ def _largest(values: Vectors, count: int) -> Ints:
             among = values[candidates]
             chosen = candidates[among >= np.partition(among, len(among) - count)[len(among) - count]]
             if len(chosen) == count:  # more are equal to the smallest of them
-                return chosen
+                return np.asarray(chosen, dtype=np.int64)
     return np.argpartition(-values, count - 1)[:count]
 
 
