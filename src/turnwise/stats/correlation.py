@@ -116,7 +116,7 @@ def _pairwise_signs(x: Floats) -> Floats:
 
 def _distinct(x: Floats) -> Floats:
     """(B,) number of different values in each row."""
-    return 1.0 + np.count_nonzero(np.diff(np.sort(x, axis=1), axis=1), axis=1)
+    return np.asarray(1.0 + np.count_nonzero(np.diff(np.sort(x, axis=1), axis=1), axis=1))
 
 
 def _centred(x: Floats) -> Floats:

@@ -259,7 +259,7 @@ def _untied(x: Floats, codes: Ints, n_clusters: int) -> WeightedStatistic:
     def of(weights: Floats) -> Floats:
         """(b, C) cluster weights -> (b,) numbers of pairs."""
         at_values = counts @ np.ascontiguousarray(weights.T)  # (g, b)
-        return ((weights @ sizes) ** 2 - np.einsum("gb,gb->b", at_values, at_values)) / 2
+        return np.asarray(((weights @ sizes) ** 2 - np.einsum("gb,gb->b", at_values, at_values)) / 2)
 
     def without_each() -> Floats:
         """The numbers of pairs with each cluster left out: N_g^2 becomes (N_g - n_gc)^2."""
