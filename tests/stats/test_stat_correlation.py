@@ -3,7 +3,7 @@ import pytest
 
 from turnwise.stats.clusters import MAX_CLUSTERS, cluster_sums, codes, group_clusters
 from turnwise.stats.correlation import STATISTICS, kendall, pearson, row_correlations
-from turnwise.stats.pairwise import pairwise_accuracy, tie_calibration
+from turnwise.stats.pairs.pairwise import pairwise_accuracy, tie_calibration
 from turnwise.stats.weighted import weighted_correlation
 
 ALL = {**STATISTICS, "pairwise at 0": pairwise_accuracy}

@@ -1,8 +1,8 @@
 """Agreement of a metric's scores with people's ratings: Pearson, Spearman, Kendall, tau-c, and pairwise accuracy.
 
 All are 1 for perfect agreement, tau-c only if the values of the scale are used equally often. Agreement by chance is 0
-for the four correlations. For pairwise accuracy
-(`stats/pairwise.py`) it depends on the ties: a constant metric reaches the share of pairs that people rated equal.
+for the four correlations. For pairwise accuracy (`stats/pairs/pairwise.py`) it depends on the ties: a constant metric
+reaches the share of pairs that people rated equal.
 """
 
 from collections.abc import Callable, Mapping
@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from turnwise.stats.concordance import pair_counts
-from turnwise.stats.item_pairs import CHUNK, checked_pair
-from turnwise.stats.pairwise import calibrated_accuracy
+from turnwise.stats.pairs.concordance import pair_counts
+from turnwise.stats.pairs.item_pairs import CHUNK, checked_pair
+from turnwise.stats.pairs.pairwise import calibrated_accuracy
 from turnwise.types import Floats
 
 

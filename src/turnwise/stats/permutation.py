@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from turnwise.stats.clusters import cluster_sums, group_clusters
 from turnwise.stats.correlation import midranks, row_correlations
-from turnwise.stats.item_pairs import checked_pair
-from turnwise.stats.pairwise import tie_calibration
+from turnwise.stats.pairs.item_pairs import checked_pair
+from turnwise.stats.pairs.pairwise import tie_calibration
 from turnwise.stats.swapped import swapped_spearman
 from turnwise.stats.weighted import weighted_correlation
 from turnwise.types import Floats, Ints

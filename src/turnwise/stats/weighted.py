@@ -13,8 +13,8 @@ import numpy as np
 
 from turnwise.stats.clusters import cluster_sums
 from turnwise.stats.correlation import check_statistic, divide_or_nan, tau_c_scale
-from turnwise.stats.item_pairs import Pair, checked_pair, item_pairs, ordered_alike
-from turnwise.stats.pairwise import tie_calibration
+from turnwise.stats.pairs.item_pairs import Pair, checked_pair, item_pairs, ordered_alike
+from turnwise.stats.pairs.pairwise import tie_calibration
 from turnwise.types import Floats, Ints
 
 _CELLS = 2**16  # numbers in one (items, draws) table: fits in a core's cache, measured twice as fast as 2**18

@@ -35,10 +35,9 @@ from turnwise.run.scoring.raters import (
     selection,
     with_direction,
 )
-from turnwise.run.scoring.seen_items import SeenItems
+from turnwise.run.scoring.seen_items import SeenItems, marked
 from turnwise.run.scoring.shards import Watch, prepare
 from turnwise.run.scoring.tally import generator
-from turnwise.run.scoring.training_overlap import marked
 from turnwise.run.spec import MetaSpec, Outcome, finish
 from turnwise.run.workers.execute import Executor
 from turnwise.types import Finding, Level, Metric, Rating

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from turnwise.stats import item_pairs, pairwise
-from turnwise.stats.pairwise import calibrated_accuracy, pairwise_accuracy, tie_calibration
+from turnwise.stats.pairs import item_pairs, pairwise
+from turnwise.stats.pairs.pairwise import calibrated_accuracy, pairwise_accuracy, tie_calibration
 from turnwise.types import Floats
 
 
