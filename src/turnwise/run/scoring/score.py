@@ -15,7 +15,6 @@ from turnwise.protocols import Priced, ReadsPlaceholders, Summarises
 from turnwise.report import results
 from turnwise.run.resume.block_store import BlockStore
 from turnwise.run.resume.finished_run import no_blocks, write_parts
-from turnwise.run.scoring.calibrate import run as calibrate
 from turnwise.run.scoring.collect import listing
 from turnwise.run.scoring.costs import costs_record, forecast, prompts
 from turnwise.run.scoring.judge_cards import reminders
@@ -124,6 +123,8 @@ def _calibrated(spec: ScoreSpec) -> list[dict[str, Any]]:
 
     Metrics are scored again; a judge's verdicts come from its cache.
     """
+    from turnwise.run.scoring.calibrate import run as calibrate  # few runs need it
+
     common = {one.name: getattr(spec, one.name) for one in fields(Spec)}
     labelled = CalibrateSpec(**{**common, "output": None, "quiet": True}, labels=str(spec.calibrate))
     return [results.record(one) for one in calibrate(labelled).findings]
