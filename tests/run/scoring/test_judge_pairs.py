@@ -124,6 +124,15 @@ def test_pairs_without_a_verdict_are_counted_and_failures_end_the_run(logs: Path
     assert "failed on 60 pairs" in capsys.readouterr().err
 
 
+def test_the_verbose_table_has_pairs_of_both_winners(logs: Path, capsys: Any) -> None:
+    with serving(fair) as server:
+        name = f"judge-pair[address={server.address},model=m]"
+        assert run(["compare", "logs.jsonl", "-m", name, "--agents", "a,b", "-v"]) == 0
+    shown_pairs = [line.split() for line in capsys.readouterr().out.splitlines() if line.startswith("a")]
+    differences = [float(line[-1]) for line in shown_pairs if line[1].startswith("b")]
+    assert sorted(set(differences)) == [-1.0, 1.0]
+
+
 def test_score_says_that_pairs_are_for_compare(logs: Path, capsys: Any) -> None:
     assert run(["score", "logs.jsonl", "-m", "judge-pair[model=m]", "-q"]) == 2
     assert "`turnwise compare` takes it" in capsys.readouterr().err

@@ -82,6 +82,8 @@ class Cost:
         )
 
     def __str__(self) -> str:
+        if not self.requests:
+            return "no requests: the answers are cached, or are computed on this machine"
         tokens = f"about {self.tokens_in:,} tokens in and at most {self.tokens_out:,} out"
         money = (
             ""

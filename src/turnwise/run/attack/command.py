@@ -95,6 +95,7 @@ def run_attack(spec: AttackSpec, *, report: Report = lambda _: None) -> Outcome:
     ((name, metric),) = metrics.items()
     card = model_folder(name) if spec.card else None
     run = attack_metric(spec, name, metric, census, report=report)
+    check_scored(run.found, metric.unscored)
     document_verdict = verdict(run.found)
     add_attack(metric, document_verdict, [spec.names.get(path, path) for path in spec.data])
     sign = run.sign
@@ -217,10 +218,13 @@ def verdict(found: Attack) -> dict[str, Any]:
     }
 
 
-def check_scored(found: Attack) -> None:
-    """Raise `Unmeasured` if no reply of a person has a score, in the search contexts or in the test contexts."""
+def check_scored(found: Attack, unscored: str = "it returned NaN") -> None:
+    """Raise `Unmeasured` if no reply of a person has a score, in the search contexts or in the test contexts.
+
+    `unscored` is the metric's own reason for a row without a score.
+    """
     if found.diagnosis.unscored == 1 or not found.people.n:
-        why = next(iter(found.errors), "it returned NaN")
+        why = next(iter(found.errors), unscored)
         raise Unmeasured(f"the metric scored none of people's replies: {why}")
 
 

@@ -205,6 +205,7 @@ def _examples(judged: Sequence[_Judged]) -> list[dict[str, Any]]:
             "id_b": one.b.id,
             "a": one.share_a,
             "b": 1 - (one.share_a or 0.0),
+            "difference": 2 * (one.share_a or 0.0) - 1,
             "context": one.a.context[-1].text if one.a.context else "",
             "reply_a": one.a.reply,
             "reply_b": one.b.reply,
