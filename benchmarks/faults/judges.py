@@ -31,7 +31,7 @@ COMMANDS: Mapping[str, str] = {
     "score": "score logs.jsonl -m judge --draws 100",
     "score panel": "score logs.jsonl -m panel[models=a+b] --draws 100",
     "score dialogues": "score logs.jsonl -m judge[rubric=dialogue] --draws 100",
-    "judge-pair": "compare logs.jsonl -m judge-pair --agents good,poor --draws 100",
+    "judge-pair": "compare logs.jsonl -m judge-pair --agents good,poor --pair meta.number --draws 100",
     "meta": "meta logs.jsonl -m judge --draws 100",
     "compare": "compare logs.jsonl -m judge --agents good,poor --draws 100",
     "calibrate": "calibrate partly.jsonl -m judge --labels random",
@@ -154,6 +154,8 @@ def cells(folder: Path) -> Iterator[Cell]:
     with contextlib.chdir(folder), patch.object(judge_module, "Chat", functools.partial(Chat, **HASTY)):
         for name, words in COMMANDS.items():
             sound = asked(by_length, words)
+            if sound.code != 0 or not has_number(sound):
+                raise RuntimeError(f"{name} has no number without a fault: {sound.err}")
             for fault, fail in FAULTS.items():
                 yield passing(name, words, fault, fail, sound)
                 yield lasting(name, words, fault, fail)
@@ -194,16 +196,20 @@ def results(done: Done) -> object:
     return {key: value for key, value in found.items() if key != "origin"}
 
 
+def has_number(done: Done) -> bool:
+    """Whether a run has a number at all."""
+    found = results(done)
+    return isinstance(found, dict) and any(one.get("estimate") is not None for one in found["results"])
+
+
 def passing(name: str, words: str, fault: str, fail: Callable[[Exchange], None], sound: Done) -> Cell:
     """The first request fails: the judge is asked again, now or by the next run with the same output.
 
     A server that answers drop by drop has its question until the deadline, and is not asked again in this run.
     """
-    seen = []
 
     def once(exchange: Exchange) -> None:
-        seen.append(exchange.number)
-        (fail if len(seen) == 1 else by_length)(exchange)
+        (by_length if exchange.number else fail)(exchange)
 
     output = f"{name} {fault}"
     first = asked(once, words, output)
@@ -232,23 +238,23 @@ def lasting(name: str, words: str, fault: str, fail: Callable[[Exchange], None])
 
 def unscored_once(name: str, words: str, fault: str, fail: Callable[[Exchange], None], sound: Done) -> Cell:
     """The first question is refused: its item has no score and is counted, the others have theirs."""
-    seen = []
 
     def once(exchange: Exchange) -> None:
-        seen.append(exchange.number)
-        (fail if len(seen) == 1 else by_length)(exchange)
+        (by_length if exchange.number else fail)(exchange)
 
     done = asked(once, words)
     found = results(done)
     records = found.get("results", []) if isinstance(found, dict) else []
     counted = sum(count for one in records for count in (one.get("unscored") or {}).values())
+    if name == "attack" and isinstance(found, dict):  # the first question is about a person's reply
+        counted = found["diagnosis"]["unscored"]
     held = done.code == sound.code and counted > 0 and "Traceback" not in done.err
     return Cell(name, f"judge: {fault} once", held, "one item unscored, and counted", 1)
 
 
 def in_parts() -> Cell:
     """A server whose context is small: whole dialogues fail, and with `window` each is judged in parts."""
-    small = 2400  # characters of a question; a dialogue of the corpus with the rubric has more
+    small = 2000  # characters of a question; a dialogue of the corpus with the rubric has more
 
     def limited(exchange: Exchange) -> None:
         size = sum(len(one["content"]) for one in exchange.body["messages"])
@@ -256,7 +262,7 @@ def in_parts() -> Cell:
 
     line = "score long.jsonl -m judge[rubric=dialogue{}] --draws 100"
     records = [json.loads(one) for one in Path("logs.jsonl").read_text().splitlines()]
-    several = [{**one, "messages": one["messages"] * 6, "ratings": []} for one in records]
+    several = [{**one, "messages": one["messages"] * 12, "ratings": []} for one in records]
     Path("long.jsonl").write_text("".join(json.dumps(one) + "\n" for one in several))
     whole, parts = asked(limited, line.format("")), asked(limited, line.format(",window=600"))
     found = results(parts)

@@ -14,14 +14,15 @@ from turnwise.attacks.context import Context, sample_contexts, split_contexts
 from turnwise.attacks.perturb import CALLS_PER_CONTEXT, Perturbation, perturb
 from turnwise.attacks.target import ScoreOrError, Target
 from turnwise.attacks.verdict import TestedStrategy
-from turnwise.conformance.calls import reuse_key, rows_of
+from turnwise.conformance.calls import called, reuse_key, rows_of
 from turnwise.errors import Unmeasured, UsageError
 from turnwise.logs.items.items import FILE, all_items
 from turnwise.logs.native import file_names
 from turnwise.logs.scan import Census, scan
 from turnwise.metrics import is_rating
+from turnwise.metrics.judge.cost import Cost
 from turnwise.metrics.rows import better_direction
-from turnwise.protocols import Asks, metric_extras
+from turnwise.protocols import Asks, Priced, metric_extras
 from turnwise.run.attack.policy_tuning import PolicyTuning
 from turnwise.run.attack.trained_model_card import model_folder, write_attacks
 from turnwise.run.resume.progress_journal import Journal
@@ -30,6 +31,7 @@ from turnwise.run.scoring.judge_cards import add_attack
 from turnwise.run.scoring.shards import prepare
 from turnwise.run.scoring.tally import generator
 from turnwise.run.spec import AttackSpec, Outcome, finish
+from turnwise.terminal import say_lines
 from turnwise.types import Direction, Finding, Floats, Item, Metric, digest
 
 PATH = "calls.jsonl"  # in the output folder
@@ -166,6 +168,7 @@ def attack_metric(
         (item for item in stream if people in (None, item.agent)), spec.count, rng_contexts
     )
     search_on, test_on = split_contexts(chosen)
+    _announce(spec, name, metric, chosen)
     rng = generator(spec.seed, "attack", name)
     with open_call_journal(spec, reuse_key(metric), sorted(census.sha256.values())) as journal:
         target = Target(
@@ -184,6 +187,17 @@ def attack_metric(
             edits = perturb(target, test_on, rng)
     sign = 1 if metric.higher_is_better else -1
     return AttackRun(found, edits, tuning.repetitions, people or "everyone in the data", sign, tuple(chosen))
+
+
+def _announce(spec: AttackSpec, name: str, metric: Metric, contexts: Sequence[Context]) -> None:
+    """Print what the whole budget of calls would cost, by the cost of people's own replies, unless `spec.quiet`."""
+    if spec.quiet or not isinstance(metric, Priced):
+        return
+    cost = called(metric, "cost", [context.item for context in contexts])
+    if isinstance(cost, Cost) and cost.requests:
+        say_lines(
+            f"note: {name}: if the whole budget is used, {cost.scaled(spec.budget / len(contexts))}", err=True
+        )
 
 
 def scorer(metric: Metric) -> Callable[[Sequence[Item]], Floats]:
