@@ -89,3 +89,33 @@ def test_a_ratio_of_memory_has_its_own_column() -> None:
     _, fast, large = table(lines)
     assert fast == ("a", "chrf", "1 s", "peer", "4 s", "4", "", "at least 1.5", "yes")
     assert large[5:] == ("", "1.5", "at most 1.2", "no")
+
+
+def test_the_page_on_tools_has_the_kept_precision_and_recall() -> None:
+    root = Path(__file__).parents[1]
+    kept = json.loads((RESULTS / "tool_faults.json").read_text())
+    page = (root / "docs" / "agents-with-tools.md").read_text()
+    rows = [
+        cells for line in page.splitlines() if len(cells := line.split("|")) == 7 and "`tool-" in cells[2]
+    ]
+    shown = {tuple(cell.strip() for cell in row[3:6]) for row in rows}
+
+    def figure(value: float) -> str:
+        return "1.00" if value > 0.995 else f"{value:.2f}".removeprefix("0")
+
+    expected = set()
+    for at in range(len(kept["tau2"]["faults"])):
+        cells = [kept[name]["faults"][at] for name in ("tau2", "tau-bench", "agentdojo")]
+        expected.add(
+            tuple(
+                f"{figure(one['recall'])}, {figure(one['precision'])}" if one["planted"] else "no place"
+                for one in cells
+            )
+        )
+    assert len(rows) == len(kept["tau2"]["faults"])
+    assert shown == expected
+    named = kept["agentdojo"]["clean"]
+    assert (
+        f"names {named['tool-contradictions']['named']} of the {named['tool-contradictions']['of']} replies"
+        in page
+    )
