@@ -145,9 +145,8 @@ def main() -> None:
         kept = [one for one in kept if (one["model"], one["rubric"]) != (label, rubric)]
         RESULT.write_text(json.dumps([*kept, line], indent=1) + "\n")
         print(json.dumps(line), flush=True)
-    if given.rubrics:
-        lines = [one for one in json.loads(RESULT.read_text()) if one["model"] == label]
-        write_rubrics(lines, label)
+        if given.rubrics:
+            write_rubrics([line], label)
 
 
 if __name__ == "__main__":

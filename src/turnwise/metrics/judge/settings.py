@@ -4,6 +4,7 @@ import json
 import math
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -109,8 +110,10 @@ def _client(
         return LocalJudge(model)
     if not address:
         return None
-    limits = {} if timeout is None else {"silence": timeout, "deadline": _TRIES * timeout}
-    return JudgeServer(Chat(address=address, concurrency=concurrency, key=key, **limits), model, **settings)
+    chat = Chat(address=address, concurrency=concurrency, key=key)
+    if timeout is not None:
+        chat = replace(chat, silence=timeout, deadline=_TRIES * timeout)
+    return JudgeServer(chat, model, **settings)
 
 
 def _spending(price: Price | None, cap: float | None) -> Spending | None:
