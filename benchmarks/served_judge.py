@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ import turnwise as tw
 from benchmarks.local_judges import AGENTS, SEED, paired
 
 RESULT = Path(__file__).parent / "results" / "served_judge.json"
-LONGEST, TIMEOUT = 160, 600  # tokens of an answer; seconds, as the processor may be shared
+LONGEST, TIMEOUT = 80, 600  # tokens of an answer; seconds, as the processor may be shared
 CHECKLIST = """
 question = "What is right about the reply?"
 [[criteria]]
@@ -110,8 +110,8 @@ def main() -> None:
     parser.add_argument("data", type=Path)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--label", required=True, help="the model's name in the results")
-    parser.add_argument("--replies", type=int, default=8)
-    parser.add_argument("--pairs", type=int, default=4)
+    parser.add_argument("--replies", type=int, default=4)
+    parser.add_argument("--pairs", type=int, default=2)
     given = parser.parse_args()
     records = [json.loads(line) for line in given.data.read_text().splitlines()]
     chosen = sorted(np.random.default_rng(SEED).permutation(len(records))[: given.replies])
@@ -120,16 +120,19 @@ def main() -> None:
         checklist = Path(folder) / "checklist.toml"
         checklist.write_text(CHECKLIST)
         common = f"address={address},model={given.folder},longest={LONGEST},timeout={TIMEOUT},concurrency=1"
-        found = {
-            "text": scored(few, f"judge[{common}]"),
-            "schema": scored(few, f"judge[{common},form=schema]"),
-            "checklist": scored(few[:4], f"judge[{common},rubric={checklist}]"),
-            "weighted": scored(few[:2], f"judge[{common},weighted=true]"),
-            "pairs": chosen_pairs(records, given.pairs, common),
+        asked: dict[str, Callable[[], dict[str, Any]]] = {
+            "text": lambda: scored(few, f"judge[{common}]"),
+            "schema": lambda: scored(few, f"judge[{common},form=schema]"),
+            "pairs": lambda: chosen_pairs(records, given.pairs, common),
+            "weighted": lambda: scored(few[:1], f"judge[{common},weighted=true]"),
+            "checklist": lambda: scored(few[:2], f"judge[{common},rubric={checklist}]"),
         }
-    kept = json.loads(RESULT.read_text()) if RESULT.exists() else {}
-    RESULT.write_text(json.dumps({**kept, given.label: found}, indent=1) + "\n")
-    print(json.dumps(found, indent=1))
+        for form, ask in asked.items():
+            found = ask()
+            print(json.dumps({form: found}, indent=1), flush=True)
+            kept = json.loads(RESULT.read_text()) if RESULT.exists() else {}
+            kept.setdefault(given.label, {})[form] = found
+            RESULT.write_text(json.dumps(kept, indent=1) + "\n")
 
 
 if __name__ == "__main__":
