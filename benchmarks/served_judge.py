@@ -80,7 +80,14 @@ def scored(records: list[dict[str, Any]], metric: str) -> dict[str, Any]:
         "scored": len(known),
         "scored_after_a_reminder": sum(one["requests"] > 1 for one in known),
         "unscored": dict(Counter(one["why"] for one in said if one.get("why"))),
-        "errors": dict(Counter(str(line["errors"])[:200] for line in lines if line.get("errors"))),
+        "errors": dict(
+            Counter(
+                one["reason"]
+                for line in lines
+                for one in (line.get("unscored") or {}).values()
+                if one["status"] == "error"
+            )
+        ),
         "scores": dict(sorted(Counter(f"{one['score']:g}" for one in known).items())),
         "criteria": [one["criteria"] for one in known if one.get("criteria")][:2],
         "example": next((one["reason"] for one in known if one.get("reason")), ""),
@@ -112,6 +119,7 @@ def main() -> None:
     parser.add_argument("--label", required=True, help="the model's name in the results")
     parser.add_argument("--replies", type=int, default=4)
     parser.add_argument("--pairs", type=int, default=2)
+    parser.add_argument("--forms", nargs="+", help="ask in these forms alone, and keep the others' results")
     given = parser.parse_args()
     records = [json.loads(line) for line in given.data.read_text().splitlines()]
     chosen = sorted(np.random.default_rng(SEED).permutation(len(records))[: given.replies])
@@ -127,8 +135,8 @@ def main() -> None:
             "weighted": lambda: scored(few[:1], f"judge[{common},weighted=true]"),
             "checklist": lambda: scored(few[:2], f"judge[{common},rubric={checklist}]"),
         }
-        for form, ask in asked.items():
-            found = ask()
+        for form in given.forms or asked:
+            found = asked[form]()
             print(json.dumps({form: found}, indent=1), flush=True)
             kept = json.loads(RESULT.read_text()) if RESULT.exists() else {}
             kept.setdefault(given.label, {})[form] = found

@@ -186,13 +186,17 @@ def asked(behave: Callable[[Exchange], None], words: str, output: str | None = N
 
 
 def results(done: Done) -> object:
-    """The results of a run, without where they come from and what was spent, which has seconds; None without any."""
+    """The results of a run, without where they come from, what was spent, which has seconds, and the reasons of
+    examples, which are the judge's own words; None without any.
+    """
     try:
         found = json.loads(done.out)
     except ValueError:
         return None
     for one in found.get("results", ()):
         one.pop("spent", None)
+        for example in one.get("flips") or ():
+            example.pop("reason", None)
     return {key: value for key, value in found.items() if key != "origin"}
 
 

@@ -175,7 +175,7 @@ def spread(samples: Sequence[Sequence[float]]) -> Spread | None:
     """The spread of the samples of items, pooled over all of them; None if no item has two.
 
     The few samples of one item often agree although the judge varies: an interval from their own spread covered the
-    judge's mean in 33 to 93 % of items. With the pooled spread it is 94 to 95 % (benchmarks/judge_samples.py).
+    judge's mean in 62 to 94 % of items. With the pooled spread it is 95 % (benchmarks/judge_samples.py).
     """
     several = [one for one in samples if len(one) > 1]
     if not several:
