@@ -75,6 +75,7 @@ def pairs(records: list[dict[str, Any]], n: int, model: str) -> dict[str, Any]:
         "position_bias": one.details["position_bias"],
         "position_bias_interval": one.details["position_bias_interval"],
         "consistent": one.details["consistent"],
+        "ties": float(np.mean([share == 0.5 for share in (*first, *second)])),
         "wins_by_ratings": float(np.mean([(gap > 0) + (gap == 0) / 2 for gap in people])),
         "seconds": round(monotonic() - start, 1),
     }
