@@ -119,7 +119,7 @@ def write_rubrics(lines: Sequence[dict[str, Any]], label: str) -> None:
             "model": label, "corpus": one["corpus"], "dimension": one["dimension"], "n": one["n"],
             "spearman": round(one["spearman"], 2), "interval": [round(end, 2) for end in one["interval"]],
             "one_rater": None if one["one_rater"] is None else round(one["one_rater"], 2),
-            "command": "python -m benchmarks.judge_agreement",
+            "command": f"python -m benchmarks.judge_agreement DATA --model MODEL --n {one['n']} --only {one['rubric']}",
         }  # fmt: skip
         others = [each for each in kept.get(one["rubric"], []) if each["model"] != label]
         kept[one["rubric"]] = [*others, entry]
