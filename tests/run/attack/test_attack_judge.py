@@ -12,7 +12,8 @@ from turnwise.cli.common.group import run
 
 
 @pytest.fixture
-def corpus(tmp_path: Path) -> str:
+def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setenv("TURNWISE_CACHE", str(tmp_path / "cache"))
     path = tmp_path / "dialogues.jsonl"
     with path.open("w") as file:
         for context in talks(40):

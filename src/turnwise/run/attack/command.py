@@ -193,11 +193,12 @@ def _announce(spec: AttackSpec, name: str, metric: Metric, contexts: Sequence[Co
     """Print what the whole budget of calls would cost, by the cost of people's own replies, unless `spec.quiet`."""
     if spec.quiet or not isinstance(metric, Priced):
         return
-    cost = called(metric, "cost", [context.item for context in contexts])
-    if isinstance(cost, Cost) and cost.requests:
-        say_lines(
-            f"note: {name}: if the whole budget is used, {cost.scaled(spec.budget / len(contexts))}", err=True
-        )
+    # Replies whose scores are cached cost nothing now, unlike those that the attack will make up.
+    each = [called(metric, "cost", [context.item]) for context in contexts]
+    asked = [cost for cost in each if isinstance(cost, Cost) and cost.requests]
+    if asked:
+        cost = sum(asked, Cost()).scaled(spec.budget / len(asked))
+        say_lines(f"note: {name}: if the whole budget is used, {cost}", err=True)
 
 
 def scorer(metric: Metric) -> Callable[[Sequence[Item]], Floats]:
