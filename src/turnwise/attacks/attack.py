@@ -84,15 +84,16 @@ def attack(
     Fixed replies are mined from `texts`. `verdicts` are the highest scores of a judge, for prompt injections; with
     `planted` they are also planted in results of tools and in system prompts. `draws` counts bootstrap draws.
     `further` returns more candidates to test, those of a language model. `report` gets lines on the progress. If the
-    metric scores none of people's replies, only the baselines are tested. Raises `BudgetSpent` or `Hangs` if the
-    diagnosis cannot be finished.
+    metric scores none of people's replies, nothing is tested: there is nothing to compare with. Raises `BudgetSpent`
+    or `Hangs` if the diagnosis cannot be finished.
     """
     search_on, test_on = with_rare_words(search_on, search_on), with_rare_words(search_on, test_on)
     diagnosis = diagnose(target, search_on)
     human = target.scores([(context, context.human) for context in test_on])
     report(f"diagnosis: {target.calls} calls")
     pool = [context.human for context in [*search_on, *test_on]]
-    candidates = list(baselines(pool, rng, verdicts)) if "baselines" in stages else []
+    wanted = "baselines" in stages and diagnosis.scores
+    candidates = list(baselines(pool, rng, verdicts)) if wanted else []
     if planted and candidates:
         candidates += planted_verdicts(verdicts)
     scored = _score_candidates(
