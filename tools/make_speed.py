@@ -46,7 +46,7 @@ What misses its goal, and why:
   together most of the 8 s. SmolLM2 is computed in bfloat16 where the processor has it. A second runtime would be a
   quarter faster, and bfloat16 for MiniLM twice as fast, with other numbers; neither is used. An attack asks for
   about 30 replies at a time, and replies of one length are encoded together, so its batches have 2 texts on
-  average, and a token takes twice as long.
+  average.
 * `distinct-2` beside a plain loop: a third of the loop's time is that of finding the words, which both do, and a set of
   pairs is as fast as hashes that other machines can add to.
 """
