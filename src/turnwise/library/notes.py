@@ -5,7 +5,6 @@ from itertools import islice
 from typing import Any
 
 from turnwise.errors import counted
-from turnwise.meta.compare import has_unpaired
 from turnwise.types import Finding
 
 SHOWN = 5  # placeholders that a note names
@@ -123,6 +122,10 @@ def _unpaired(finding: Finding) -> str | None:
     """A note on items of two compared agents that have no partner, or on a comparison without pairs; None if
     neither applies.
     """
+    if "agent_a" not in finding.what:
+        return None
+    from turnwise.meta.compare import has_unpaired  # slow to import
+
     left = [finding.details.get(f"unpaired_{side}") for side in "ab"]
     agents = [finding.what.get(f"agent_{side}") for side in "ab"]
     if not has_unpaired(finding):

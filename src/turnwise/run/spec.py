@@ -22,7 +22,7 @@ from turnwise.report import results
 from turnwise.run.workers.execute import Executor, executor
 from turnwise.types import Finding, MetaLevel
 
-Stage = Literal["baselines", "search", "rl"]
+Stage = Literal["baselines", "search", "samples", "rl"]
 Place = Literal["local", "ray"]  # where the work is done
 Judgements = Literal["ratings", "preferences"]  # what people said
 
@@ -238,8 +238,9 @@ class AttackSpec(Spec):
     perturb: bool = True
     timeout: float = 120.0
     card: bool = False
-    # The stage `rl`.
+    # The stages `samples` and `rl`.
     policy: str = "smollm2"
+    samples: int = 8
     epochs: int = 5
     updates: int = 20
     batch: int = 16

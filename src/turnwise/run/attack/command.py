@@ -12,6 +12,7 @@ import numpy as np
 from turnwise.attacks.attack import Attack, attack
 from turnwise.attacks.context import Context, sample_contexts, split_contexts
 from turnwise.attacks.perturb import CALLS_PER_CONTEXT, Perturbation, perturb
+from turnwise.attacks.strategy import Candidate
 from turnwise.attacks.target import ScoreOrError, Target
 from turnwise.attacks.verdict import TestedStrategy
 from turnwise.conformance.calls import called, reuse_key, rows_of
@@ -179,7 +180,7 @@ def attack_metric(
         found = attack(
             target, search_on, test_on, texts=_texts_to_mine(search_on), rng=rng, draws=spec.draws,
             verdicts=metric_extras(metric).verdicts, planted=isinstance(metric, Asks),
-            stages=spec.stages, further=tuning if "rl" in spec.stages else tuple, report=report,
+            stages=spec.stages, further=partial(_language_model_candidates, spec, tuning), report=report,
         )  # fmt: skip
         edits = []
         if spec.perturb:
@@ -199,6 +200,20 @@ def _announce(spec: AttackSpec, name: str, metric: Metric, contexts: Sequence[Co
     if asked:
         cost = sum(asked, Cost()).scaled(spec.budget / len(asked))
         say_lines(f"note: {name}: if the whole budget is used, {cost}", err=True)
+
+
+def _language_model_candidates(spec: AttackSpec, tuning: PolicyTuning) -> list[Candidate]:
+    """The candidates of the stages `samples` and `rl`, if the spec has them."""
+    found: list[Candidate] = []
+    if "samples" in spec.stages:
+        from turnwise.agents.language_model import language_model
+        from turnwise.attacks.fluent import fluent_candidates
+
+        found += fluent_candidates(
+            language_model(spec.policy, longest=spec.longest), tuning.target, tuning.search_on, tuning.test_on,
+            samples=spec.samples, seed=spec.seed, report=tuning.report,
+        )  # fmt: skip
+    return found + (tuning() if "rl" in spec.stages else [])
 
 
 def scorer(metric: Metric) -> Callable[[Sequence[Item]], Floats]:

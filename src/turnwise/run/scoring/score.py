@@ -15,8 +15,6 @@ from turnwise.protocols import Priced, ReadsPlaceholders, Summarises
 from turnwise.report import results
 from turnwise.run.resume.block_store import BlockStore
 from turnwise.run.resume.finished_run import no_blocks, write_parts
-from turnwise.run.scoring.calibrate import items_of
-from turnwise.run.scoring.calibrate import run as calibrate
 from turnwise.run.scoring.collect import listing
 from turnwise.run.scoring.costs import costs_record, forecast, prompts
 from turnwise.run.scoring.judge_cards import reminders
@@ -35,6 +33,8 @@ def score(spec: ScoreSpec) -> Outcome:
     After these comes one finding for each metric that was stopped or is not available.
     """
     if spec.calibrate is not None:
+        from turnwise.run.scoring.calibrate import items_of  # few runs need it
+
         # All items of the rated kind, also those without a rating, so that the forecast covers what is asked for.
         spec = replace(spec, selection=items_of(_calibration(spec)))
     census = scan(spec.data, apart=spec.selection.apart)
@@ -136,6 +136,8 @@ def _calibrated(spec: ScoreSpec) -> list[dict[str, Any]]:
 
     Metrics are scored again; a judge's verdicts come from its cache.
     """
+    from turnwise.run.scoring.calibrate import run as calibrate  # few runs need it
+
     return [results.record(one) for one in calibrate(_calibration(spec)).findings]
 
 
