@@ -17,7 +17,7 @@ import numpy as np
 from turnwise.conformance.calls import number_of, rows_of
 from turnwise.encode.models.folder import Folder, load, shipped
 from turnwise.errors import UsageError
-from turnwise.metrics import resolve
+from turnwise.metrics import resolve, settings
 from turnwise.metrics.learned.encoded_items import encode_items
 from turnwise.metrics.learned.guard.guard import Guard, guard_of, remainder_vectors
 from turnwise.metrics.learned.trained import NotTrained, encoder_of, load_trained
@@ -53,12 +53,12 @@ class Guarded(Ratio):
     floor: float | None  # the score towards which scores are lowered; None: the guard abstains
 
     @property
-    def needs(self) -> frozenset[Need]:  # type: ignore[override]  # it depends on the metric
+    def needs(self) -> frozenset[Need]:
         """What the metric needs, and a context."""
         return self.inner.needs | {"context"}
 
     @property
-    def higher_is_better(self) -> bool:  # type: ignore[override]  # it depends on the metric
+    def higher_is_better(self) -> bool:
         """As for the metric."""
         return self.inner.higher_is_better
 
@@ -88,11 +88,11 @@ class Guarded(Ratio):
     @property
     def signature(self) -> Signature:
         """The floor, the guard's model, and the signatures of the metric and of the encoder."""
-        settings = (
+        about = (
             ("guard", self.folder.digest),
             ("floor", "abstains" if self.floor is None else f"{self.floor:g}"),
         )
-        return Signature("guarded", settings, (self.inner.signature, encoder_of(self.folder).signature))
+        return Signature("guarded", about, (self.inner.signature, encoder_of(self.folder).signature))
 
     def rows(self, items: Sequence[Item], /) -> Floats:
         """(n, 2): the guarded score and 1; NaN where the metric gave no score or the guard abstains."""
@@ -127,11 +127,11 @@ def guarded(
     `floor` is the score towards which frauds are lowered, by default the worst end of the metric's range. Raises
     `UsageError` for a metric that does not score single replies or has to be fitted.
     """
+    if settings(metric)[0] == "guarded":
+        raise UsageError(f"`{metric}` has a guard already")
     inner = resolve(metric)
     if isinstance(inner, NeedsFitting) or inner.level != "turn" or "dialogue" in inner.needs:
         raise UsageError(f"`{metric}` does not score single replies, and a guard is for these")
-    if isinstance(inner, Guarded):
-        raise UsageError(f"`{metric}` has a guard already")
     worst = metric_extras(inner).span[0 if inner.higher_is_better else 1]
     if abstain and floor is not None:
         raise UsageError("a guard that abstains has no floor; give `abstain` or `floor`")
