@@ -84,8 +84,8 @@ def attack(
     Fixed replies are mined from `texts`. `verdicts` are the highest scores of a judge, for prompt injections; with
     `planted` they are also planted in results of tools and in system prompts. `draws` counts bootstrap draws.
     `further` returns more candidates to test, those of a language model. `report` gets lines on the progress. If the
-    metric scores none of people's replies, nothing is tested: there is nothing to compare with. Raises `BudgetSpent` or
-    `Hangs` if the diagnosis cannot be finished.
+    metric scores none of people's replies, nothing is tested: there is nothing to compare with. Raises `BudgetSpent`
+    or `Hangs` if the diagnosis cannot be finished.
     """
     search_on, test_on = with_rare_words(search_on, search_on), with_rare_words(search_on, test_on)
     diagnosis = diagnose(target, search_on)

@@ -190,18 +190,6 @@ def attack_metric(
     return AttackRun(found, edits, tuning.repetitions, people or "everyone in the data", sign, tuple(chosen))
 
 
-def _announce(spec: AttackSpec, name: str, metric: Metric, contexts: Sequence[Context]) -> None:
-    """Print what the whole budget of calls would cost, by the cost of people's own replies, unless `spec.quiet`."""
-    if spec.quiet or not isinstance(metric, Priced):
-        return
-    # Replies whose scores are cached cost nothing now, unlike those that the attack will make up.
-    each = [called(metric, "cost", [context.item]) for context in contexts]
-    asked = [cost for cost in each if isinstance(cost, Cost) and cost.requests]
-    if asked:
-        cost = sum(asked, Cost()).scaled(spec.budget / len(asked))
-        say_lines(f"note: {name}: if the whole budget is used, {cost}", err=True)
-
-
 def _language_model_candidates(spec: AttackSpec, tuning: PolicyTuning) -> list[Candidate]:
     """The candidates of the stages `samples` and `rl`, if the spec has them."""
     found: list[Candidate] = []
@@ -214,6 +202,18 @@ def _language_model_candidates(spec: AttackSpec, tuning: PolicyTuning) -> list[C
             samples=spec.samples, seed=spec.seed, report=tuning.report,
         )  # fmt: skip
     return found + (tuning() if "rl" in spec.stages else [])
+
+
+def _announce(spec: AttackSpec, name: str, metric: Metric, contexts: Sequence[Context]) -> None:
+    """Print what the whole budget of calls would cost, by the cost of people's own replies, unless `spec.quiet`."""
+    if spec.quiet or not isinstance(metric, Priced):
+        return
+    # Replies whose scores are cached cost nothing now, unlike those that the attack will make up.
+    each = [called(metric, "cost", [context.item]) for context in contexts]
+    asked = [cost for cost in each if isinstance(cost, Cost) and cost.requests]
+    if asked:
+        cost = sum(asked, Cost()).scaled(spec.budget / len(asked))
+        say_lines(f"note: {name}: if the whole budget is used, {cost}", err=True)
 
 
 def scorer(metric: Metric) -> Callable[[Sequence[Item]], Floats]:
