@@ -101,7 +101,8 @@ def attack(
     )  # before the search, so that they are always tested
     tried = len(candidates)
     promising: list[str] = []
-    reserved = (MAX_FURTHER + MAX_FOUND) * len(test_on)  # calls for the final test
+    further_ones = MAX_FURTHER if {"samples", "rl"} & set(stages) else 0
+    reserved = (MAX_FOUND + further_ones) * len(test_on)  # calls for the final test
     unsearched = "search" in stages and target.budget - reserved <= target.calls
     if "search" in stages and diagnosis.scores and not unsearched:
         search = Search(target, search_on, rng, calls=target.budget - reserved, report=report)
