@@ -7,6 +7,7 @@
     python -m papers.probing rl DATA NAME=METRIC... -o OUT       a policy trained against each metric
     python -m papers.probing harden DATA METRIC --learn-from FILE -o OUT
     python -m papers.probing guard DATA MODEL...                 change of agreement by a guard, at several thresholds
+    python -m papers.probing guarded DATA METRIC[=SETTING]...    agreement without and with the shipped guard
     python -m papers.probing keep OUT...                         copy results of runs to papers/probing.json, and frauds
                                                                  to the cards of `turnwise ls metrics -v`
 
@@ -39,6 +40,7 @@ from turnwise.logs import native
 from turnwise.logs.items.items import Selection, all_items
 from turnwise.logs.scan import scan
 from turnwise.metrics import names
+from turnwise.metrics import resolve as resolve_metric
 from turnwise.metrics.learned.contrastive.head import probability
 from turnwise.metrics.learned.encoded_items import encode_items
 from turnwise.metrics.learned.trained import encoder_of
@@ -290,6 +292,30 @@ def guard(data: Path, models: Sequence[str]) -> None:
             )
 
 
+def guarded(data: Path, metrics: Sequence[str]) -> None:
+    """Spearman of metrics on each rated group without and with the shipped guard; the results are kept."""
+    spearman = STATISTICS["spearman"]
+    kept = json.loads(RESULTS.read_text())
+    for given in metrics:
+        name, _, setting = given.partition("=")
+        plain_metric, worn = (
+            resolve_metric(name),
+            resolve_metric(f"guarded[metric={name}{setting and ','}{setting}]"),
+        )
+        found = {}
+        for group in rated(data):
+            scores = [one.rows(group.items)[:, 0] for one in (plain_metric, worn)]
+            known = ~np.isnan(np.array(scores)).any(axis=0)
+            before, after = (spearman(one[known], np.array(group.values)[known]) for one in scores)
+            lowered = float(np.mean(scores[1][known] < scores[0][known] - 1e-9))
+            found[group.name] = {"before": before, "after": after, "lowered": lowered, "n": int(known.sum())}
+            print(json.dumps({"metric": name, "group": group.name, **found[group.name]}), flush=True)
+        line = {"what": "guarded", "metric": name, "corpus": None, "setting": setting, "groups": found}
+        kept = [one for one in kept if [one["what"], one["metric"]] != ["guarded", name]] + [line]
+        kept.sort(key=lambda one: (one["what"], one["metric"], one.get("corpus") or ""))
+        RESULTS.write_text(json.dumps(kept, indent=1) + "\n")
+
+
 def keep(folders: Sequence[str]) -> None:
     """Copy results of runs to papers/probing.json, and the frauds to the cards; new results replace old ones."""
     kept = json.loads(RESULTS.read_text()) if RESULTS.exists() else []
@@ -372,7 +398,8 @@ def _cell(value: Any) -> str:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument(
-        "what", choices=["text", "bots", "table", "copies", "rl", "harden", "guard", "keep", "show"]
+        "what",
+        choices=["text", "bots", "table", "copies", "rl", "harden", "guard", "guarded", "keep", "show"],
     )
     parser.add_argument("given", nargs="*")
     parser.add_argument("--corpora", default=",".join(CORPORA))
@@ -386,6 +413,8 @@ if __name__ == "__main__":
         keep(options.given)
     elif options.what == "copies":
         copies(Path(options.given[0]), options.given[1:], corpora)
+    elif options.what == "guarded":
+        guarded(Path(options.given[0]), options.given[1:])
     elif options.what == "guard":
         guard(Path(options.given[0]), options.given[1:])
     elif options.what == "text":
