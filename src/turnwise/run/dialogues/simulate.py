@@ -27,6 +27,7 @@ from turnwise.logs.foreign import read_all
 from turnwise.plugin_code import described, plugin_code
 from turnwise.protocols import world_extras
 from turnwise.report.results import to_json
+from turnwise.run.dialogues import trained_sellers
 from turnwise.run.workers.execute import Executor, Local, progress
 from turnwise.types import Agent, Floats, Ints, Reply, Turn
 from turnwise.worlds.play import World
@@ -168,6 +169,8 @@ def _world_and_agents(simulation: Simulation) -> tuple[World, Mapping[str, Agent
 
 def _family_agents(family: Callable[..., Any], own: World, simulation: Simulation) -> dict[str, Agent]:
     """The agents of the family by name; raises `PluginError` if a plugin's `family` fails or returns none."""
+    if (simulation.world, simulation.family) == ("booking", trained_sellers.NAME):
+        return trained_sellers.trained_sellers(simulation.agents, simulation.draw or 0)
     try:
         with plugin_code():
             found = family(simulation.family, agents=simulation.agents, **_draw(family, simulation))
