@@ -21,6 +21,7 @@ DRAWS = (1000, 1001, 1002)
 # Setting -> share of the dialogues of each agent.
 SETTINGS = {"all": 1.0, "10 %": 0.1}
 ESTIMATORS = ("robust", "fqe", "dice-linear", "direct", "nearest", "mean-relabelled")
+SPREAD = 0.3  # standard deviation of `reward` inside an agent, here and in the paper's logs
 REASONS = {
     "not ranked": "cannot rank the known agents",
     "same estimate": "cannot rank the known agents",
@@ -121,10 +122,40 @@ def refusal_table(rows: list[dict]) -> str:
     return "\n".join(lines)
 
 
+def break_even_table(rows: list[dict]) -> str:
+    """The mean error of `robust` and of the relabelled mean, and the rated dialogues of the target that do as well."""
+    head = [
+        "setting",
+        "family",
+        "robust",
+        "dialogues that do as well",
+        "mean-relabelled",
+        "dialogues that do as well",
+    ]
+    lines = [f"| {' | '.join(head)} |", f"|{' --- |' * len(head)}"]
+    for setting in SETTINGS:
+        for family in FAMILIES:
+            cells = [setting, family]
+            for estimator in ("robust", "mean-relabelled"):
+                asked = {"setting": setting, "family": family, "estimator": estimator, "refused": None}
+                mae = summary([row for row in rows if asked.items() <= row.items()]).get("mae")
+                # The mean of n ratings with standard deviation SPREAD is off by sqrt(2 / pi) SPREAD / sqrt(n).
+                cells += (
+                    ["-", "-"] if mae is None else [f"{mae:.3f}", f"{2 / np.pi * (SPREAD / mae) ** 2:.0f}"]
+                )
+            lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
 def show(rows: list[dict]) -> None:
-    """Rewrite the two tables of the page."""
+    """Rewrite the tables of the page."""
     text = PAGE.read_text()
-    for part, table in (("coverage", coverage_table(rows)), ("refusals", refusal_table(rows))):
+    tables = {
+        "coverage": coverage_table(rows),
+        "refusals": refusal_table(rows),
+        "break-even": break_even_table(rows),
+    }
+    for part, table in tables.items():
         block = re.compile(rf"(<!-- {part} -->\n).*?(<!-- /{part} -->)", re.S)
         text = block.sub(lambda found, table=table: f"{found[1]}{table}\n{found[2]}", text)
     PAGE.write_text(text)

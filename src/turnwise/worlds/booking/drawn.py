@@ -5,6 +5,7 @@ ones. An estimator whose settings were chosen on some seeds can be tested on sel
 """
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -68,7 +69,7 @@ def with_mistakes(wording: str, kind: str, share: float, *, second: str | None) 
 def behaviour(rng: np.random.Generator) -> Habits:
     """A plain or a wordy seller that skips some questions and has each of six habits with probability 0.3."""
     asks = tuple(topic for topic in QUESTIONS if rng.random() >= _SKIPPED.get(topic, 0.0))
-    habits = {
+    habits: dict[str, Any] = {
         name: float(rng.uniform(0.0, most)) if rng.random() < _HAS_BEHAVIOUR else 0.0
         for name, most in _BEHAVIOURS.items()
     }
