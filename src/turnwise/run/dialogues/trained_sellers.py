@@ -7,6 +7,7 @@ folder, named by a digest of everything that decides them.
 
 from collections.abc import Mapping
 from dataclasses import asdict
+from typing import Any
 
 import numpy as np
 
@@ -25,7 +26,7 @@ CORPUS = 600  # dialogues that all sellers learn from
 VERSION = 1  # of the corpus and the network: a change trains anew
 # Share of the corpus in percent, and how the losses are weighted.
 SHARES = (100, 15, 5, 2)
-WEIGHTS: Mapping[str, Mapping[str, float]] = {
+WEIGHTS: Mapping[str, Mapping[str, Any]] = {
     "even": {},
     "weak-flight": {"flight": 0.003},
     "weak-intent": {"intent": 0.02},
