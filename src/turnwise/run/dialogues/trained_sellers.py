@@ -30,27 +30,27 @@ WEIGHTS: Mapping[str, Mapping[str, Any]] = {
     "even": {},
     "weak-flight": {"flight": 0.003},
     "weak-intent": {"intent": 0.02},
-    "weak": {"intent": 0.05, "flight": 0.05, "name": 0.01},
+    "weak": {"intent": 0.02, "flight": 0.0, "name": 0.0},
 }
 UPDATES = 160
 
 
 def strengths(agents: int) -> dict[str, Settings]:
-    """Seller name -> its settings, from the strongest group of weights to the weakest in turn.
+    """Seller name -> its settings, from much data to little; with fewer sellers every n-th, so that kinds are mixed.
 
     Raises `UsageError` for more than there are.
     """
-    found = {
-        f"{kind}-{share:03d}": Settings(
-            share=share / 100, layers=1 + (number + place) % 2, updates=UPDATES, **dict(weights)
-        )
-        for place, share in enumerate(SHARES)
-        for number, (kind, weights) in enumerate(WEIGHTS.items())
-    }
+    found = {}
+    kinds = list(WEIGHTS)
+    for place, share in enumerate(SHARES):
+        for kind in kinds[place:] + kinds[:place]:
+            layers = 1 + (kinds.index(kind) + place) % 2
+            found[f"{kind}-{share:03d}"] = Settings(
+                share=share / 100, layers=layers, updates=UPDATES, **dict(WEIGHTS[kind])
+            )
     if agents > len(found):
         raise UsageError(f"the family `{NAME}` has {len(found)} sellers; take --agents {len(found)} or fewer")
-    step = len(found) / agents
-    chosen = [list(found)[int(index * step)] for index in range(agents)]
+    chosen = [list(found)[index * len(found) // agents] for index in range(agents)]
     return {name: found[name] for name in chosen}
 
 
