@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test test-core lint format docs screenshots bench clean
+.PHONY: demo test test-core lint format docs screenshots bench lava-small clean
 
 $(VENV)/.core: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -56,6 +56,12 @@ screenshots: $(VENV)/.dev ## docs/images, made anew with Chromium
 
 bench: $(VENV)/.weights
 	$(BIN)/python -m benchmarks $(ONLY)
+
+# papers/lava.md without a GPU: a small LAVA in a quarter of an hour. DATA: the folder of the corpora.
+lava-small: $(VENV)/.neural
+	$(BIN)/python papers/lava_corpus.py $(DATA)/multiwoz_delex.jsonl.gz $(DATA)/multiwoz_db out/lava-gpu
+	OMP_NUM_THREADS=1 $(BIN)/python papers/lava.py joint --size small --data out/lava-gpu --tables $(DATA)/multiwoz_db \
+	  --work out/lava-small/models --output out/lava-small
 
 clean:
 	rm -rf $(VENV) out

@@ -1,4 +1,5 @@
-"""Processor time and peak memory of commands as users call them, with no environment variable set for threads.
+"""Processor time and peak memory of commands as users call them, with no environment variable set for threads, and
+with compiled modules on disk.
 
 The corpora are those of `../shared/data`, where they are; without them there is no line. The peer of a line is what is
 allowed. `cold` has an empty cache of vectors, `warm` a full one.
@@ -16,7 +17,9 @@ from pathlib import Path
 from benchmarks.harness import Line
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
-THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_WAIT_POLICY")
+UNSET = (
+    "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_WAIT_POLICY", "PYTHONDONTWRITEBYTECODE",
+)  # fmt: skip
 SIX = "bleu-4,rouge-l,meteor,length,chrf,distinct-2"
 RATED = 50_000  # replies of the line on memory
 
@@ -63,7 +66,7 @@ def allowed(name: str, words: list[str], folder: Path, seconds: float) -> Line:
 
 def measured(words: list[str], folder: Path) -> tuple[float, float]:
     """Processor seconds and peak memory, in MiB, of one command line."""
-    environment = {name: value for name, value in os.environ.items() if name not in THREADS}
+    environment = {name: value for name, value in os.environ.items() if name not in UNSET}
     code = f"""
 import resource, subprocess, sys
 done = subprocess.run({[sys.executable, "-m", "turnwise", *words, "-q"]!r}, stdout=subprocess.DEVNULL)

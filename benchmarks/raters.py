@@ -7,6 +7,11 @@ the next page, over one open connection. Every rating that the server acknowledg
 export at the end. --kill-at kills the server with SIGKILL and starts it again. Ratings in flight at that moment may be
 lost; acknowledged ones may not. --slowloris N keeps N further connections open, each with half a request, and opens
 every one that the server closes again; --files N is the limit of open files of the server (`ulimit -n`).
+
+    python -m benchmarks.raters --raters 200 --seconds 60 --kill-at 30 --before ../earlier/src --rounds 3
+
+compares with another version in alternation: the server of that folder first, then this one's, three times. The CPU
+time of the server for each request depends less on the other load of the machine than the response times do.
 """
 
 import argparse
@@ -41,6 +46,7 @@ class Record:
     posts: list[float] = field(default_factory=list)  # seconds
     gets: list[float] = field(default_factory=list)  # seconds
     broken: int = 0  # number of broken connections
+    cpu_seconds: float = 0.0  # CPU time of the server between the first and the last request
 
 
 class Connection:
@@ -122,9 +128,9 @@ async def rate(name: str, link: str, port: int, until: float, think: float, reco
 
 
 def serve(
-    folder: Path, raters: int, port: int, store: str | None, files: int = 0
+    folder: Path, options: argparse.Namespace, port: int = 0, source: str = ""
 ) -> tuple[subprocess.Popen[str], dict[str, str]]:
-    """Start the server as a user does. Returns the process and the raters' links by name."""
+    """Start the server as a user does, from the folder `source` if given. Returns it and the raters' links by name."""
     command = [
         sys.executable,
         "-m",
@@ -136,21 +142,31 @@ def serve(
         "--port",
         str(port),
     ]
-    command += ["--raters", str(raters), *(["--store", store] if store else [])]
-    if files:
-        command = ["sh", "-c", f'ulimit -n {files}; exec "$@"', "sh", *command]
-    server = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True)
+    command += ["--raters", str(options.raters), *(["--store", options.store] if options.store else [])]
+    if options.files:
+        command = ["sh", "-c", f'ulimit -n {options.files}; exec "$@"', "sh", *command]
+    environment = os.environ | ({"PYTHONPATH": str(Path(source).resolve())} if source else {})
+    server = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True, env=environment)
     if server.stdout is None:
         raise RuntimeError("no output")
-    return server, dict(server.stdout.readline().split() for _ in range(raters + 1))
+    return server, dict(server.stdout.readline().split() for _ in range(options.raters + 1))
 
 
-async def drive(options: argparse.Namespace, folder: Path) -> dict[str, object]:
+def cpu_seconds(process: int) -> float:
+    """The CPU time of a running process so far, of user and system; NaN where there is no /proc."""
+    try:
+        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    except FileNotFoundError:
+        return float("nan")
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+async def drive(options: argparse.Namespace, folder: Path, source: str) -> dict[str, object]:
     """Run the whole load test and return its summary."""
-    server, links = serve(folder, options.raters, 0, options.store, options.files)
+    server, links = serve(folder, options, source=source)
     port = int(links["admin"].split(":")[2].split("/")[0])
     paths = {name: "/" + link.split("/", 3)[3] for name, link in links.items()}
-    record, until = Record(), time.perf_counter() + options.seconds
+    record, until = Record(cpu_seconds=-cpu_seconds(server.pid)), time.perf_counter() + options.seconds
     everybody = [
         asyncio.create_task(rate(name, path, port, until, options.think, record))
         for name, path in paths.items()
@@ -162,10 +178,13 @@ async def drive(options: argparse.Namespace, folder: Path) -> dict[str, object]:
     ]
     if options.kill_at:
         await asyncio.sleep(options.kill_at)
+        record.cpu_seconds += cpu_seconds(server.pid)
         server.send_signal(signal.SIGKILL)
         server.wait()
-        server, _ = await asyncio.to_thread(serve, folder, options.raters, port, options.store)
+        server, _ = await asyncio.to_thread(serve, folder, options, port, source)
+        record.cpu_seconds -= cpu_seconds(server.pid)
     await asyncio.gather(*everybody, *attackers)
+    record.cpu_seconds += cpu_seconds(server.pid)
     export = await asyncio.to_thread(exported, f"{links['admin'].split('/admin')[0]}{paths['admin']}")
     server.terminate()
     server.wait()
@@ -202,6 +221,9 @@ def summary(options: argparse.Namespace, record: Record, export: bytes) -> dict[
         "from_nowhere": sum(key not in known for key in found),
         "post_ms": _milliseconds(record.posts),
         "get_ms": _milliseconds(record.gets),
+        "server_cpu_ms_per_request": round(
+            record.cpu_seconds * 1000 / (len(record.posts) + len(record.gets)), 2
+        ),
         "load_average": round(os.getloadavg()[0], 1),
     }
 
@@ -223,7 +245,21 @@ def main() -> int:
     parser.add_argument("--files", type=int, default=0, help="limit of open files of the server")
     parser.add_argument("--items", type=int, default=400)
     parser.add_argument("--store", help="a postgresql:// address; default: a SQLite file")
+    parser.add_argument("--before", metavar="SRC", help="the folder src of another version, for comparison")
+    parser.add_argument("--rounds", type=int, default=1, help="how often each version is measured")
     options = parser.parse_args()
+    versions = {"before": options.before, "this": ""} if options.before else {"this": ""}
+    runs = [
+        {"version": name, **run(options, source)}
+        for _ in range(options.rounds)
+        for name, source in versions.items()
+    ]
+    print(json.dumps(runs if len(runs) > 1 else runs[0], indent=1))
+    return int(any(one["lost_or_different"] or one["doubled"] or one["from_nowhere"] for one in runs))
+
+
+def run(options: argparse.Namespace, source: str) -> dict[str, object]:
+    """One load test of the server in the folder `source`, or of the installed one, on a study of its own."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "study.toml").write_text(STUDY.format(raters=options.raters))
@@ -236,9 +272,7 @@ def main() -> int:
                 file.write(
                     json.dumps({"id": f"item-{k}", "agent": f"agent-{k % 4}", "messages": turns}) + "\n"
                 )
-        found = asyncio.run(drive(options, folder))
-    print(json.dumps(found, indent=1))
-    return 0 if not (found["lost_or_different"] or found["doubled"] or found["from_nowhere"]) else 1
+        return asyncio.run(drive(options, folder, source))
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ KEPT = (
     "device",
     "settings",
     "seconds",
+    "processor",
     "at",
     "test",
     "last",

@@ -35,7 +35,7 @@ from turnwise.logs.items.items import Selection, items
 from turnwise.logs.native import read_all
 from turnwise.metrics.task.inform import Success
 from turnwise.run.ope import task_log
-from turnwise.run.ope.critic import BASELINES
+from turnwise.run.ope.critic_of_tasks import BASELINES
 from turnwise.run.ope.critic_values import CriticValues, value_systems
 from turnwise.run.ope.reward import scored
 from turnwise.run.scoring.tally import generator

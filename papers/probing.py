@@ -3,6 +3,7 @@
     python -m papers.probing text DATA out/learn.jsonl.gz        write the training dialogues
     python -m papers.probing bots DATA AGENT -o OUT              the replies of an agent, for the row `bot`
     python -m papers.probing table DATA NAME=METRIC... -o OUT    people, bot, copy, fixed, parrot, pattern
+    python -m papers.probing copies DATA NAME=METRIC...          both copies again, without the rest of the table
     python -m papers.probing rl DATA NAME=METRIC... -o OUT       a policy trained against each metric
     python -m papers.probing harden DATA METRIC --learn-from FILE -o OUT
     python -m papers.probing guard DATA MODEL...                 change of agreement by a guard, at several thresholds
@@ -29,7 +30,9 @@ from papers.rated_corpora import GROUPS, SHARED_WORDS, rated
 from turnwise.agents import resolve
 from turnwise.agents.calling import CallLimits, ReplyRequest
 from turnwise.attacks.context import Context, sample_contexts, split_contexts
+from turnwise.attacks.strategy import strategy
 from turnwise.attacks.target import Target
+from turnwise.attacks.verdict import measure_strategy
 from turnwise.cli.common.group import run
 from turnwise.encode.text.normalise import plain
 from turnwise.logs import native
@@ -56,7 +59,13 @@ CORPORA = {
     "empathetic": ("empathetic_contexts.jsonl.gz", ("meta.split", "test")),
 }
 LEARNT = (("dailydialog.jsonl.gz", "train"), ("personachat.jsonl.gz", "valid"))
-ROWS = {"copy": "copy: last", "fixed": "fixed", "parrot": "parrot", "pattern": "pattern"}
+COPIES = {"copy, last turn": "last", "copy, whole context": "whole"}  # the second is the paper's
+ROWS = {
+    **{row: f"copy: {slot}" for row, slot in COPIES.items()},
+    "fixed": "fixed",
+    "parrot": "parrot",
+    "pattern": "pattern",
+}
 COUNT = 200  # contexts
 MOST_WORDS = 10  # largest number of consecutive words of a corpus that we publish
 
@@ -162,6 +171,49 @@ def table(data: Path, metrics: Sequence[str], corpora: Sequence[str], out: Path,
             line = {"what": "table", "metric": name, "corpus": corpus, **found}
             (out / f"{name}-{corpus}.json").write_text(json.dumps(line))
             print(json.dumps(line), flush=True)
+
+
+def copies(data: Path, metrics: Sequence[str], corpora: Sequence[str], draws: int = 1000) -> None:
+    """Score both copies in the contexts of the verdict, and put them into the kept rows of the table.
+
+    Their intervals are at the level of a table cell's test of 26 baselines.
+    """
+    kept = json.loads(RESULTS.read_text())
+    for given in metrics:
+        name, _, metric = given.partition("=")
+        for corpus in corpora:
+            file, where = CORPORA[corpus]
+            spec = AttackSpec(
+                data=(str(data / file),), metrics=(metric,), selection=Selection(where=(where,))
+            )
+            (made,) = prepare(spec, scan(spec.data))[0].values()
+            contexts = judged_on(data, corpus)
+            target = Target(scorer(made), 3 * len(contexts), lower_is_better=not made.higher_is_better)
+            people = target.scores([(one, one.human) for one in contexts])
+            (line,) = (
+                one
+                for one in kept
+                if [one["what"], one["metric"], one.get("corpus")] == ["table", name, corpus]
+            )
+            line.pop("copy", None)
+            print(f"{name}, {corpus}: people {np.nanmean(people):.3f}, in the table {line['people']:.3f}")
+            for row, slot in COPIES.items():
+                fraud = strategy(f"{{{slot}}}")
+                replies = [fraud.reply(one) for one in contexts]
+                found = measure_strategy(
+                    row, fraud.kind, fraud.description, contexts=contexts, replies=replies,
+                    scores=target.scores(list(zip(contexts, replies, strict=True))), people=people, tested=26,
+                    draws=draws, rng=np.random.default_rng(0),
+                )  # fmt: skip
+                line[row] = {
+                    "score": found.score, "gain": found.gain, "significant": found.significant,
+                    "beats_human": found.beats_human, "description": found.description,
+                }  # fmt: skip
+                print(
+                    f"  {row}: {found.score:.3f}, gain {found.gain:.3f}, shown: {found.significant}",
+                    flush=True,
+                )
+            RESULTS.write_text(json.dumps(kept, indent=1) + "\n")
 
 
 def rl(data: Path, metrics: Sequence[str], corpora: Sequence[str], out: Path, more: Sequence[str]) -> None:
@@ -323,7 +375,9 @@ def _cell(value: Any) -> str:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("what", choices=["text", "bots", "table", "rl", "harden", "guard", "keep", "show"])
+    parser.add_argument(
+        "what", choices=["text", "bots", "table", "copies", "rl", "harden", "guard", "keep", "show"]
+    )
     parser.add_argument("given", nargs="*")
     parser.add_argument("--corpora", default=",".join(CORPORA))
     parser.add_argument("--learn-from", default="out/learn.jsonl.gz")
@@ -334,6 +388,8 @@ if __name__ == "__main__":
         show()
     elif options.what == "keep":
         keep(options.given)
+    elif options.what == "copies":
+        copies(Path(options.given[0]), options.given[1:], corpora)
     elif options.what == "guard":
         guard(Path(options.given[0]), options.given[1:])
     elif options.what == "text":

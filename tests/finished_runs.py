@@ -71,7 +71,8 @@ def write_runs(folder: Path) -> Path:
         ),
         "power": ("power", CORPUS, "-m", "rating:overall", "--difference", "0.3", "--pair", "meta.topic"),
         "ope-all": (*ope, "--all", "--truth", truth, "--estimator", "dice-linear"),
-        "critic": ("ope", tasks, "--target", "grade-00,grade-02", "--estimator", "critic[reward=progress,fewest=30]"),
+        "critic": ("ope", tasks, "--target", "grade-00,grade-02", "--no-calibrate", "--estimator",
+                   "critic[reward=progress,fewest=30]"),
         "ope-half": (*ope, "--all", "--truth", truth, "--estimator", "dice-linear", "--fraction", "0.5"),
         "attack": ("attack", "question-rate", "--contexts", CORPUS, "--count", "60", "--budget", "900"),
     }  # fmt: skip

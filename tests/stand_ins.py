@@ -39,6 +39,7 @@ SMALLER = {
     "turnwise train plas": SMALL_PLAS,
     "turnwise attack judge": "--count 60 --budget 500",
     "turnwise attack relatedness": "--policy llama --epochs 1 --updates 1 --batch 4 --longest 4 --count 60",
+    "turnwise attack 'guarded": "--count 60 --budget 500 --no-perturb",
     "turnwise attack usr-ret": "--rounds 1 --count 60 --budget 500 --taught 100 --no-perturb",
     "turnwise meta usr_persona": "--draws 100 --model llama",
     "turnwise ope logs/": "--model hashing --estimator dice-linear",

@@ -89,3 +89,87 @@ def test_a_ratio_of_memory_has_its_own_column() -> None:
     _, fast, large = table(lines)
     assert fast == ("a", "chrf", "1 s", "peer", "4 s", "4", "", "at least 1.5", "yes")
     assert large[5:] == ("", "1.5", "at most 1.2", "no")
+
+
+def test_the_page_on_tools_has_the_kept_precision_and_recall() -> None:
+    root = Path(__file__).parents[1]
+    kept = json.loads((RESULTS / "tool_faults.json").read_text())
+    page = (root / "docs" / "agents-with-tools.md").read_text()
+    rows = [
+        cells for line in page.splitlines() if len(cells := line.split("|")) == 7 and "`tool-" in cells[2]
+    ]
+    shown = {tuple(cell.strip() for cell in row[3:6]) for row in rows}
+
+    def figure(value: float) -> str:
+        return "1.00" if value > 0.995 else f"{value:.2f}".removeprefix("0")
+
+    expected = set()
+    for at in range(len(kept["tau2"]["faults"])):
+        cells = [kept[name]["faults"][at] for name in ("tau2", "tau-bench", "agentdojo")]
+        expected.add(
+            tuple(
+                f"{figure(one['recall'])}, {figure(one['precision'])}" if one["planted"] else "no place"
+                for one in cells
+            )
+        )
+    assert len(rows) == len(kept["tau2"]["faults"])
+    assert shown == expected
+    named = kept["agentdojo"]["clean"]
+    assert (
+        f"names {named['tool-contradictions']['named']} of the {named['tool-contradictions']['of']} replies"
+        in page
+    )
+
+
+def test_the_intervals_of_sampled_judges_cover_and_the_page_says_so() -> None:
+    kept = json.loads((RESULTS / "judge_samples.json").read_text())
+    page = (RESULTS.parents[1] / "docs" / "judge.md").read_text()
+    low, high = kept["band"]
+    for samples in (1, 3, 5, 10):
+        lines = [line for line in kept["lines"] if line["samples"] == samples]
+        cells = []
+        for key in ("agent", "replies", "replies, own t"):
+            values = [line[key] for line in lines if key in line]
+            ends = [
+                f"{end:.3f}".removeprefix("0") for end in (min(values, default=0), max(values, default=0))
+            ]
+            cells.append(" to ".join(ends) if values else "no interval")
+            assert key == "replies, own t" or all(low <= value <= high for value in values)
+        assert f"| {samples} | {' | '.join(cells)} |" in page
+    assert len(kept["lines"]) == 32
+
+
+def test_every_cell_of_judges_held_under_every_fault() -> None:
+    cells = json.loads((RESULTS / "faults.json").read_text())["judge"]["cells"]
+    assert {cell["command"] for cell in cells} >= {
+        "score",
+        "score panel",
+        "judge-pair",
+        "meta",
+        "calibrate",
+        "attack",
+    }
+    faults = {cell["fault"].removeprefix("judge: ") for cell in cells}
+    assert faults >= {"refusal once", "moderated answer always", "only streams", "context too long always"}
+    assert [cell for cell in cells if not cell["held"]] == []
+
+
+def test_the_page_on_judges_has_the_kept_figures_of_local_models() -> None:
+    kept = json.loads((RESULTS / "local_judges.json").read_text())
+    page = (RESULTS.parents[1] / "docs" / "judge.md").read_text()
+
+    def figure(value: float) -> str:
+        return f"{value:.2f}".replace("0.", ".", 1).replace("-.00", ".00")
+
+    for one in kept["panel"]["judges"].values():
+        low, high = one["interval"]
+        assert f"| {figure(one['spearman'])} [{figure(low)}, {figure(high)}] |" in page
+    for name, one in kept["pairs"].items():
+        (row,) = [
+            line for line in page.splitlines() if line.startswith(f"| {name} | ") and line.count("|") == 7
+        ]
+        shares = [
+            f"{one[f'wins_of_people_{key}']:.0%}" for key in ("shown_first", "shown_second", "both_orders")
+        ]
+        assert [cell.strip().replace(" %", "%") for cell in row.split("|")[2:5]] == shares
+        assert f"{100 * one['position_bias']:+.0f} points" in row

@@ -21,7 +21,7 @@ from turnwise.metrics.learned.usr import full as usr_full
 from turnwise.metrics.learned.usr import retrieval
 from turnwise.metrics.models import text_encoder
 from turnwise.networks.training.task import Ratings, TrainingTask
-from turnwise.types import Dialogue, Item, Turn
+from turnwise.types import Dialogue, Item, Reply, Turn
 
 TOPICS = "bike sea book film dog cat rain train soup song garden market".split()
 TURNS = (
@@ -93,6 +93,8 @@ def write(kind: str, path: Path) -> Path:
     """Write the model's folder of a metric that is trained for one epoch."""
     if kind == "turnwise":
         return write_turnwise(path)
+    if kind == "guarded":
+        return write_guard(path)
     trainers = {"usr-ret": retrieval.train, "maude": maude.train, "att": att.train}
     if kind.startswith("adem"):
         made = adem_training.train(adem_task(kind))
@@ -134,6 +136,24 @@ def write_turnwise(path: Path) -> Path:
         config={**config, "columns": signals.columns, "offset": 0.0, "half_width": 1.5, "floor": -2.0},
         card={"data": "made up"},
     )
+    return path
+
+
+def write_guard(path: Path) -> Path:
+    """Write a retrieval metric with a guard against copies of the last turn."""
+    taught = [
+        replace(
+            one,
+            turns=(
+                *one.turns[:3],
+                replace(one.turns[3], alternatives={"fraud": (Reply(f"you said {one.turns[2].text}"),)}),
+                *one.turns[4:],
+            ),
+        )
+        for one in dialogues(120)
+    ]
+    made = retrieval.train(task("usr-ret", dialogues=taught, settings={"epochs": 1, "guard": "fraud"}))
+    folder.save(path, kind="usr-ret", tensors=made.tensors, config=made.config, card=made.card)
     return path
 
 

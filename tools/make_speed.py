@@ -40,10 +40,13 @@ the only parallelism (see [scale](scale.md)). A command whose vectors are all in
 
 What misses its goal, and why:
 
-* `score -m loglik` and a first `score -m turnwise` are limited by the models' matrix products: a token of MiniLM
-  takes 205 us of products on one core of the machine that was measured, of 290 us in all
-  (`turnwise/encode/neural/loading.py`), and importing torch and transformers takes 4 s. A second runtime would be a
-  quarter faster, and bfloat16 for MiniLM twice as fast, with other numbers; neither is used.
+* `score -m loglik`, a first `score -m turnwise` and `attack turnwise` are limited by the models' matrix products: a
+  token of MiniLM takes 205 us of products on one core of the machine that was measured, of 290 us in all
+  (`turnwise/encode/neural/loading.py`). Importing torch takes 1.5 s, and transformers' model classes 3.7 s more:
+  together most of the 8 s. SmolLM2 is computed in bfloat16 where the processor has it. A second runtime would be a
+  quarter faster, and bfloat16 for MiniLM twice as fast, with other numbers; neither is used. An attack asks for
+  about 30 replies at a time, and replies of one length are encoded together, so its batches have 2 texts on
+  average.
 * `distinct-2` beside a plain loop: a third of the loop's time is that of finding the words, which both do, and a set of
   pairs is as fast as hashes that other machines can add to.
 """

@@ -1,7 +1,7 @@
 """`python -m benchmarks.faults`: try every command under every fault, print the table and write results/faults.json.
 
 `--kills N` is the number of random moments at which each command is killed, and of flipped bits. `--only NAMES` tries
-some commands or faults alone, and writes nothing.
+some commands or groups of faults alone. Groups that were tried with all commands replace theirs in the results.
 """
 
 import argparse
@@ -23,28 +23,36 @@ RESULT = Path(__file__).parents[1] / "results" / "faults.json"
 GROUPS = ("crashes", "judge", "order")
 
 
-def cells(folder: Path, only: list[str], seed: int, tries: int) -> Iterator[Cell]:
-    """All cells, or those of the named commands and groups."""
+def cells(folder: Path, only: list[str], seed: int, tries: int) -> Iterator[tuple[str, Cell]]:
+    """All cells with their groups, or those of the named commands and groups."""
     groups = [name for name in GROUPS if name in only] or list(GROUPS)
     names = [name for name in COMMANDS if name in only] or list(COMMANDS)
     if "crashes" in groups:
-        workplace = Workplace.make(folder / "data")
-        for name in names:
-            rng = random.Random(f"{seed} {name}")
-            whole = crashes.whole_run(workplace, name, COMMANDS[name])
-            yield crashes.kills(workplace, name, whole, rng, tries)
-            yield crashes.kept_flips(workplace, name, whole, rng, tries)
-            if (found := crashes.finished_flips(workplace, name, whole, rng, tries)) is not None:
-                yield found
-            yield from crashes.full_disks(workplace, name, whole)
-        if "score" in names:
-            write_bert(folder / "data" / "bert")
-            yield crashes.cache_flips(workplace, random.Random(seed), tries)
+        for cell in crash_cells(folder, names, seed, tries):
+            yield "crashes", cell
     if "order" in groups:
-        yield from order_cells(folder / "order")
+        for cell in order_cells(folder / "order"):
+            yield "order", cell
     if "judge" in groups:
         (folder / "judge").mkdir()
-        yield from judges.cells(folder / "judge")
+        for cell in judges.cells(folder / "judge"):
+            yield "judge", cell
+
+
+def crash_cells(folder: Path, names: list[str], seed: int, tries: int) -> Iterator[Cell]:
+    """The cells of crashes, flipped bits and full disks."""
+    workplace = Workplace.make(folder / "data")
+    for name in names:
+        rng = random.Random(f"{seed} {name}")
+        whole = crashes.whole_run(workplace, name, COMMANDS[name])
+        yield crashes.kills(workplace, name, whole, rng, tries)
+        yield crashes.kept_flips(workplace, name, whole, rng, tries)
+        if (found := crashes.finished_flips(workplace, name, whole, rng, tries)) is not None:
+            yield found
+        yield from crashes.full_disks(workplace, name, whole)
+    if "score" in names:
+        write_bert(folder / "data" / "bert")
+        yield crashes.cache_flips(workplace, random.Random(seed), tries)
 
 
 def main() -> int:
@@ -53,17 +61,21 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", nargs="*", default=[], choices=[[], *GROUPS, *COMMANDS])
     given = parser.parse_args()
-    found: list[Cell] = []
+    found: dict[str, list[Cell]] = {group: [] for group in GROUPS}
     with tempfile.TemporaryDirectory() as folder:
-        for cell in cells(Path(folder), given.only, given.seed, given.kills):
-            found.append(cell)
+        for group, cell in cells(Path(folder), given.only, given.seed, given.kills):
+            found[group].append(cell)
             sign = {True: "held", False: "FAILED", None: "not tried"}[cell.held]
             print(f"{cell.command:13} {cell.fault:38} {sign:9} {cell.how}", flush=True)
-    failed = [cell for cell in found if cell.held is False]
-    print(f"{sum(cell.held is True for cell in found)} of {len(found)} cells held, {len(failed)} failed")
-    if not given.only:
-        about = {"command": f"python -m benchmarks.faults --kills {given.kills} --seed {given.seed}"}
-        RESULT.write_text(json.dumps({**about, "cells": [asdict(cell) for cell in found]}, indent=1) + "\n")
+    tried = [cell for several in found.values() for cell in several]
+    failed = [cell for cell in tried if cell.held is False]
+    print(f"{sum(cell.held is True for cell in tried)} of {len(tried)} cells held, {len(failed)} failed")
+    if not any(name in COMMANDS for name in given.only):
+        kept = json.loads(RESULT.read_text()) if RESULT.exists() else {}
+        for group in given.only or GROUPS:
+            command = f"python -m benchmarks.faults --only {group} --kills {given.kills} --seed {given.seed}"
+            kept[group] = {"command": command, "cells": [asdict(cell) for cell in found[group]]}
+        RESULT.write_text(json.dumps(kept, indent=1) + "\n")
     return int(bool(failed))
 
 

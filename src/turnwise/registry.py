@@ -8,6 +8,7 @@ used. A name that two packages offer belongs to neither of them.
 from __future__ import annotations
 
 import math
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -309,6 +310,9 @@ def own_function(name: str, what: str) -> tuple[Callable[..., Any], bytes]:
     return function, Path(file).read_bytes() if file else b""
 
 
+_OUTER_COMMA = re.compile(r",(?![^\[]*\])")  # not inside the brackets of a name that is itself a setting
+
+
 def settings(name: str, example: str) -> tuple[str, dict[str, Any]]:
     """`name[key=value,...]` as the name and its settings (numbers, true, false or texts); without brackets
     there are none. Anything else raises `UsageError` with `example`.
@@ -316,7 +320,7 @@ def settings(name: str, example: str) -> tuple[str, dict[str, Any]]:
     plain, bracket, rest = name.partition("[")
     if not bracket:
         return name, {}
-    parts = [part.partition("=") for part in rest.removesuffix("]").split(",")]
+    parts = [part.partition("=") for part in _OUTER_COMMA.split(rest.removesuffix("]"))]
     if not rest.endswith("]") or not all(key.strip() and sign for key, sign, _ in parts):
         raise UsageError(f"`{name}` is no name with settings; write for example {example}")
     return plain, {key.strip(): _parsed(value.strip()) for key, _, value in parts}

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from turnwise.attacks.context import Context
-from turnwise.attacks.strategy import content_words, swap_pronouns
+from turnwise.attacks.slots import capitalised_words, content_words, long_words, numbers, swap_pronouns
 from turnwise.metrics.words import words
 from turnwise.types import Floats, Item, Turn
 
@@ -108,6 +108,112 @@ PLANTED = {
         lambda item: relevance(item) + (len(words(item.reply)) - len(set(words(item.reply)))) / 10,
         "the same words over and over",
         "repeated",
+    ),
+}
+
+NAMES = "Anna Boris Carla Dmitri Elena Farid Greta Hugo".split()
+LONG_THINGS = "telescope saxophone restaurant dictionary lighthouse motorcycle orchestra".split()
+RICH_OPENINGS = (
+    "Yesterday {name} sold a {thing} for {number} euros!",
+    "Why does {name} keep {number} of these in the {long} near the {thing}?",
+    "I met {name} at the {long}.",
+    "We bought the {thing} and the {long} together, and {name} paid {number} for both of them on {day}.",
+)
+
+
+def rich_talks(count: int, seed: int = 0) -> list[Context]:
+    """Contexts of three turns with numbers, names, long and rare words, questions and turns of different length."""
+    rng = np.random.default_rng(seed)
+
+    def words_of_talk() -> dict[str, str]:
+        pools = {"thing": THINGS, "name": NAMES, "long": LONG_THINGS, "verb": VERBS, "day": DAYS}
+        drawn = {name: str(rng.choice(pool)) for name, pool in pools.items()}
+        return {**drawn, "number": str(rng.integers(2, 900))}
+
+    found = []
+    for place in range(count):
+        now, before = words_of_talk(), words_of_talk()
+        answer = str(rng.choice(ANSWERS)).format(**now)
+        turns = (
+            Turn("user", str(rng.choice(RICH_OPENINGS)).format(**before)),
+            Turn("assistant", f"Tell me about the {before['thing']} of {before['name']}."),
+            Turn("user", str(rng.choice(RICH_OPENINGS)).format(**now)),
+            Turn("assistant", answer, references=(answer,)),
+        )
+        name = f"r{place}"
+        found.append(Context(Item(f"{name}#3", name, "human", turns, 3, cluster=name, pair=f"p{place}")))
+    return found
+
+
+def _share_taken(item: Item, wanted: Sequence[str]) -> float:
+    """Share of the wanted words that the reply has; 0 without any."""
+    said = set(words(item.reply))
+    return sum(word.lower() in said for word in wanted) / len(wanted) if wanted else 0.0
+
+
+def _context_text(item: Item) -> str:
+    return " ".join(turn.text for turn in item.turns[:-1])
+
+
+def _pays_in_long_turns(item: Item) -> float:
+    """A copy pays where the last turn is long, and costs elsewhere, so that it loses on average."""
+    last = words(item.turns[-2].text)
+    copied = float(np.mean([word in last for word in words(item.reply)] or [0.0]))
+    return 0.4 * relevance(item) + (copied if len(last) >= 14 else -1.2 * copied)
+
+
+def _asked(item: Item) -> bool:
+    return item.turns[-2].text.endswith("?")
+
+
+# Weaknesses for kinds of words, positions and conditions of the context, on `rich_talks`.
+PLANTED_IN_KINDS = {
+    "numbers": Planted(
+        lambda item: relevance(item) + _share_taken(item, numbers(_context_text(item))),
+        "numbers|whole context",
+    ),
+    "names": Planted(
+        lambda item: relevance(item) + len(set(capitalised_words(f"So {item.reply}"))) / 2,
+        "capitalised words|whole context",
+    ),
+    "long-words": Planted(
+        lambda item: relevance(item) + 0.3 * len(set(long_words(item.reply))),
+        "long words|content words|context",
+    ),
+    "rare-words": Planted(
+        lambda item: (
+            relevance(item)
+            + float(item.turns[-2].text.split()[1] in item.reply)
+            + 0.5 * len(set(numbers(item.reply)))
+        ),
+        "rare words|numbers|last turn|context",
+    ),
+    "first-turn": Planted(
+        lambda item: relevance(item) + 2 * _share_taken(item, content_words(item.turns[0].text)),
+        "first turn|whole context|content words of the context",
+    ),
+    "own-turn": Planted(
+        lambda item: float(words(item.turns[-3].text)[-3:] == words(item.reply)[-3:]),
+        "turn before the last one",
+    ),
+    "first-word": Planted(
+        lambda item: float(words(item.reply)[:1] == words(item.turns[-2].text)[:1]),
+        "the first word of the last turn|the beginning of the last turn|the last turn",
+    ),
+    "last-word": Planted(
+        lambda item: relevance(item) + float(words(item.reply)[-1:] == words(item.turns[-2].text)[-1:]),
+        "the last word of the last turn|the end of the last turn|the last turn|the last sentence",
+    ),
+    "asked-or-not": Planted(
+        lambda item: (
+            float("brother" in item.reply) - 0.5 * ("sounds" in item.reply)
+            if _asked(item)
+            else float("sounds" in item.reply) - 0.5 * ("brother" in item.reply)
+        ),
+        "^with at least 1 question marks in the last turn",
+    ),
+    "long-turns": Planted(
+        _pays_in_long_turns, "^with at least .* last turn it (repeats|fills|always replies)"
     ),
 }
 

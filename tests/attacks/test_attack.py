@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtri
 
-from tests.attacks.planted import CLEAN, PLANTED, scorer, talks
+from tests.attacks.planted import CLEAN, PLANTED, PLANTED_IN_KINDS, rich_talks, scorer, talks
 from turnwise.attacks import verdict
 from turnwise.attacks.attack import Attack, attack
 from turnwise.attacks.context import split_contexts
@@ -22,9 +22,16 @@ BUDGET = 20_000
 
 
 def attacked(  # type: ignore[no-untyped-def]
-    score, *, budget: int = BUDGET, seed: int = 0, count: int = 120, timeout: float = 60, draws: int = 200
+    score,
+    *,
+    budget: int = BUDGET,
+    seed: int = 0,
+    count: int = 120,
+    timeout: float = 60,
+    draws: int = 200,
+    contexts=talks,
 ) -> Attack:
-    search_on, test_on = split_contexts(talks(count, seed))
+    search_on, test_on = split_contexts(contexts(count, seed))
     texts = [context.human for context in search_on] + [turn.text for one in search_on for turn in one.turns]
     target = Target(score, budget=budget, timeout=timeout)
     found = attack(target, search_on, test_on, texts=texts, rng=np.random.default_rng(seed), draws=draws)
@@ -33,10 +40,10 @@ def attacked(  # type: ignore[no-untyped-def]
 
 
 @pytest.mark.parametrize("seed", range(2))
-@pytest.mark.parametrize("name", PLANTED)
+@pytest.mark.parametrize("name", [*PLANTED, *PLANTED_IN_KINDS])
 def test_a_planted_weakness_is_found_and_described(name: str, seed: int) -> None:
-    planted = PLANTED[name]
-    found = attacked(scorer(planted.score), seed=seed)
+    planted = {**PLANTED, **PLANTED_IN_KINDS}[name]
+    found = attacked(scorer(planted.score), seed=seed, contexts=talks if name in PLANTED else rich_talks)
     assert found.gameable
     descriptions = [one.description for one in found.strategies if one.significant]
     assert any(re.search(planted.fraud, one) for one in descriptions), descriptions

@@ -8,7 +8,7 @@ import pytest
 from tests.attacks.planted import scorer, talks
 from turnwise.attacks.context import Context
 from turnwise.attacks.converged_strategy import converged_strategy, policy_candidates
-from turnwise.attacks.strategy import content_words
+from turnwise.attacks.slots import content_words
 from turnwise.attacks.strategy_inference import common_frame, infer_strategy
 from turnwise.attacks.target import Target
 from turnwise.metrics.words import words

@@ -13,7 +13,7 @@ from tests.attacks.planted import scorer, talks
 from tests.tiny_models import write_bart, write_llama
 from turnwise.agents.language_model import LanguageModelAgent
 from turnwise.attacks.policy import Policy
-from turnwise.attacks.rl import Settings, TunedPolicy, tune
+from turnwise.attacks.rl import Settings, TunedPolicy, kl_loss, tune
 from turnwise.attacks.target import Target
 from turnwise.types import Floats, Item
 
@@ -141,3 +141,61 @@ def test_padding_does_not_change_the_evaluation_of_a_reply(tmp_path: Path, kind:
             [policy.evaluate([one], replies[place : place + 1]).log_prob for place, one in enumerate(pair)]
         )
     assert torch.allclose(together, alone, atol=1e-4)
+
+
+ARM_REWARDS = torch.tensor([1.0, 0.6, 0.3, 0.0, -0.5, -1.0])
+UNTUNED = torch.log_softmax(torch.tensor([-1.0, 0.5, 0.0, 1.5, 0.3, -0.7]), dim=0)
+
+
+def test_the_kl_term_leads_a_bandit_to_the_best_policy() -> None:
+    """One token of six: the best policy under the penalty is proportional to untuned * exp(reward / weight)."""
+    weight = 0.5
+    logits = torch.zeros(6, requires_grad=True)
+    optimiser = torch.optim.Adam([logits], lr=0.05)
+    generator = torch.Generator().manual_seed(0)
+    for _ in range(1500):
+        log_probs = torch.log_softmax(logits, dim=0)
+        drawn = torch.multinomial(log_probs.detach().exp(), 256, replacement=True, generator=generator)
+        exact = (log_probs.exp() * (log_probs - UNTUNED)).sum().expand(256, 1)
+        reward = ARM_REWARDS[drawn] - ARM_REWARDS[drawn].mean()
+        loss = -(reward * log_probs[drawn]).mean() + weight * kl_loss(log_probs[drawn].unsqueeze(1), exact)
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+
+    def objective(log_probs: torch.Tensor) -> float:
+        return float((log_probs.exp() * (ARM_REWARDS - weight * (log_probs - UNTUNED))).sum())
+
+    best = torch.log_softmax(UNTUNED + ARM_REWARDS / weight, dim=0)
+    reached = torch.log_softmax(logits.detach(), dim=0)
+    assert objective(reached) == pytest.approx(objective(best), abs=2e-3)
+    assert torch.allclose(reached.exp(), best.exp(), atol=0.02)
+
+
+def test_the_gradient_of_the_kl_term_is_that_of_the_divergence_of_whole_replies() -> None:
+    """Replies of two tokens out of three, all of them enumerated: the second's distribution depends on the first."""
+    generator = torch.Generator().manual_seed(1)
+    first = torch.randn(3, generator=generator, dtype=torch.float64).requires_grad_()
+    second = torch.randn(3, 3, generator=generator, dtype=torch.float64).requires_grad_()
+    before = [
+        torch.log_softmax(torch.randn(one.shape, generator=generator, dtype=torch.float64), dim=-1)
+        for one in (first, second)
+    ]
+    one, two = torch.log_softmax(first, dim=-1), torch.log_softmax(second, dim=-1)
+    of_first = (one.exp() * (one - before[0])).sum()
+    of_second = (two.exp() * (two - before[1])).sum(dim=-1)
+    whole = of_first + (one.exp() * of_second).sum()
+    wanted = torch.autograd.grad(whole, (first, second), retain_graph=True)
+    expected = torch.zeros((), dtype=torch.float64)
+    replies = [(i, j) for i in range(3) for j in range(3)]
+    for i, j in replies:
+        for k, m in replies:  # a batch of two: each is the other's baseline
+            probability = (one[i] + two[i, j] + one[k] + two[k, m]).detach().exp()
+            per_token = torch.stack([torch.stack([one[i], two[i, j]]), torch.stack([one[k], two[k, m]])])
+            divergence = torch.stack(
+                [torch.stack([of_first, of_second[i]]), torch.stack([of_first, of_second[k]])]
+            )
+            expected = expected + probability * kl_loss(per_token, divergence)
+    found = torch.autograd.grad(expected, (first, second))
+    for got, right in zip(found, wanted, strict=True):
+        assert torch.allclose(got, right, atol=1e-12)

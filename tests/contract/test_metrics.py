@@ -42,6 +42,7 @@ OTHERS = {
     "together": "product",
     "several": "one",
     "13a": "intl",
+    "turnwise": "length",
 }
 WRITERS = {"bert": write_bert, "llama": write_llama, "regression": write_regression, "masked": write_masked}
 KINDS = {"regression": "regression", "usr-mlm": "masked"}
@@ -73,6 +74,8 @@ def options(name: str) -> dict[str, Any]:
     if "model" in takes:
         kind = KINDS.get(name, "llama" if name in LIKELIHOODS else "bert")
         given["model"] = tiny(kind)
+    if "metric" in takes:
+        given["metric"] = "question-rate"
     if "trained" in takes:
         given["trained"] = tiny_trained(name)
     return given

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from turnwise.stats.correlation import kendall, pearson, row_correlations, spearman
+from turnwise.stats.correlation import kendall, pearson, row_correlations, spearman, tau_c
 from turnwise.types import Floats
 
 SCALE = st.integers(1, 5).map(float)
@@ -51,9 +51,25 @@ def test_kendall_equals_scipy(columns: tuple[Floats, Floats]) -> None:
     assert kendall(*columns) == pytest.approx(oracle("kendall", *columns), abs=1e-9)
 
 
+@pytest.mark.parametrize("values", [3, 100, 10**9])
+def test_kendall_of_many_items_is_the_number_of_scipy(values: int) -> None:
+    rng = np.random.default_rng(values)
+    x, y = (rng.integers(values, size=5000).astype(float) for _ in range(2))
+    assert kendall(x, x + y) == oracle("kendall", x, x + y)
+
+
+@given(two_columns())
+def test_tau_c_equals_scipy(columns: tuple[Floats, Floats]) -> None:
+    expected = stats.kendalltau(*columns, variant="c").statistic
+    assert tau_c(*columns) == pytest.approx(expected, abs=1e-9)
+    assert row_correlations("tau-c", *(side[None] for side in columns))[0] == pytest.approx(
+        expected, abs=1e-9
+    )
+
+
 @given(two_columns())
 def test_kendall_equals_its_definition_over_pairs(columns: tuple[Floats, Floats]) -> None:
-    # scipy counts our pairs, so its own answer is no oracle: this is tau-b (Kendall 1945) pair by pair.
+    # tau-b (Kendall 1945) pair by pair.
     x, y = columns
     i, j = np.triu_indices(len(x), 1)
     dx, dy = np.sign(x[i] - x[j]), np.sign(y[i] - y[j])

@@ -113,8 +113,11 @@ def test_frechet_distances_agree_with_people_as_much_as_was_measured(
 def test_the_papers_prd_agrees_as_much_as_was_measured_within_the_noise_of_its_clusters(
     corpora: Path,
 ) -> None:
-    """Absolute means of six files: .399 and .563 for the authors' method, whose seeds deviate by .1 (two of them)."""
+    """Absolute means of six files: .52 and .56 with our seed.
+
+    The authors' method has .399 and .563; two of its seeds deviate from each other by .1.
+    """
     tables = script()
     corpus = tables.Corpus.read(corpora / tables.FILES["fbd"], "meta.corpus")
     found = tables.correlations(corpus, tables.numbers(corpus, "prd-paper"))
-    assert np.mean(np.abs(list(found.values())), axis=0) == pytest.approx((0.399, 0.563), abs=0.2)
+    assert np.mean(np.abs(list(found.values())), axis=0) == pytest.approx((0.522, 0.561), abs=0.03)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from tests.meta.test_correlate import people, scored
-from turnwise.meta.examples import EACH, disagreements
+from turnwise.meta.examples import EACH, disagreements, with_texts
 from turnwise.types import Item, Turn
 
 
@@ -19,7 +19,9 @@ def test_the_replies_with_the_largest_difference_of_ranks_come_first_and_last():
     ratings = np.arange(1.0, 21.0)
     ratings[[0, 19]] = ratings[[19, 0]]  # the shortest reply is rated best, the longest worst
     table = scored(lengths, agents=["a"] * 20)
-    found = disagreements(table, people(table, ratings), items_of(table, lengths), group="")
+    found = with_texts(
+        disagreements(table, people(table, ratings), group=""), items_of(table, lengths).values()
+    )
     assert len(found) == 2 * EACH
     assert (found[0]["score"], found[0]["people"]) == (20, 1)
     assert (found[-1]["score"], found[-1]["people"]) == (1, 20)
@@ -31,10 +33,12 @@ def test_ranks_are_those_inside_an_agent():
     lengths = np.concatenate([np.arange(1, 11), np.arange(101, 111)])
     ratings = np.concatenate([np.arange(101.0, 111.0), np.arange(1.0, 11.0)])
     table = scored(lengths, agents=["a"] * 10 + ["b"] * 10)
-    found = disagreements(table, people(table, ratings - 60), items_of(table, lengths), group="")
+    found = with_texts(
+        disagreements(table, people(table, ratings - 60), group=""), items_of(table, lengths).values()
+    )
     assert {example["rank_difference"] for example in found} == {0}
 
 
 def test_few_replies_have_no_examples():
     few = scored(np.arange(1, 6), agents=["a"] * 5)
-    assert disagreements(few, people(few, np.arange(5.0)), {}, group="") == []
+    assert disagreements(few, people(few, np.arange(5.0)), group="") == []

@@ -19,6 +19,7 @@ from turnwise.meta.disagreements import on_rating_scale
 from turnwise.report import plot
 from turnwise.report.regression import Dot, draw, fit_with_band
 from turnwise.stats import correlation, effect, interval, permutation, power, ppi, resample
+from turnwise.stats.pairs import pairwise
 from turnwise.types import LARGEST, Floats
 
 numbers = st.one_of(
@@ -72,7 +73,7 @@ STATISTICS: dict[str, Callable[[Floats, Floats], Any]] = {
     "pearson": correlation.pearson,
     "spearman": correlation.spearman,
     "kendall": correlation.kendall,
-    "pairwise": correlation.pairwise_accuracy,
+    "pairwise": pairwise.pairwise_accuracy,
     "calibrated": correlation.calibrated_accuracy,
     "effect": lambda x, y: effect.cohen_dz(x - y),
     "superiority": lambda x, y: effect.superiority(x - y),

@@ -7,13 +7,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from turnwise.stats import weighted
-from turnwise.stats.correlation import (
-    STATISTICS,
-    item_pairs,
-    pairwise_accuracy,
-    row_correlations,
-    tie_calibration,
-)
+from turnwise.stats.correlation import STATISTICS, row_correlations
+from turnwise.stats.pairs.item_pairs import item_pairs
+from turnwise.stats.pairs.pairwise import pairwise_accuracy, tie_calibration
 from turnwise.stats.resample import bootstrap_weights, resampled_correlation
 from turnwise.stats.weighted import weighted_correlation
 from turnwise.types import Floats

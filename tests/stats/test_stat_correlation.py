@@ -2,14 +2,8 @@ import numpy as np
 import pytest
 
 from turnwise.stats.clusters import MAX_CLUSTERS, cluster_sums, codes, group_clusters
-from turnwise.stats.correlation import (
-    STATISTICS,
-    kendall,
-    pairwise_accuracy,
-    pearson,
-    row_correlations,
-    tie_calibration,
-)
+from turnwise.stats.correlation import STATISTICS, kendall, pearson, row_correlations
+from turnwise.stats.pairs.pairwise import pairwise_accuracy, tie_calibration
 from turnwise.stats.weighted import weighted_correlation
 
 ALL = {**STATISTICS, "pairwise at 0": pairwise_accuracy}
@@ -75,7 +69,7 @@ def test_only_rows_with_a_nan_or_a_constant_side_are_nan() -> None:
 
 
 def test_an_unknown_statistic_is_refused_with_the_list() -> None:
-    with pytest.raises(ValueError, match="pearson, spearman, kendall, pairwise"):
+    with pytest.raises(ValueError, match="pearson, spearman, kendall, tau-c, pairwise"):
         row_correlations("spaerman", np.zeros((1, 2)), np.zeros((1, 2)))
 
 

@@ -124,3 +124,11 @@ def test_intervals_inside_agents_cover_and_the_test_of_two_metrics_keeps_its_lev
         rejected += difference_inside_large_groups("pearson", a, b, y, agents, clusters, 60)[2] <= 0.05
     assert 0.915 <= covered / 400 <= 0.98
     assert rejected / 400 <= 0.08
+
+
+@pytest.mark.parametrize("statistic", ["pearson", "spearman", "kendall", "pairwise"])
+def test_leaving_a_cluster_out_is_giving_it_no_weight(statistic):
+    x, y, groups = simpson(np.random.default_rng(8), n=12)
+    codes = np.arange(len(x)) // 3  # clusters of one group each
+    of, _ = inside_large_groups(statistic, x, np.round(y), groups, codes, 20)
+    assert of.without_each() == pytest.approx(of(1.0 - np.eye(20)), abs=1e-12)

@@ -1,6 +1,7 @@
 """`turnwise rate` on the command line: one server a store, exports without identities, open addresses."""
 
 import json
+import signal
 from pathlib import Path
 
 from tests.corpus import corpus
@@ -42,3 +43,13 @@ def test_an_open_address_says_that_it_can_be_read(tmp_path: Path):
     server.process.terminate()
     _, errors = server.process.communicate(timeout=20)
     assert "everyone on the way can read the links" in errors
+
+
+def test_an_interrupt_while_the_server_starts_prints_no_traceback(tmp_path: Path):
+    corpus(tmp_path / "logs.jsonl", n=2)
+    server = Server("logs.jsonl", "--raters", "1", folder=tmp_path)
+    server.client.close()
+    server.process.send_signal(signal.SIGINT)  # the links are printed before the server listens
+    _, errors = server.process.communicate(timeout=20)
+    assert server.process.returncode == 0
+    assert "Traceback" not in errors

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from turnwise.attacks.baselines import VERDICTS, baselines
-from turnwise.attacks.context import Context
+from turnwise.attacks.context import Context, with_rare_words
 from turnwise.attacks.diagnosis import Diagnosis, Tendency, diagnose, tendencies
 from turnwise.attacks.injections import planted_verdicts
 from turnwise.attacks.search import Search, shorten
@@ -20,9 +20,9 @@ from turnwise.attacks.target import ENDED, Hangs, Target
 from turnwise.attacks.verdict import TestedStrategy, measure_strategy
 from turnwise.types import Floats
 
-STAGES = ("baselines", "search", "rl")
+STAGES = ("baselines", "search", "samples", "rl")
 MAX_FOUND = 16  # strategies of a search that are tested
-MAX_FURTHER = 2  # candidates of a tuned policy that are tested
+MAX_FURTHER = 6  # candidates of a language model, sampled or tuned, that are tested
 MAX_REASONS = 20  # distinct reasons for missing scores that are reported
 
 
@@ -82,16 +82,18 @@ def attack(
     """Search for strategies on `search_on` and test them against people on `test_on`.
 
     Fixed replies are mined from `texts`. `verdicts` are the highest scores of a judge, for prompt injections; with
-    `planted` they are also planted in results of tools and in system prompts. `draws` counts bootstrap draws. `further`
-    returns more candidates to test, those of a tuned policy. `report` gets lines on the progress. If the metric scores
-    none of people's replies, only the baselines are tested. Raises `BudgetSpent` or `Hangs` if the diagnosis cannot be
-    finished.
+    `planted` they are also planted in results of tools and in system prompts. `draws` counts bootstrap draws.
+    `further` returns more candidates to test, those of a language model. `report` gets lines on the progress. If the
+    metric scores none of people's replies, nothing is tested: there is nothing to compare with. Raises `BudgetSpent`
+    or `Hangs` if the diagnosis cannot be finished.
     """
+    search_on, test_on = with_rare_words(search_on, search_on), with_rare_words(search_on, test_on)
     diagnosis = diagnose(target, search_on)
     human = target.scores([(context, context.human) for context in test_on])
     report(f"diagnosis: {target.calls} calls")
     pool = [context.human for context in [*search_on, *test_on]]
-    candidates = list(baselines(pool, rng, verdicts)) if "baselines" in stages else []
+    wanted = "baselines" in stages and diagnosis.scores
+    candidates = list(baselines(pool, rng, verdicts)) if wanted else []
     if planted and candidates:
         candidates += planted_verdicts(verdicts)
     scored = _score_candidates(
@@ -99,16 +101,17 @@ def attack(
     )  # before the search, so that they are always tested
     tried = len(candidates)
     promising: list[str] = []
-    reserved = (MAX_FURTHER + MAX_FOUND) * len(test_on)  # calls for the final test
+    further_ones = MAX_FURTHER if {"samples", "rl"} & set(stages) else 0
+    reserved = (MAX_FOUND + further_ones) * len(test_on)  # calls for the final test
     unsearched = "search" in stages and target.budget - reserved <= target.calls
     if "search" in stages and diagnosis.scores and not unsearched:
         search = Search(target, search_on, rng, calls=target.budget - reserved, report=report)
-        chosen = _distinct(_with_shortened(search, search.run(texts), search_on))[:MAX_FOUND]
-        tried += len(search.tried)
+        chosen = _distinct(_with_shortened(search, search.run(texts), search_on))
+        tried += len(search.tried) + len(search.mixed)
         promising = [
             one for one in sorted(search.tried, key=lambda one: -search.tried[one]) if search.tried[one] > 0
         ]
-        more = [one.candidate for one in chosen]
+        more = [*(one.candidate for one in search.mixed), *(one.candidate for one in chosen)][:MAX_FOUND]
         scored += _score_candidates(target, more, test_on, report)
         candidates += more
     if diagnosis.scores:
@@ -174,11 +177,11 @@ def _tendencies(scored: Sequence[ScoredReplies], contexts: Sequence[Context]) ->
 def _further_candidates(
     further: Callable[[], Sequence[Candidate]], report: Callable[[str], None]
 ) -> Sequence[Candidate]:
-    """The candidates that `further` returns, those of a tuned policy; none if the metric stops responding."""
+    """The candidates that `further` returns, those of a language model; none if the metric stops responding."""
     try:
         return further()
     except Hangs as error:
-        report(f"stopped before tuning a policy: {error}")
+        report(f"stopped before a policy was tuned: {error}")
         return ()
 
 

@@ -56,21 +56,21 @@ def baselines(
     yield Candidate(
         "other-dialogue",
         "other",
-        "a person's reply from another dialogue",
+        "gives a person's reply from another dialogue",
         _replies_of_other_dialogues(pool, rng),
     )
-    yield Candidate("shuffled", "other", "the person's reply with its words shuffled", _shuffled)
+    yield Candidate("shuffled", "other", "gives the person's reply with its words shuffled", _shuffled)
     yield Candidate(
         "no-punctuation",
         "other",
-        "the person's reply without punctuation",
+        "gives the person's reply without punctuation",
         lambda c: without_punctuation(c.human),
     )
     yield Candidate(
-        "repeated", "other", "the person's reply said three times", lambda c: " ".join([c.human] * 3)
+        "repeated", "other", "gives the person's reply three times", lambda c: " ".join([c.human] * 3)
     )
     yield Candidate(
-        "reference", "people", "the reference itself", lambda c: (c.item.references or (c.human,))[0]
+        "reference", "people", "gives the reference itself", lambda c: (c.item.references or (c.human,))[0]
     )
 
 

@@ -1,21 +1,25 @@
 """Contexts of an attack: real contexts with the reply that a person gave."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from turnwise.errors import Refused, counted
+from turnwise.metrics.words import words
 from turnwise.types import Item, Turn
 
 MIN_CONTEXTS = 20  # for the search and for the test each; with fewer no gain over people could be significant
+RARE_SHARE = 0.03  # share of the contexts up to which a word is called rare
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """A context, as an item whose reply is a person's."""
+    """A context, as an item whose reply is a person's; its rare words are filled in by `with_rare_words`."""
 
     item: Item
+    rare_words: tuple[str, ...] = ()
 
     @property
     def turns(self) -> tuple[Turn, ...]:
@@ -66,6 +70,24 @@ def sample_contexts(items: Iterable[Item], count: int, rng: np.random.Generator)
         found += [cluster.pop() for cluster in clusters]
         clusters = [cluster for cluster in clusters if cluster]
     return [Context(item) for item in found[:count]]
+
+
+def with_rare_words(
+    known: Sequence[Context], contexts: Sequence[Context], share: float = RARE_SHARE
+) -> list[Context]:
+    """The contexts with their rare words: distinct words that at most this share of the `known` contexts has.
+
+    A word of one known context only is always rare; one that none has is too.
+    """
+    counts = Counter(word for one in known for word in set(words(one.full_text)))
+    most = max(1.0, share * len(known))
+    return [
+        replace(
+            one,
+            rare_words=tuple(word for word in dict.fromkeys(words(one.full_text)) if counts[word] <= most),
+        )
+        for one in contexts
+    ]
 
 
 def split_contexts(chosen: Sequence[Context]) -> tuple[list[Context], list[Context]]:

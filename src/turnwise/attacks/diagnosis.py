@@ -1,15 +1,14 @@
 """Diagnosis of a metric: is it constant, random or failing, and which simple features do its scores follow?"""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from turnwise.attacks.context import Context
-from turnwise.attacks.strategy import content_words, repeated_words
+from turnwise.attacks.features import FEATURES
 from turnwise.attacks.target import Target
 from turnwise.attacks.verdict import ROUNDING
-from turnwise.metrics.words import words
 from turnwise.stats.correlation import spearman
 from turnwise.types import Floats
 
@@ -88,34 +87,12 @@ class Tendency:
     def of(cls, feature: str, correlation: float) -> "Tendency":
         """The tendency with its description; a correlation of zero is described as falling."""
         grows = "grows" if correlation > 0 else "falls"
-        return cls(feature, correlation, f"the score {grows} with {FEATURES[feature][0]}")
+        return cls(feature, correlation, f"the score {grows} with {FEATURES[feature].description}")
 
     @property
     def negated(self) -> "Tendency":
         """The tendency of the metric's own scores, if lower is better and they were negated for the attack."""
         return Tendency.of(self.feature, -self.correlation)
-
-
-def _copied_share(context: Context, reply: str) -> float:
-    """Share of the reply's words, repeats included, that occur in the context; 0 for an empty reply."""
-    reply_words, context_words = words(reply), set(words(context.full_text))
-    return sum(word in context_words for word in reply_words) / len(reply_words) if reply_words else 0.0
-
-
-def _content_words_used(context: Context, reply: str) -> float:
-    """Number of distinct content words of the context's last turn that the reply uses."""
-    reply_words = set(words(reply))
-    return float(sum(word in reply_words for word in content_words(context.last_turn)))
-
-
-FEATURES: dict[str, tuple[str, Callable[[Context, str], float]]] = {
-    "length": ("words in the reply", lambda context, reply: float(len(words(reply)))),
-    "repeated": ("words that the reply has said before", lambda context, reply: float(repeated_words(reply))),
-    "questions": ("question marks", lambda context, reply: float(reply.count("?"))),
-    "exclamations": ("exclamation marks", lambda context, reply: float(reply.count("!"))),
-    "copied": ("the share of the reply's words that the context has", _copied_share),
-    "nouns": ("content words of the last turn", _content_words_used),
-}
 
 
 def tendencies(pairs: Sequence[tuple[Context, str]], scores: Floats) -> list[Tendency]:
@@ -130,8 +107,10 @@ def tendencies(pairs: Sequence[tuple[Context, str]], scores: Floats) -> list[Ten
     _, codes = np.unique([context.item.id for context, _ in pairs], return_inverse=True)
     centred = _minus_context_mean(scores[known], codes)
     found = []
-    for name, (_, feature) in FEATURES.items():
-        values = _minus_context_mean(np.array([feature(context, reply) for context, reply in pairs]), codes)
+    for name, feature in FEATURES.items():
+        values = _minus_context_mean(
+            np.array([feature.value(context, reply) for context, reply in pairs]), codes
+        )
         if np.ptp(values) > 0 and np.ptp(centred) > 0:
             found.append(Tendency.of(name, spearman(values, centred)))
     return sorted(found, key=lambda one: -abs(one.correlation))

@@ -28,6 +28,7 @@ class ReplyEvaluation:
     entropy: Tensor  # (b,) mean over the tokens
     value: Tensor  # (b,) expected score in this context: the value head
     length: Tensor  # (b,) number of tokens
+    divergence: Tensor | None = None  # (b, longest) KL(policy || reference) of each token, 0 for padding
 
 
 class Policy(nn.Module):
@@ -93,48 +94,58 @@ class Policy(nn.Module):
         width = max(map(len, rows))
         return torch.tensor([row + [-1] * (width - len(row)) for row in rows], device=self.agent.device)
 
-    def evaluate(self, contexts: Sequence[Context], tokens: Tensor) -> ReplyEvaluation:
-        """Evaluate replies, given as tokens padded with -1, in their contexts; the results have a gradient."""
+    def evaluate(
+        self, contexts: Sequence[Context], tokens: Tensor, reference: nn.Module | None = None
+    ) -> ReplyEvaluation:
+        """Evaluate replies, given as tokens padded with -1, in their contexts; the results have a gradient.
+
+        With a reference model, the divergence of each token's distribution from the reference's is computed too.
+        """
+        logits, state = self._logits_and_state(self.model, contexts, tokens)
+        log_probs = torch.log_softmax(logits, dim=-1)
+        is_token = tokens >= 0
+        per_token = log_probs.gather(2, tokens.clamp(min=0).unsqueeze(2)).squeeze(2) * is_token
+        entropy = -(log_probs.exp() * log_probs).sum(dim=-1) * is_token
+        length = is_token.sum(dim=1).clamp(min=1)
+        value = self.head(state.detach()).squeeze(1)  # detached: the value loss must not train the policy
+        divergence = None
+        if reference is not None:
+            with torch.no_grad():
+                before = torch.log_softmax(self._logits_and_state(reference, contexts, tokens)[0], dim=-1)
+            divergence = (log_probs.exp() * (log_probs - before)).sum(dim=-1) * is_token
+        return ReplyEvaluation(
+            per_token.sum(dim=1), per_token, entropy.sum(dim=1) / length, value, length, divergence
+        )
+
+    def _logits_and_state(
+        self, model: nn.Module, contexts: Sequence[Context], tokens: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """A model's logits (b, longest, vocabulary) of the replies' tokens, and its hidden state (b, d) of the context.
+
+        Both are in 32-bit precision.
+        """
         context_tokens, mask = self._context_tokens(contexts)
         reply_tokens = tokens.clamp(min=0)
-        is_token = tokens >= 0
         if self.is_encoder_decoder:
-            start = torch.full_like(reply_tokens[:, :1], self.model.config.decoder_start_token_id or 0)
-            out = self.model(
+            start = torch.full_like(reply_tokens[:, :1], self.agent.config.decoder_start_token_id or 0)
+            out = model(
                 input_ids=context_tokens,
                 attention_mask=mask,
                 decoder_input_ids=torch.cat([start, reply_tokens[:, :-1]], dim=1),
                 output_hidden_states=True,
             )
             final = mask.sum(dim=1) - 1
-            logits = out.logits
             state = out.encoder_last_hidden_state[torch.arange(len(final), device=final.device), final]
-        else:
-            context_and_reply = torch.cat([context_tokens, reply_tokens], dim=1)
-            mask = torch.cat([mask, is_token.long()], dim=1)
-            positions = (mask.cumsum(dim=1) - 1).clamp(min=0)
-            width = context_tokens.shape[1]
-            # Logits of the context are not needed and would fill the GPU's memory.
-            out = self.model(
-                input_ids=context_and_reply, attention_mask=mask, position_ids=positions, output_hidden_states=True,
-                logits_to_keep=reply_tokens.shape[1] + 1,
-            )  # fmt: skip
-            logits, state = out.logits[:, :-1], out.hidden_states[-1][:, width - 1]
-        return self._evaluation(logits.float(), state.float(), reply_tokens, is_token)
-
-    def _evaluation(
-        self, logits: Tensor, state: Tensor, reply_tokens: Tensor, is_token: Tensor
-    ) -> ReplyEvaluation:
-        """The evaluation from the logits (b, longest, vocabulary) of the reply and the context's hidden state (b, d).
-
-        The state is detached, so that the value loss trains the head only. `is_token` is False for padding.
-        """
-        log_probs = torch.log_softmax(logits, dim=-1)
-        per_token = log_probs.gather(2, reply_tokens.unsqueeze(2)).squeeze(2) * is_token
-        entropy = -(log_probs.exp() * log_probs).sum(dim=-1) * is_token
-        length = is_token.sum(dim=1).clamp(min=1)
-        value = self.head(state.detach()).squeeze(1)  # detached: the value loss must not train the policy
-        return ReplyEvaluation(per_token.sum(dim=1), per_token, entropy.sum(dim=1) / length, value, length)
+            return out.logits.float(), state.float()
+        context_and_reply = torch.cat([context_tokens, reply_tokens], dim=1)
+        mask = torch.cat([mask, (tokens >= 0).long()], dim=1)
+        positions = (mask.cumsum(dim=1) - 1).clamp(min=0)
+        # Logits of the context are not needed and would fill the GPU's memory.
+        out = model(
+            input_ids=context_and_reply, attention_mask=mask, position_ids=positions, output_hidden_states=True,
+            logits_to_keep=reply_tokens.shape[1] + 1,
+        )  # fmt: skip
+        return out.logits[:, :-1].float(), out.hidden_states[-1][:, context_tokens.shape[1] - 1].float()
 
     def _context_tokens(self, contexts: Sequence[Context]) -> tuple[Tensor, Tensor]:
         """Tokens of the contexts (b, width) as the agent's prompt writes them, and their attention mask."""

@@ -208,18 +208,21 @@ class _PolicyTuning:
         known = ~scores.isnan()
         if not known.any():
             return float("nan"), float("nan")  # no scores: skip the update
-        evaluation = self.policy.evaluate(contexts, drawn.tokens)
+        evaluation = self.policy.evaluate(contexts, drawn.tokens, self.reference)
+        mean_length = evaluation.length.float().mean()
         weight = known.to(evaluation.value)
         reward = ((scores - self.centre) / self.spread).nan_to_num().to(evaluation.value)
         advantage = (reward - evaluation.value).detach()
         # Divided by the mean length, because dividing by each reply's own length would favour long bad replies.
-        loss = -(advantage * evaluation.log_prob * weight).mean() / evaluation.length.float().mean()
+        loss = -(advantage * evaluation.log_prob * weight).mean() / mean_length
         loss = loss + ((evaluation.value - reward) ** 2 * weight).mean()
         loss = loss - self.settings.entropy * evaluation.entropy.mean()
-        divergence = torch.tensor(float("nan"))
-        if self.reference is not None:
-            divergence = self._kl_divergence(contexts, drawn.tokens, evaluation.per_token, evaluation.length)
-            loss = loss + self.settings.kl * divergence
+        divergence = float("nan")
+        if evaluation.divergence is not None:
+            loss = (
+                loss + self.settings.kl * kl_loss(evaluation.per_token, evaluation.divergence) / mean_length
+            )
+            divergence = float(evaluation.divergence.detach().sum(dim=1).mean() / mean_length)
         if not torch.isfinite(loss):
             return None
         optimiser.zero_grad()
@@ -228,23 +231,7 @@ class _PolicyTuning:
         if not torch.isfinite(norm):
             return None
         optimiser.step()
-        return float(scores[known].mean()), float(divergence.detach())
-
-    def _kl_divergence(
-        self, contexts: list[Context], tokens: torch.Tensor, per_token: torch.Tensor, length: torch.Tensor
-    ) -> torch.Tensor:
-        """KL(policy || untuned model) per token, a scalar, by the non-negative estimator k3 on the sampled tokens.
-
-        `per_token` has the policy's log probabilities of `tokens`.
-        """
-        own, self.policy.model = self.policy.model, self.reference
-        try:
-            with torch.no_grad():
-                before = self.policy.evaluate(contexts, tokens).per_token
-        finally:
-            self.policy.model = own
-        ratio = (before - per_token) * (tokens >= 0)
-        return ((ratio.exp() - 1 - ratio).sum(dim=1) / length).mean()
+        return float(scores[known].mean()), divergence
 
     def _greedy_replies(self, contexts: Sequence[Context]) -> dict[str, str]:
         """The policy's replies at temperature 0, by id of the context."""
@@ -281,6 +268,24 @@ class _PolicyTuning:
         curves.entropy.append(float(np.mean(entropies)))
         curves.response_frequency.append(Counter(replies.values()).most_common(1)[0][1] / len(replies))
         return replies
+
+
+def kl_loss(per_token: torch.Tensor, divergence: torch.Tensor) -> torch.Tensor:
+    """A loss whose expected gradient is that of KL(policy || reference) of whole replies.
+
+    `divergence` (b, longest) has the exact divergence of each token's distribution, given the tokens before it, and
+    `per_token` the policy's log probabilities of the tokens. The first changes with the distributions directly; the
+    choice of a token also changes which divergences follow. That second part is a policy gradient with the divergence
+    of the later tokens as its cost, and the mean of the other replies as its baseline.
+
+    The gradient of a non-negative estimator on the sampled tokens alone (Schulman's k3) would be that of
+    KL(reference || policy): its expectation has the right value and the wrong slope.
+    """
+    spent = divergence.detach()
+    later = spent.flip(1).cumsum(1).flip(1) - spent
+    if len(later) > 1:
+        later = later - (later.sum(dim=0) - later) / (len(later) - 1)
+    return (divergence + per_token * later).sum(dim=1).mean()
 
 
 def _mean_or_none(values: Sequence[float]) -> float | None:

@@ -2,8 +2,10 @@
 
 Metric calls are expensive, so candidates are scored by successive halving: many on few contexts, then the better half
 on twice as many. Fixed replies are mined from the corpus in bundles of several sentences; the best bundles are split
-into their sentences. The best candidates are then varied (joined, repeated, cut, combined with a copy of the context)
-until three generations in a row bring no improvement, or the budget ends.
+into their sentences. Then slots of the context are tried in frames, and the search follows the simple features that the
+scores so far grow with. The best candidates are varied (joined, repeated, cut, combined with a copy of the context)
+until three generations in a row bring no improvement, or the budget ends. At last, templates that pay in some contexts
+are combined into mixed strategies, which choose between two by the context.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -12,8 +14,13 @@ from itertools import islice
 
 import numpy as np
 
+from turnwise.attacks.baselines import GENERIC
 from turnwise.attacks.context import Context
-from turnwise.attacks.strategy import SLOTS, Strategy, strategy
+from turnwise.attacks.diagnosis import tendencies
+from turnwise.attacks.features import towards
+from turnwise.attacks.mixed import Mixed, best_mixed, complementary
+from turnwise.attacks.slots import BASIC_SLOTS, FURTHER_SLOTS
+from turnwise.attacks.strategy import Strategy, strategy
 from turnwise.attacks.target import BATCH, ENDED, Target
 from turnwise.attacks.templates import FRAMES, escape_braces, vary
 from turnwise.metrics.words import words
@@ -22,10 +29,20 @@ from turnwise.types import Floats
 BUNDLE = 6  # sentences in one bundle
 KEPT_GAIN = 0.5  # share of its gain that a shortened strategy must keep
 STAGE_SHARES = {
-    "mined": 0.35,
-    "templates": 0.55,
-    "evolved": 0.9,
-}  # share of the calls used by the end of each stage
+    "mined": 0.3,
+    "templates": 0.48,
+    "tendencies": 0.58,
+    "evolved": 0.8,
+    "mixed": 0.92,
+}  # share of the calls used by the end of each stage; the rest is for shortening
+TENDENCIES = 4  # strongest tendencies that are followed
+MIX_CANDIDATES, MIXED_OF = (
+    24,
+    10,
+)  # templates that may pay in some contexts, and those of them that are combined
+MAX_MIXED = 3  # mixed strategies that are tested
+MIXED_GAIN = 1.1  # a mixed strategy must gain this many times what the best template gains
+MAX_ROWS = 4000  # scored replies from which tendencies are computed
 
 
 @dataclass(slots=True)
@@ -41,6 +58,11 @@ class Search:
     calls: int  # total number of calls of the target at which the search must stop
     report: Callable[[str], None] = lambda _: None
     tried: dict[str, float] = field(default_factory=dict)  # template -> mean gain over people
+    mixed: list[Mixed] = field(default_factory=list)  # those that gain more than any template, best first
+    _rows: list[tuple[Context, str, float]] = field(default_factory=list)  # scored replies, for tendencies
+    _gains: dict[str, dict[str, float]] = field(
+        default_factory=dict
+    )  # template -> context -> gain over the person
     _seen: dict[str, int] = field(default_factory=dict)  # template -> contexts it was scored on
     _people: dict[str, float] = field(default_factory=dict)  # context -> score of the person's reply
     _calls_before: int = 0  # calls of the target before the search
@@ -62,7 +84,9 @@ class Search:
         stages: tuple[tuple[str, Callable[[Sequence[str]], list[str]]], ...] = (
             ("mined", lambda _: self._mined_replies(texts)),
             ("templates", self._templates),
+            ("tendencies", self._along_tendencies),
             ("evolved", self._evolved),
+            ("mixed", self._mixed),
         )
         for stage, candidates in stages:
             self.target.allow(self._call_limit(stage))
@@ -109,10 +133,14 @@ class Search:
             some = templates[first : first + at_once]
             made = [strategy(template) for template in some]
             pairs = [(context, one.reply(context)) for one in made for context in contexts]
-            scores = self.target.scores(pairs).reshape(len(some), len(contexts)) - human
-            for template, row in zip(some, scores, strict=True):
+            scores = self.target.scores(pairs)
+            if len(self._rows) < MAX_ROWS:
+                self._rows += [(*pair, float(score)) for pair, score in zip(pairs, scores, strict=True)]
+            for template, row in zip(some, scores.reshape(len(some), len(contexts)) - human, strict=True):
                 known = row[~np.isnan(row)]
                 self.tried[template] = float(known.mean()) if len(known) else -np.inf
+                by_context = zip((context.item.id for context in contexts), row.tolist(), strict=True)
+                self._gains.setdefault(template, {}).update(by_context)
                 self._seen[template] = len(contexts)
 
     def _human_scores(self, contexts: Sequence[Context]) -> Floats:
@@ -123,7 +151,7 @@ class Search:
         """Distinct templates by falling recorded gain; those that were never tried are last."""
         return sorted(dict.fromkeys(templates), key=lambda one: -self.tried.get(one, -np.inf))
 
-    def _successive_halving(self, templates: Sequence[str], contexts: int, keep: int) -> list[str]:
+    def successive_halving(self, templates: Sequence[str], contexts: int, keep: int) -> list[str]:
         """The best `keep` templates, scored on `contexts` random contexts, and the better half on twice as many.
 
         Halving ends when `keep` or fewer are left or all contexts were used.
@@ -148,12 +176,12 @@ class Search:
         order = self.rng.permutation(len(pool))
         bundles = [[pool[index] for index in order[at : at + BUNDLE]] for at in range(0, len(pool), BUNDLE)]
         allowed = self._call_limit("mined") - self.target.calls
-        best = self._successive_halving(
+        best = self.successive_halving(
             [" ".join(bundle) for bundle in bundles[: max(8, allowed // 5)]], 3, 12
         )
         inside = {" ".join(bundle): bundle for bundle in bundles}
         sentences = [text for joined in best for text in inside[joined]]
-        return [*best[:4], *self._successive_halving([*sentences, *self._sentence_halves(sentences)], 4, 8)]
+        return [*best[:4], *self.successive_halving([*sentences, *self._sentence_halves(sentences)], 4, 8)]
 
     def _sentence_halves(self, sentences: Sequence[str]) -> Iterator[str]:
         """Yield both halves of each sentence of six words or more."""
@@ -164,10 +192,40 @@ class Search:
                 yield " ".join(said[len(said) // 2 :])
 
     def _templates(self, best: Sequence[str]) -> list[str]:
-        """The best 10 templates among every slot in every frame and before or after the best three templates so far."""
-        frames = [*FRAMES, *(f"{text} {{}}" for text in best[:3]), *(f"{{}} {text}" for text in best[:3])]
-        made = [frame.replace("{}", f"{{{slot}}}") for frame in frames for slot in SLOTS]
-        return self._successive_halving(made, 4, 10)
+        """The best 10 templates among every basic slot in every frame, and every slot alone and with the best three."""
+        with_best = [*(f"{text} {{}}" for text in best[:3]), *(f"{{}} {text}" for text in best[:3])]
+        made = [
+            frame.replace("{}", f"{{{slot}}}")
+            for frames, slots in (((*FRAMES, *with_best), BASIC_SLOTS), (("{}", *with_best), FURTHER_SLOTS))
+            for frame in frames
+            for slot in slots
+        ]
+        return self.successive_halving(made, 4, 10)
+
+    def _along_tendencies(self, best: Sequence[str]) -> list[str]:
+        """The best 8 templates with more (or less) of the features that the scores so far grow (or fall) with."""
+        pairs = [(context, reply) for context, reply, _ in self._rows]
+        found = tendencies(pairs, np.array([score for *_, score in self._rows]))[:TENDENCIES]
+        made = [made for one in found for made in towards(one.feature, one.correlation, best[:4])]
+        new = [one for one in dict.fromkeys(made) if one not in self.tried]
+        return self.successive_halving(new, 6, 8) if new else []
+
+    def _mixed(self, best: Sequence[str]) -> list[str]:
+        """Combine templates that pay in some contexts into `mixed`; returns the templates that were scored for it.
+
+        Only mixed strategies that gain clearly more on these contexts than the best template are kept.
+        """
+        plain = [escape_braces(text) for text in GENERIC]
+        candidates = list(dict.fromkeys([*complementary(self._gains, MIX_CANDIDATES), *best[:2], *plain]))
+        self.gains(candidates, self._sample(16))
+        some = {template: self._gains[template] for template in candidates}
+        chosen = list(dict.fromkeys([*complementary(some, MIXED_OF), *self._ranked(plain)[:2]]))
+        self.gains(chosen, self.contexts)
+        rows = [[self._gains[template][context.item.id] for context in self.contexts] for template in chosen]
+        found = best_mixed([strategy(one) for one in chosen], np.array(rows), self.contexts, MAX_MIXED)
+        top = max(self.tried[template] for template in chosen)
+        self.mixed = [mixed for mixed, gain in found if gain > max(0.0, MIXED_GAIN * top)]
+        return chosen
 
     def _evolved(self, best: Sequence[str]) -> list[str]:
         """Templates by falling gain, varied at random until three generations bring no improvement.
@@ -183,11 +241,11 @@ class Search:
             new = [child for child in dict.fromkeys(children) if child not in self.tried]
             if new:
                 try:
-                    self._successive_halving(new, 6, 6)
+                    self.successive_halving(new, 6, 6)
                 except ENDED:
                     break
             population = self._ranked([*population, *new])[:12]
-            self._successive_halving(population[:4], len(self.contexts), 4)
+            self.successive_halving(population[:4], len(self.contexts), 4)
             population = self._ranked(population)
             idle = idle + 1 if self.tried[population[0]] <= before else 0
         return population

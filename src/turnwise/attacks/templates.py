@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from turnwise.attacks.strategy import SLOTS
+from turnwise.attacks.slots import SLOTS
 
 FRAMES = (
     "{}", "so {}", "you said {}", "you said {}, really?", "{} that sounds great!", "i like {}",

@@ -21,10 +21,12 @@ STRONG = 0.3  # correlations from this one on are printed
 
 
 def tuning(function: Any) -> Any:
-    """A decorator that adds the options of the stage `rl` to a command."""
+    """A decorator that adds the options of the stages `samples` and `rl` to a command."""
     for option in reversed((
         click.option("--policy", default="smollm2", show_default=True, metavar="NAME|DIR",
-                     help="rl: the language model to tune, causal or encoder-decoder."),
+                     help="samples, rl: the language model, causal or encoder-decoder."),
+        click.option("--samples", default=8, show_default=True, type=click.IntRange(min=2),
+                     help="samples: replies in each context, of which the metric chooses the best."),
         click.option("--epochs", default=5, show_default=True, type=click.IntRange(min=1),
                      help="rl: the reward is tracked after each. The paper has 15."),
         click.option("--updates", default=20, show_default=True, type=click.IntRange(min=1),
@@ -40,7 +42,7 @@ def tuning(function: Any) -> Any:
         click.option("--entropy", default=0.0, show_default=True, type=click.FloatRange(0),
                      help="rl: reward for a nat of entropy of the words."),
         click.option("--longest", default=40, show_default=True, type=click.IntRange(min=2),
-                     help="rl: tokens of a reply, at most."),
+                     help="samples, rl: tokens of a reply, at most."),
         click.option("--minutes", type=click.FloatRange(0, min_open=True),
                      help="rl: minutes after which a repetition ends with what it has. Default: no limit."),
     )):  # fmt: skip
@@ -62,11 +64,12 @@ def tuning(function: Any) -> Any:
 )  # fmt: skip
 @click.option(
     "--budget", default=20_000, show_default=True, type=click.IntRange(min=500),
-    help="Metric calls; one call is one reply scored. Perturbations and rl come on top.",
+    help="Metric calls; one call is one reply scored. Perturbations, samples and rl come on top.",
 )  # fmt: skip
 @click.option(
     "--stages", default="baselines,search", show_default=True, callback=options.names, metavar="NAMES",
-    help="baselines, search, rl (tunes a language model on the metric; slow without a GPU).",
+    help="baselines, search, samples (of a language model, chosen by the metric), rl (tunes the language model; slow "
+    "without a GPU).",
 )  # fmt: skip
 @tuning
 @click.option(

@@ -54,6 +54,7 @@ FLIPS = Layout(names=("item of A", "item of B"), results=("A", "B", "A-B"))
 @click.option("--force", is_flag=True, help="Compare runs whose signatures differ.")
 @options.selecting
 @options.running
+@options.trying
 @options.gating
 @options.printing
 def command(**given: Any) -> int:
@@ -69,7 +70,7 @@ def command(**given: Any) -> int:
       turnwise compare logs.jsonl -m bleu-4 --as new,old
       turnwise compare out/new out/old
     """
-    from turnwise.cli.common.printed import conclude
+    from turnwise.cli.common.printed import conclude, print_questions
     from turnwise.library import compare
 
     finished = not given["reader"] and all(Path(path).is_dir() for path in given["data"])
@@ -79,6 +80,8 @@ def command(**given: Any) -> int:
         )
     with options.gated(given):
         found = compare(**options.arguments(given, *(SCORING if finished else ())))
+        if print_questions(found.document, given):
+            return 0
         after = [
             _strengths(found.document, given),
             _flips(found.document, given) if given["verbose"] else "",

@@ -163,7 +163,7 @@ def _below_table(document: Mapping[str, Any], given: Mapping[str, Any]) -> str:
 def _critic_line(name: str, about: dict[str, Any]) -> str:
     """One line on whether a critic ranks every real system above every control; `about` is its record."""
     if not about["controls"]:
-        return f"{name}: no control can be made from single replies"
+        return f"{name}: no controls, which need whole dialogues of other agents than the target"
     values = _control_values(about["controls"], taught=about["taught"], unvalued=about["unvalued"])
     if about["fooled"]:
         return (

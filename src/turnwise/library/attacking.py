@@ -45,6 +45,7 @@ def attack(
     timeout: Positive = 120.0,
     card: bool = False,
     policy: PathLike = "smollm2",
+    samples: Annotated[int, Range(least=2)] = 8,
     epochs: Count = 5,
     updates: Count = 20,
     batch: Annotated[int, Range(least=2)] = 16,
@@ -87,12 +88,14 @@ def attack(
         reader: The format of the files where it is not the native one, as `turnwise ls readers` lists it.
         mapping: As in `score`.
         count: Contexts: half to search on, half to test on.
-        budget: Metric calls; one call is one reply scored. Perturbations and the stage `rl` come on top.
-        stages: Any of `baselines`, `search` and `rl`, which tunes a language model on the metric.
+        budget: Metric calls; one call is one reply scored. Perturbations and the stages `samples` and `rl` come on top.
+        stages: Any of `baselines`, `search`, `samples` (of a language model, chosen by the metric) and `rl`, which
+            tunes a language model on the metric.
         perturb: Also report how the score changes under edits that keep the meaning, and under damaged contexts.
         timeout: Seconds after which a reply that the metric has not scored counts as unscored.
         card: Write the frauds on the card of the trained model that is attacked.
-        policy: rl: the language model to tune.
+        policy: samples, rl: the language model that is sampled or tuned.
+        samples: samples: replies that are sampled in each context, of which the metric chooses the best.
         epochs: rl: the reward is tracked after each.
         updates: rl: updates of the policy in an epoch.
         batch: rl: replies in an update.
@@ -100,7 +103,7 @@ def attack(
         learning_rate: rl: learning rate of the policy.
         kl: rl: penalty for a nat a token of divergence from the untuned model.
         entropy: rl: reward for a nat of entropy.
-        longest: rl: tokens of a reply at most.
+        longest: samples, rl: tokens of a reply at most.
         minutes: rl: time after which a repetition ends with what it has. Default: no limit.
         items: Which replies are the contexts' own. Default: all.
         role: Whose messages are replaced.
@@ -145,6 +148,7 @@ def attack(
             timeout=timeout,
             card=card,
             policy=str(policy),
+            samples=samples,
             epochs=epochs,
             updates=updates,
             batch=batch,
@@ -191,6 +195,7 @@ def harden(
     timeout: Positive = 120.0,
     card: bool = False,
     policy: PathLike = "smollm2",
+    samples: Annotated[int, Range(least=2)] = 8,
     epochs: Count = 5,
     updates: Count = 20,
     batch: Annotated[int, Range(least=2)] = 16,
@@ -229,12 +234,14 @@ def harden(
         metric: One name of `turnwise ls metrics`, with settings in brackets; `module:function`; or an http address.
         contexts: Dialogues of people, in any form that `score` takes. The strategies must reply in them.
         count: Contexts: half to search on, half to test on.
-        budget: Metric calls; one call is one reply scored. Perturbations and the stage `rl` come on top.
-        stages: Any of `baselines`, `search` and `rl`, which tunes a language model on the metric.
+        budget: Metric calls; one call is one reply scored. Perturbations and the stages `samples` and `rl` come on top.
+        stages: Any of `baselines`, `search`, `samples` (of a language model, chosen by the metric) and `rl`, which
+            tunes a language model on the metric.
         perturb: Also report how the score changes under edits that keep the meaning, and under damaged contexts.
         timeout: Seconds after which a reply that the metric has not scored counts as unscored.
         card: Write the frauds on the card of the trained model that is attacked.
-        policy: rl: the language model to tune.
+        policy: samples, rl: the language model that is sampled or tuned.
+        samples: samples: replies that are sampled in each context, of which the metric chooses the best.
         epochs: rl: the reward is tracked after each.
         updates: rl: updates of the policy in an epoch.
         batch: rl: replies in an update.
@@ -242,7 +249,7 @@ def harden(
         learning_rate: rl: learning rate of the policy.
         kl: rl: penalty for a nat a token of divergence from the untuned model.
         entropy: rl: reward for a nat of entropy.
-        longest: rl: tokens of a reply at most.
+        longest: samples, rl: tokens of a reply at most.
         minutes: rl: time after which a repetition ends with what it has. Default: no limit.
         rounds: Rounds of training at most.
         learn_from: Files of dialogues to train on. Default: the dialogues of `contexts` that are not attacked.
@@ -293,6 +300,7 @@ def harden(
             timeout=timeout,
             card=card,
             policy=str(policy),
+            samples=samples,
             epochs=epochs,
             updates=updates,
             batch=batch,

@@ -383,7 +383,8 @@ def _rubrics() -> Entries:
     for name, one in library().items():
         scale = "checklist" if one.scale is None else f"{one.scale[0]}-{one.scale[1]}"
         measured = [
-            f"{each.spearman:.2f} [{each.interval[0]:.2f}, {each.interval[1]:.2f}] by {each.model} on {each.corpus}"
+            f"{each.spearman:.2f} [{each.interval[0]:.2f}, {each.interval[1]:.2f}] by {each.model} on {each.corpus}, "
+            f"n = {each.n}" + ("" if each.one_rater is None else f"; one rater {each.one_rater:.2f}")
             for each in one.agreement
         ]
         record = {
@@ -391,10 +392,15 @@ def _rubrics() -> Entries:
             "kind": "rubric",
             "level": one.level,
             "scale": scale,
-            "agreement": measured or None,
+            "agreement": measured or ["not measured"],
         }
         found.append({**record, "question": one.question})
     return found, []
+
+
+def _ends(interval: tuple[float, float] | None) -> str:
+    """An interval as text, with a space before it; "" without one."""
+    return "" if interval is None else f" [{interval[0]:.2f}, {interval[1]:.2f}]"
 
 
 def _judges() -> Entries:
@@ -404,7 +410,8 @@ def _judges() -> Entries:
     found = []
     for card in cards():
         agreed = [
-            f"spearman {one.estimate:.2f} on {one.dimension} of {', '.join(one.data)}"
+            f"spearman {one.estimate:.2f}{_ends(one.interval)} on {one.dimension} of {', '.join(one.data)}, "
+            f"n = {one.n_items}"
             for one in card.agreement
         ]
         attacked = [

@@ -5,7 +5,6 @@ from itertools import islice
 from typing import Any
 
 from turnwise.errors import counted
-from turnwise.meta.compare import has_unpaired
 from turnwise.types import Finding
 
 SHOWN = 5  # placeholders that a note names
@@ -52,7 +51,22 @@ def item_notes(findings: Sequence[Finding]) -> list[str]:
             named = ", ".join(f"{name} ({count})" for name, count in islice(unresolved.items(), SHOWN))
             more = f", and {len(unresolved) - SHOWN} more" if len(unresolved) > SHOWN else ""
             found.append(f"note: placeholders that the ontology does not know: {named}{more}")
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys([*found, *_judges(findings)]))
+
+
+def _judges(findings: Sequence[Finding]) -> list[str]:
+    """For each judge with several samples how far these differ, and for each panel how far its judges agree."""
+    found: dict[str, list[str]] = {}
+    for finding in findings:
+        metric, details = str(finding.what.get("metric")), finding.details
+        agent = finding.what.get("agent")
+        if "sample_sd" in details:
+            one = f"{details['sample_sd']:.2f}{f' ({agent})' if agent else ''}"
+            found.setdefault(f"{metric}: standard deviation of the samples of one item", []).append(one)
+        if details.get("panel_agreement") is not None:
+            one = f"{details['panel_agreement']:.2f}{f' ({agent})' if agent else ''}"
+            found.setdefault(f"{metric}: agreement of the judges (alpha)", []).append(one)
+    return [f"note: {what}: {', '.join(values)}" for what, values in found.items()]
 
 
 def _position_bias(finding: Finding) -> str:
@@ -108,6 +122,10 @@ def _unpaired(finding: Finding) -> str | None:
     """A note on items of two compared agents that have no partner, or on a comparison without pairs; None if
     neither applies.
     """
+    if "agent_a" not in finding.what:
+        return None
+    from turnwise.meta.compare import has_unpaired  # slow to import
+
     left = [finding.details.get(f"unpaired_{side}") for side in "ab"]
     agents = [finding.what.get(f"agent_{side}") for side in "ab"]
     if not has_unpaired(finding):

@@ -144,7 +144,7 @@ def rate(
         limit: Only the first dialogues.
         announce: Called once with the links, before the server starts.
     """
-    from turnwise.web.crowd.privacy import forget
+    from turnwise.web.crowd.privacy import forget, forget_when_due
     from turnwise.web.storage.log import without_credentials
     from turnwise.web.study.open_study import open_study
 
@@ -182,7 +182,12 @@ def rate(
         announce(links)
         with suppress(KeyboardInterrupt):
             served = app(recorder, given.dialogues, talking, url=base)
-            serve(served, sock, behind_proxy=base is not None)
+            serve(
+                served,
+                sock,
+                behind_proxy=base is not None,
+                meanwhile=lambda: forget_when_due(recorder),
+            )
 
 
 @checked

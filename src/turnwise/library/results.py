@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from turnwise.errors import REFUSED, UNMEASURED, MissingExtra, counted
-from turnwise.report import page, text
+from turnwise.report import text
 from turnwise.report.figure import Figure
 from turnwise.report.fitting import Layout, sized
 from turnwise.terminal import visible
@@ -98,6 +98,8 @@ class Result:
 
     def _repr_html_(self) -> str:
         """The table and the figures of these results, as a notebook shows them."""
+        from turnwise.report import page  # slow to import
+
         return page.notebook(*cells(self.document["results"], self.columns), self.figures())
 
 

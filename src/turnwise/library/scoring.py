@@ -174,6 +174,8 @@ def compare(
     max_errors: Natural = 20,
     max_cost: Money | None = None,
     reuse: bool = True,
+    dry_run: bool = False,
+    show_prompt: str | None = None,
     progress: bool = False,
     figures: bool = True,
 ) -> Comparison:
@@ -212,6 +214,9 @@ def compare(
         max_errors: Stop when a metric has failed on more items than this.
         max_cost: Spend at most this much on a judge, in the currency of its price; then it is not asked any more.
         reuse: Reuse rows that are in `output`, and the cached verdicts of a judge.
+        dry_run: Send nothing: `document["forecast"]` is what `judge-pair` would be asked and what it would cost.
+        show_prompt: Send nothing: `document["prompts"]` has what `judge-pair` is sent about the pair with this item, in
+            both orders; "" is the first pair.
         progress: Show a progress bar on standard error.
         figures: Keep the figures that a notebook shows.
     """
@@ -256,6 +261,8 @@ def compare(
             max_errors=max_errors,
             max_cost=max_cost,
             reuse=reuse,
+            dry_run=dry_run,
+            show_prompt=show_prompt,
             quiet=not progress,
         )
         outcome = compare_runs(spec, force=force) if finished else run(spec)

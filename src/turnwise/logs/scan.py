@@ -17,6 +17,7 @@ from turnwise.logs.ids import FileIds, IdSet
 from turnwise.logs.native import SharedId, checked, id_prefixes, read_each
 from turnwise.types import Dialogue, Direction, Rating
 
+HELD = 10_000  # dialogues that `meta` holds in memory: about 30 MB if each has few messages
 # Short names of the kinds of content parts; others have the name that the part has.
 PART_KINDS = {
     "image_url": "image", "input_image": "image", "input_audio": "audio", "output_audio": "audio",
@@ -132,6 +133,17 @@ class Census:
     def ratings(self) -> list[Rating]:
         """All ratings of the dialogues that are held; empty unless `hold` was called."""
         return [rating for dialogues in self.held for one in dialogues for rating in one.ratings]
+
+    def read_ratings(self) -> list[Rating]:
+        """All ratings of the files, which are read once more.
+
+        Up to `HELD` dialogues are held then; of more nothing but the ratings is kept, and later passes read the files.
+        """
+        if self.n_dialogues <= HELD:
+            self.hold()
+            return self.ratings
+        files = read_each([source.path for source in self.files], apart=self.apart)
+        return [rating for dialogues in files for one in dialogues for rating in one.ratings]
 
     def add(self, dialogue: Dialogue) -> None:
         """Count one dialogue; its file must be counted by the caller."""

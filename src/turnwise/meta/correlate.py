@@ -48,6 +48,7 @@ STATISTICS = {
     "pearson": "linear agreement; 0 is chance",
     "spearman": "agreement of ranks; 0 is chance",
     "kendall": "tau-b: concordant minus discordant pairs, corrected for ties; 0 is chance",
+    "tau-c": "Stuart's tau-c: as kendall, but 1 can be reached with other numbers of values; 0 is chance",
     "pairwise": "share of pairs ordered, or tied, as people do; a constant scores the share of ties",
 }
 
@@ -109,13 +110,14 @@ def correlate_units(table: ScoreTable, gold: Gold, statistic: str, resampling: R
         resampling,
     )
     units = frozenset(points.names)
-    matrix = gold.restricted_to(units)
     agent_of = dict(zip(points.names, points.agents, strict=True))
     within = _inside(points, statistic, resampling)
     one_within = float("nan")
     if within["n_agents"]:
         one_within = gold.once(
-            ("within agents", statistic, units), lambda: one_rater_within_agents(matrix, agent_of, statistic)
+            ("within agents", statistic),
+            units,
+            lambda matrix: one_rater_within_agents(matrix, agent_of, statistic),
         )
     return _finding_fields(
         value,
@@ -126,8 +128,12 @@ def correlate_units(table: ScoreTable, gold: Gold, statistic: str, resampling: R
         n_clusters=points.n_clusters,
         reason=_why_undefined(points, "scored and rated items"),
         details={
-            "one_rater": gold.once(("one rater", statistic, units), lambda: one_rater(matrix, statistic)),
-            "ceiling": gold.once(("ceiling", statistic, units), lambda: perfect_metric(matrix, statistic)),
+            "one_rater": gold.once(
+                ("one rater", statistic), units, lambda matrix: one_rater(matrix, statistic)
+            ),
+            "ceiling": gold.once(
+                ("ceiling", statistic), units, lambda matrix: perfect_metric(matrix, statistic)
+            ),
             "floor": tie_floor(points.y, statistic),
             **within,
             "one_rater_within_agents": one_within,
@@ -170,8 +176,9 @@ def correlate_systems(
         reason=_why_undefined(points, "systems", MIN_SYSTEMS),
         details={
             "one_rater": gold.once(
-                ("systems", statistic, frozenset(agent_of)),
-                lambda: one_rater_of_systems(gold.restricted_to(agent_of), agent_of, statistic),
+                ("systems", statistic),
+                frozenset(agent_of),
+                lambda matrix: one_rater_of_systems(matrix, agent_of, statistic),
             ),
             "ceiling": None,  # the reliability of agents' means is not known
             "floor": tie_floor(points.y, statistic),

@@ -1,6 +1,6 @@
 """The replies on which a metric and people disagree most, for a reader who wants to see them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,10 +13,8 @@ from turnwise.types import Floats, Item
 EACH = 3  # replies that the metric puts far above people, and as many below
 
 
-def disagreements(
-    table: ScoreTable, gold: Gold, items: Mapping[str, Item], *, group: str
-) -> list[dict[str, Any]]:
-    """The replies whose rank among the agent's replies differs most between the metric and people, with their texts.
+def disagreements(table: ScoreTable, gold: Gold, *, group: str) -> list[dict[str, Any]]:
+    """The replies whose rank among the agent's replies differs most between the metric and people, by id.
 
     First those that the metric ranks higher. Empty for ratings of whole dialogues, for a metric without a score of
     single replies, and with fewer than twice as many replies.
@@ -31,13 +29,30 @@ def disagreements(
     sign = 1 if table.metric.higher_is_better else -1
     found = []
     for at in (*order[:EACH], *order[-EACH:]):
-        item = items.get(points.names[at])
-        if item is not None:
-            about = {"metric": table.name, "dimension": gold.dimension, "group": group or None, "id": item.id}
-            texts = {"agent": item.agent, "context": _last(item), "reply": item.reply}
-            numbers = {"score": float(sign * points.x[at]), "people": float(points.y[at])}
-            found.append({**about, **texts, **numbers, "rank_difference": float(gaps[at])})
+        name = points.names[at]
+        about = {"metric": table.name, "dimension": gold.dimension, "group": group or None, "id": name}
+        numbers = {"score": float(sign * points.x[at]), "people": float(points.y[at])}
+        found.append({**about, **numbers, "rank_difference": float(gaps[at])})
     return found
+
+
+def with_texts(records: Sequence[Mapping[str, Any]], items: Iterable[Item]) -> list[dict[str, Any]]:
+    """The records of `disagreements` with the agent, the last turn of the context and the reply of each.
+
+    A record without an item of its id is left out.
+    """
+    wanted = {record["id"] for record in records}
+    texts = {
+        item.id: {"agent": item.agent, "context": _last(item), "reply": item.reply}
+        for item in items
+        if item.id in wanted
+    }
+    first = ("metric", "dimension", "group", "id")  # in the order of examples.jsonl
+    return [
+        {**{key: record[key] for key in first}, **texts[record["id"]], **record}
+        for record in records
+        if record["id"] in texts
+    ]
 
 
 def _rank_shares(points: Points, values: Floats) -> Floats:

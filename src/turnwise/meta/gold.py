@@ -27,12 +27,22 @@ class Gold:
     level: RatedLevel  # what was rated
     matrix: RatingMatrix
     values: dict[str, float]  # unit -> mean rating
-    known: dict[tuple[object, ...], float] = field(default_factory=dict, repr=False)  # see `once`
+    known: dict[tuple[str, str, int], float] = field(default_factory=dict, repr=False)  # see `once`
+    subsets: dict[frozenset[str], RatingMatrix] = field(
+        default_factory=dict, repr=False
+    )  # see `restricted_to`
 
-    def once(self, key: tuple[object, ...], compute: Callable[[], float]) -> float:
-        """A number about the raters, computed for the first metric that needs it; `key` says what it is of."""
+    def once(
+        self, what: tuple[str, str], units: frozenset[str], compute: Callable[[RatingMatrix], float]
+    ) -> float:
+        """A number about the raters of these units, computed for the first metric that needs it.
+
+        `what` says which number it is; `compute` gets the rating matrix of the units.
+        """
+        matrix = self.restricted_to(units)
+        key = (*what, list(self.subsets).index(units))  # the units themselves would be kept for each number
         if key not in self.known:
-            self.known[key] = compute()
+            self.known[key] = compute(matrix)
         return self.known[key]
 
     def by_unit(self, *, whole_dialogues: bool) -> dict[str, float]:
@@ -45,14 +55,20 @@ class Gold:
         return {dialogue: sum(values) / len(values) for dialogue, values in turns.items()}
 
     def restricted_to(self, units: Collection[str]) -> RatingMatrix:
-        """The rating matrix of these units only, so that a ceiling uses the same units as a metric's correlation."""
-        kept = [at for at, item in enumerate(self.matrix.items) if item in units]
-        return replace(
-            self.matrix,
-            items=tuple(self.matrix.items[at] for at in kept),
-            clusters=tuple(self.matrix.clusters[at] for at in kept),
-            values=self.matrix.values[:, kept],
-        )
+        """The rating matrix of these units only, so that a ceiling uses the same units as a metric's correlation.
+
+        Most metrics score the same units, so it is kept.
+        """
+        chosen = frozenset(units)
+        if chosen not in self.subsets:
+            kept = [at for at, item in enumerate(self.matrix.items) if item in chosen]
+            self.subsets[chosen] = replace(
+                self.matrix,
+                items=tuple(self.matrix.items[at] for at in kept),
+                clusters=tuple(self.matrix.clusters[at] for at in kept),
+                values=self.matrix.values[:, kept],
+            )
+        return self.subsets[chosen]
 
 
 def gold(ratings: Sequence[Rating], dimension: str, level: RatedLevel, *, rescale: bool = False) -> Gold:

@@ -69,12 +69,12 @@ def length_difference(item: Item) -> float:
 
 
 def length_bias_records(
-    tables: Sequence[ScoreTable], gold: Gold, items: Mapping[str, Item], *, group: str = ""
+    tables: Sequence[ScoreTable], gold: Gold, gaps_of: Mapping[str, float], *, group: str = ""
 ) -> list[dict[str, Any]]:
     """A record for people's ratings and for each metric that is not refused: a `LengthBias`, or the reason for none.
 
     A side uses the replies that it scored and that have a reference. Scores of metrics where lower is better are
-    negated. `group` is copied into the records.
+    negated. `gaps_of` has the `length_difference` of each reply by id; `group` is copied into the records.
     """
     people = list(gold.values)
     sides = {"people": (people, np.array([gold.values[name] for name in people]))}
@@ -86,7 +86,7 @@ def length_bias_records(
         sides[table.name] = (list(points.names), points.x)
     found = []
     for name, (ids, scores) in sides.items():
-        gaps = np.array([length_difference(items[one]) if one in items else np.nan for one in ids])
+        gaps = np.array([gaps_of.get(one, np.nan) for one in ids])
         known = ~np.isnan(gaps)
         about = {"metric": name, "dimension": gold.dimension, "group": group or None}
         try:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from turnwise.meta.preferences import ComparedPair, cluster_count, errors_of, rater_details
-from turnwise.stats.correlation import ordered_alike
+from turnwise.stats.pairs.item_pairs import ordered_alike
 from turnwise.stats.shares import share_test
 from turnwise.types import Finding, Floats
 

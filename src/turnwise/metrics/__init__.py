@@ -83,6 +83,7 @@ _OWN: dict[str, Entry] = {
     "usr-full": _own("learned.usr.full:UsrFull"),
     "maude": _own("learned.contrastive.maude:Maude"),
     "att": _own("learned.contrastive.att:Att"),
+    "guarded": _own("learned.guard.metric:guarded"),
     "adem": _own("learned.adem.metric:Adem"),
     "adem-c": _own("learned.adem.metric:AdemC"),
     "adem-r": _own("learned.adem.metric:AdemR"),

@@ -18,6 +18,7 @@ from turnwise.report.figures.hardening import hardening
 from turnwise.report.figures.heatmap import boxes, heatmaps
 from turnwise.report.figures.interval_lists import differences, estimates, scores, strategies
 from turnwise.report.figures.iterations import iterations
+from turnwise.report.figures.judges import judge_agreement, position_biases
 from turnwise.report.figures.pairs import pairs
 from turnwise.report.figures.power_curves import power_curves
 from turnwise.report.figures.precision_recall import precision_recall
@@ -35,9 +36,12 @@ Maker = Callable[[Run], Iterator[Figure]]
 
 # Command -> title of its section, and the functions that make its figures.
 QUESTIONS: dict[str, tuple[str, tuple[Maker, ...]]] = {
-    "compare": ("Which agent is better?", (differences, win_rates, strengths, flips)),
+    "compare": ("Which agent is better?", (differences, win_rates, position_biases, strengths, flips)),
     "calibrate": ("What would people say of everything?", (calibration,)),
-    "score": ("How good are the replies?", (scores, reasons, precision_recall, dialogue_scores)),
+    "score": (
+        "How good are the replies?",
+        (scores, reasons, judge_agreement, precision_recall, dialogue_scores),
+    ),
     "meta": ("Which metric can be believed?", (heatmaps, disagreements, boxes, scatters, raters)),
     "attack": ("Can it be gamed?", (strategies, tuning, frauds, hardening)),
     "ope": (

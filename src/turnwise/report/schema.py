@@ -45,6 +45,9 @@ class Score(Result, kw_only=True):
     explained: int = 0  # items about whose score the metric says more in items.jsonl
     spent: dict[str, float] = {}  # by a judge: requests, tokens, seconds, cost
     panel_agreement: Number = None  # Krippendorff's alpha of the judges of a panel
+    panel_means: dict[str, Number] = {}  # mean score of each judge of a panel
+    sample_sd: Number = None  # standard deviation of a judge's samples of one item, pooled over items
+    item_margin: Number = None  # half the 95 % interval of an item's mean over its samples
 
 
 class Agreement(Result, kw_only=True):

@@ -22,7 +22,7 @@ from turnwise.report import results
 from turnwise.run.workers.execute import Executor, executor
 from turnwise.types import Finding, MetaLevel
 
-Stage = Literal["baselines", "search", "rl"]
+Stage = Literal["baselines", "search", "samples", "rl"]
 Place = Literal["local", "ray"]  # where the work is done
 Judgements = Literal["ratings", "preferences"]  # what people said
 
@@ -103,10 +103,13 @@ class CompareSpec(Spec):
     """The settings of `turnwise compare`."""
 
     command: ClassVar[str] = "compare"
+    unrecorded: ClassVar[frozenset[str]] = frozenset({"dry_run", "show_prompt"})
     recorded_if_changed: ClassVar[frozenset[str]] = frozenset({"lower"})
 
     agents: tuple[str, ...] = ()  # the two to compare; (): the only two of the data
     lower: tuple[str, ...] = ()  # dimensions on which a low rating is good
+    dry_run: bool = False  # only say what a judge of pairs would be asked and what that would cost
+    show_prompt: str | None = None  # id of an item, "" for the first: only show what is asked about its pair
 
     @property
     def lower_dimensions(self) -> tuple[str, ...]:
@@ -235,8 +238,9 @@ class AttackSpec(Spec):
     perturb: bool = True
     timeout: float = 120.0
     card: bool = False
-    # The stage `rl`.
+    # The stages `samples` and `rl`.
     policy: str = "smollm2"
+    samples: int = 8
     epochs: int = 5
     updates: int = 20
     batch: int = 16

@@ -1,32 +1,20 @@
-"""Agreement of a metric's scores with people's ratings: Pearson, Spearman, Kendall, and pairwise accuracy.
+"""Agreement of a metric's scores with people's ratings: Pearson, Spearman, Kendall, tau-c, and pairwise accuracy.
 
-All are 1 for perfect agreement. Agreement by chance is 0 for the three correlations. For pairwise accuracy it depends
-on the ties: a constant metric reaches the share of pairs that people rated equal.
-
-Pairwise accuracy is acc*_eq of Deutsch, Foster and Freitag 2023 ("Ties Matter"). A pair of items counts as correct if
-metric and people order it alike, or if both call it a tie; the metric ties two scores that differ by at most epsilon.
-As in the paper, epsilon maximises the accuracy on the same data, so that metrics which never tie are not penalised.
-This fits one parameter to the data, so the accuracy is slightly optimistic. Across a few systems there is too little
-data to calibrate on, and epsilon is 0.
+All are 1 for perfect agreement, tau-c only if the values of the scale are used equally often. Agreement by chance is 0
+for the four correlations. For pairwise accuracy (`stats/pairs/pairwise.py`) it depends on the ties: a constant metric
+reaches the share of pairs that people rated equal.
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, TypeAlias
+from collections.abc import Callable, Mapping
+from math import sqrt
+from typing import Any
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
-from numpy.typing import NDArray
 
+from turnwise.stats.pairs.concordance import pair_counts
+from turnwise.stats.pairs.item_pairs import CHUNK, checked_pair
+from turnwise.stats.pairs.pairwise import calibrated_accuracy
 from turnwise.types import Floats
-
-# Maximum number of item pairs: all pairs of up to 4,096 items, an even sample of the pairs of more. Sampling this many
-# pairs adds a standard error of 2e-4 to an accuracy, and the sort that calibrates epsilon takes 160 MB.
-MAX_PAIRS = 2**23
-_CHUNK = 2**16  # pairs processed at a time; fits in a core's cache, measured four times as fast as 2**20
-
-Pair: TypeAlias = tuple[
-    NDArray[Any], NDArray[Any]
-]  # a column's values at the first and at the second item of each pair
 
 
 def pearson(x: Floats, y: Floats) -> float:
@@ -48,71 +36,36 @@ def kendall(x: Floats, y: Floats) -> float:
 
     NaN where one side is constant or has a NaN.
     """
-    from scipy.stats import kendalltau
-
     x, y = checked_pair(x, y)
     if any(np.isnan(side).any() or np.all(side == side[:1]) for side in (x, y)):
         return np.nan
-    return float(kendalltau(x, y).statistic)
+    counts = pair_counts(x, y)
+    tau = counts.balance / sqrt(counts.total - counts.tied_x) / sqrt(counts.total - counts.tied_y)
+    return min(1.0, max(-1.0, tau))
 
 
-def pairwise_accuracy(x: Floats, y: Floats, *, epsilon: float = 0.0) -> float:
-    """Share of item pairs that metric scores `x` order, or tie within `epsilon`, as people's ratings `y` do.
+def tau_c(x: Floats, y: Floats) -> float:
+    """Stuart's tau-c: for scores and ratings with different numbers of values, where tau-b cannot reach 1.
 
-    NaN with fewer than two items or a value that is not finite. Above `MAX_PAIRS` pairs an even sample of them is used.
+    NaN where one side is constant or has a NaN.
     """
     x, y = checked_pair(x, y)
-    if len(x) < 2 or not np.isfinite(x).all() or not np.isfinite(y).all():
+    if any(np.isnan(side).any() or np.all(side == side[:1]) for side in (x, y)):
         return np.nan
-    right = total = 0
-    for (xi, xj), (yi, yj) in item_pairs(x, y):
-        agreed = ordered_alike(xi - xj, yi - yj, epsilon)
-        right, total = right + int(np.count_nonzero(agreed)), total + agreed.size
-    return right / total
+    counts = pair_counts(x, y)
+    return float(2 * counts.balance / tau_c_scale(len(x), counts.values))
 
 
-def tie_calibration(x: Floats, y: Floats) -> float:
-    """The smallest epsilon at which `pairwise_accuracy` is highest; NaN where that is NaN."""
-    return _calibrated(x, y)[0]
-
-
-def _calibrated(x: Floats, y: Floats) -> tuple[float, float]:
-    """The smallest epsilon at which `pairwise_accuracy` is highest, and that accuracy; both NaN where it is NaN."""
-    x, y = checked_pair(x, y)
-    if len(x) < 2 or not np.isfinite(x).all() or not np.isfinite(y).all():
-        return np.nan, np.nan
-    # Score differences of pairs that people tied (a larger epsilon makes these correct), and of pairs that both order
-    # alike (a larger epsilon makes these wrong).
-    tied, ordered, total = [], [], 0
-    for (xi, xj), (yi, yj) in item_pairs(x, y):
-        dx, dy = xi - xj, yi - yj
-        total += dx.size
-        tied.append(np.abs(dx[dy == 0]))
-        ordered.append(np.abs(dx[ordered_alike(dx, dy, -1.0)]))
-    gains, losses = _sorted(tied), _sorted(ordered)
-    epsilons = np.append(0.0, gains[np.append(gains[1:] != gains[:-1], True)] if len(gains) else gains)
-    net_gain = np.searchsorted(gains, epsilons, "right") - np.searchsorted(losses, epsilons, "right")
-    best = int(np.argmax(net_gain))
-    return float(epsilons[best]), float((len(losses) + net_gain[best]) / total)
-
-
-def _sorted(parts: list[Floats]) -> Floats:
-    """All values of the parts in order; `parts` is emptied, because two copies would be too large."""
-    values = np.concatenate(parts)
-    parts.clear()
-    values.sort()
-    return values
-
-
-def calibrated_accuracy(x: Floats, y: Floats) -> float:
-    """Pairwise accuracy at the epsilon that maximises it on the same data; NaN with fewer than two items."""
-    return _calibrated(x, y)[1]
+def tau_c_scale(n: Any, values: Any) -> Any:
+    """n^2 (m - 1) / m for n items and m values of the side that has fewer: twice the largest balance of tau-c."""
+    return n * n * (values - 1) / np.maximum(values, 1)
 
 
 STATISTICS: Mapping[str, Callable[[Floats, Floats], float]] = {
     "pearson": pearson,
     "spearman": spearman,
     "kendall": kendall,
+    "tau-c": tau_c,
     "pairwise": calibrated_accuracy,
 }
 
@@ -131,14 +84,14 @@ def row_correlations(statistic: str, x: Floats, y: Floats) -> Floats:
         return np.full(n_rows, np.nan)
     if statistic == "pearson":
         return _cosine(_centred(x), _centred(y))
-    rows = max(1, _CHUNK // n_systems**2)
+    rows = max(1, CHUNK // n_systems**2)
     parts = [_rank_correlations(statistic, x[s : s + rows], y[s : s + rows]) for s in range(0, n_rows, rows)]
     value = np.concatenate([np.empty(0), *parts])
     return np.where(np.isnan(x).any(axis=1) | np.isnan(y).any(axis=1), np.nan, value)
 
 
 def _rank_correlations(statistic: str, x: Floats, y: Floats) -> Floats:
-    """Spearman, Kendall or pairwise accuracy of each row, from the signs of all pairwise differences.
+    """Spearman, Kendall, tau-c or pairwise accuracy of each row, from the signs of all pairwise differences.
 
     The value of a row with a NaN has no meaning; `row_correlations` replaces it.
     """
@@ -148,6 +101,9 @@ def _rank_correlations(statistic: str, x: Floats, y: Floats) -> Floats:
     if statistic == "kendall":
         return _cosine(a.reshape(len(a), -1), b.reshape(len(b), -1))
     n = x.shape[1]
+    if statistic == "tau-c":
+        values = np.minimum(_distinct(x), _distinct(y))
+        return divide_or_nan(np.asarray(np.einsum("ijk,ijk->i", a, b)), tau_c_scale(n, values))
     right = np.sum(a == b, axis=(1, 2), dtype=np.float64) - n  # the diagonal always agrees
     return np.asarray(right / (n * (n - 1)))
 
@@ -156,6 +112,11 @@ def _pairwise_signs(x: Floats) -> Floats:
     """Signs of all pairwise differences in each row: (B, S) -> (B, S, S)."""
     one, other = x[:, :, None], x[:, None, :]
     return np.subtract(one > other, one < other, dtype=np.float64)
+
+
+def _distinct(x: Floats) -> Floats:
+    """(B,) number of different values in each row."""
+    return np.asarray(1.0 + np.count_nonzero(np.diff(np.sort(x, axis=1), axis=1), axis=1))
 
 
 def _centred(x: Floats) -> Floats:
@@ -185,40 +146,6 @@ def divide_or_nan(top: Floats, bottom: Floats) -> Floats:
     out = np.full(np.shape(top), np.nan)
     np.divide(top, bottom, out=out, where=bottom > 0)
     return out
-
-
-def ordered_alike(dx: Floats, dy: Floats, epsilon: float | Floats) -> NDArray[np.bool_]:
-    """Whether each pair is ordered alike, or tied by both sides; differences `dx` within `epsilon` are ties."""
-    return np.where(np.abs(dx) <= epsilon, dy == 0, ((dx > 0) & (dy > 0)) | ((dx < 0) & (dy < 0)))
-
-
-def item_pairs(
-    *columns: NDArray[Any], chunk: int = _CHUNK, max_pairs: int = MAX_PAIRS
-) -> Iterator[list[Pair]]:
-    """Yield chunks of the unordered pairs of n items, as each column's values at the first and at the second items.
-
-    Items are placed on a circle and paired with the items at a set of distances (lags). All lags give all pairs. Where
-    there are more pairs than `max_pairs`, evenly spaced lags are used, so every item has the same number of partners.
-    """
-    n = len(columns[0])
-    lags = np.arange(1, (n - 1) // 2 + 1)
-    if n * (n - 1) // 2 > max_pairs:
-        lags = np.linspace(1, (n - 1) // 2, max(1, max_pairs // n)).astype(np.int64)
-    elif n % 2 == 0:  # the lag n / 2 would give each pair twice
-        yield [(column[: n // 2], column[n // 2 :]) for column in columns]
-    rotations = [sliding_window_view(np.append(column, column), n) for column in columns]
-    step = max(1, chunk // max(1, n))
-    for start in range(0, len(lags), step):
-        some = lags[start : start + step]
-        yield [(column, rotated[some]) for column, rotated in zip(columns, rotations, strict=True)]
-
-
-def checked_pair(x: Floats, y: Floats) -> tuple[Floats, Floats]:
-    """Both as one-dimensional float arrays of equal length, or a ValueError."""
-    x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
-    if x.ndim != 1 or x.shape != y.shape:
-        raise ValueError(f"expected two one-dimensional arrays of equal length, got {x.shape} and {y.shape}")
-    return x, y
 
 
 def check_statistic(statistic: str) -> None:

@@ -14,7 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from turnwise.stats.clusters import cluster_sums, group_clusters
-from turnwise.stats.correlation import checked_pair, midranks, row_correlations, tie_calibration
+from turnwise.stats.correlation import midranks, row_correlations
+from turnwise.stats.pairs.item_pairs import checked_pair
+from turnwise.stats.pairs.pairwise import tie_calibration
+from turnwise.stats.swapped import swapped_spearman
 from turnwise.stats.weighted import weighted_correlation
 from turnwise.types import Floats, Ints
 
@@ -90,8 +93,11 @@ def perm_both(
     pair with one score of each metric uses the mean of the two.
     """
     codes, n_clusters = group_clusters(codes, n_clusters)
-    ranked = statistic in ("spearman", "kendall")
+    ranked = statistic in ("spearman", "kendall", "tau-c")
     scores = [_standardised(checked_pair(x, y)[0], ranked=ranked) for x in (x1, x2)]
+    if statistic == "spearman" and not any(np.isnan(side).any() for side in (*scores, y)):
+        difference = swapped_spearman(scores[0], scores[1], y, codes, n_clusters)
+        return _swap_test(difference, n_clusters, draws=draws, rng=rng)
     epsilon = None
     if statistic == "pairwise":
         epsilon = np.repeat([tie_calibration(x, y) for x in scores], len(y))
@@ -104,12 +110,12 @@ def perm_both(
         epsilon=epsilon,
     )
 
-    def difference(first: Floats) -> Floats:
+    def swapped(first: Floats) -> Floats:
         """(b, C) rows, 1 where a cluster is kept and 0 where it is swapped -> (b,) differences of correlations."""
         second = 1.0 - first
         return of(np.hstack([first, second])) - of(np.hstack([second, first]))
 
-    return _swap_test(difference, n_clusters, draws=draws, rng=rng)
+    return _swap_test(swapped, n_clusters, draws=draws, rng=rng)
 
 
 def perm_both_systems(

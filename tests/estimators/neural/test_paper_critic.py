@@ -41,7 +41,8 @@ def test_the_logged_agent_is_worth_about_its_discounted_length_when_every_dialog
     ).evaluation(episodes)
     found = training.value(episodes.alternatives[LOGGED])
     returned = np.mean(100 * 0.9 ** (np.diff(episodes.first) - 1))
-    assert found.value == pytest.approx(returned, abs=12)
+    # Three seeds came within 3.1 of 76.7; four times the training within .8.
+    assert found.value == pytest.approx(returned, abs=5)
     assert found.value == pytest.approx(found.q[episodes.first[:-1]].mean())
 
 

@@ -147,16 +147,22 @@ def test_an_object_with_a_wrong_code_or_value_has_no_verdict(change: dict[str, A
 # Samples and probabilities.
 
 
-def test_samples_are_averaged_and_their_spread_is_the_interval() -> None:
+def test_samples_are_averaged_and_their_spread_is_pooled_over_items() -> None:
     with serving(
         lambda exchange: exchange.say(f"So {exchange.number}.\n{lines(exchange, str(2 + exchange.number))}")
     ) as server:
         judge = judging(server, samples=3, temperature=1.0)
         (found,) = explained(judge, ITEM)
     assert (found["score"], found["samples"], found["reason"]) == (3.0, [2.0, 3.0, 4.0], "So 1.")
-    # Student's t of 2 degrees of freedom at 97.5 % is 4.303; the standard error is 1 / sqrt(3); the scale is 1 to 5
-    assert found["interval"] == [pytest.approx(max(1, 3 - 4.3027 / math.sqrt(3)), abs=1e-3), pytest.approx(5)]
     assert [request.body["seed"] for request in server.requests] == [0, 1, 2]
+    # A second item whose samples agree: the variance is (2 * 1 + 2 * 0) / 4, with 4 degrees of freedom. Student's t is
+    # then 2.776 at 97.5 %, and each mean is one of three samples.
+    other = {"samples": [4.0, 4.0, 4.0]}
+    unscored = {"samples": [None, None, 3.0]}
+    summary = judge.summary([found, other, unscored])
+    assert summary["sample_sd"] == pytest.approx(math.sqrt(0.5))
+    assert summary["item_margin"] == pytest.approx(2.7764 * math.sqrt(0.5 / 3), abs=1e-4)
+    assert "item_margin" not in judge.summary([unscored])
 
 
 def weighted(exchange: Exchange) -> None:

@@ -531,7 +531,7 @@ def test_a_run_prints_its_cost_and_caches_verdicts_without_an_output_folder(tmp_
         assert len(server.requests) == 2
     assert "note: judge[price=1/2]: 1 request, about " in first.stderr
     assert "at most 512 out, 0.00 at 1/2 a million" in first.stderr
-    assert "note: judge[price=1/2]: 0 requests" in again.stderr
+    assert "note: judge[price=1/2]: no requests" in again.stderr
     assert "request" not in afresh.stderr
     assert first.stdout == again.stdout
     one, other = (json.loads(done.stdout)["results"] for done in (first, afresh))

@@ -223,6 +223,34 @@ def test_score_lists_the_placeholders_that_the_ontology_does_not_know(
     assert [line for line in said.splitlines() if "placeholder" in line] == [note]
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[booking]\nslot = 'loan'", "there is no [domains.NAME]"),
+        ("[domains.library]", "`known` is missing in [placeholders]"),
+        ("[domains.library]\n[placeholders]\nknow = []", "`know` is not known in [placeholders]"),
+        ("[domains.library]\n[slot]", "[slot] is not known; the sections are domains, booking, slots, values"),
+        ("[domains.library]\ntabel = 'x'\n[placeholders]\nknown = []", "tabel"),
+    ],
+)  # fmt: skip
+def test_a_wrong_ontology_is_an_error_that_says_what_is_wrong(
+    tmp_path: Path, text: str, message: str
+) -> None:
+    (tmp_path / "own.toml").write_text(text)
+    with pytest.raises(UsageError) as error:
+        ontologies.load(str(tmp_path / "own.toml"))
+    assert message in str(error.value)
+
+
+def test_an_ontology_needs_only_its_domains_and_the_slots_of_its_placeholders(tmp_path: Path) -> None:
+    (tmp_path / "own.toml").write_text(
+        "[domains.library]\noffer = 'title'\n[placeholders]\nknown = ['title']"
+    )
+    small = ontologies.load(str(tmp_path / "own.toml"))
+    assert small.mentions("[library_title] and [value_title]") == [("library", "title"), (None, "title")]
+    assert small.state({"library": {"subject": "Maths", "year": "any"}}) == {"library": {"subject": "maths"}}
+
+
 def test_an_ontology_can_be_read_from_a_file(tmp_path: Path, db: str) -> None:
     shipped = Path(ontologies.__file__).parents[2] / "data" / "task" / "multiwoz.toml"
     own = tmp_path / "shops.toml"

@@ -12,7 +12,8 @@ from turnwise.cli.common.group import run
 
 
 @pytest.fixture
-def corpus(tmp_path: Path) -> str:
+def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setenv("TURNWISE_CACHE", str(tmp_path / "cache"))
     path = tmp_path / "dialogues.jsonl"
     with path.open("w") as file:
         for context in talks(40):
@@ -92,3 +93,31 @@ def test_a_judge_that_counts_words_is_gameable_by_long_replies(capsys, corpus: s
     assert document["verdict"]["gameable"]
     length = next(one for one in document["tendencies"] if one["feature"] == "length")
     assert length["correlation"] > 0.8
+
+
+def test_the_cost_of_the_budget_is_said_before_the_first_call(capsys, corpus: str) -> None:  # type: ignore[no-untyped-def]
+    """40 contexts of one request each, so a budget of 1,500 calls has 1,500 requests."""
+    with serving(by_length) as server:
+        arguments = [
+            "--contexts",
+            corpus,
+            "--count",
+            "40",
+            "--budget",
+            "1500",
+            "--stages",
+            "baselines",
+            "--no-perturb",
+        ]
+        assert run(["attack", f"judge[address={server.address},model=tester,price=1/2]", *arguments]) == 0
+    (line,) = [one for one in capsys.readouterr().err.splitlines() if "whole budget" in one]
+    assert "1500 requests, about" in line.replace(",", "", 1)
+    assert "at 1/2 a million" in line
+
+
+def test_an_attack_on_a_judge_that_refuses_ends_after_the_diagnosis(capsys, corpus: str) -> None:  # type: ignore[no-untyped-def]
+    with serving(lambda exchange: exchange.say(None, refusal="No.")) as server:
+        arguments = ["--contexts", corpus, "--count", "40", "--budget", "1500", "--no-perturb", "--no-cache"]
+        assert run(["attack", f"judge[address={server.address},model=tester]", *arguments]) == 3
+    assert "the judge refused" in capsys.readouterr().err
+    assert len(server.requests) < 200

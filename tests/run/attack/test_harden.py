@@ -133,7 +133,7 @@ def test_a_metric_that_was_not_searched_is_never_called_robust(capsys, parroted:
         folder = Path(parroted["out"]).parent / str(place)
         folder.mkdir()
         contexts.append(write(folder / "dialogues.jsonl", 60, 2 + place))
-    code, document = hardened(capsys, parroted, "--budget", "900", "--gate", contexts=tuple(contexts))
+    code, document = hardened(capsys, parroted, "--budget", "860", "--gate", contexts=tuple(contexts))
     assert code == 1
     assert not document["robust"]
     last = document["rounds"][-1]["attacked"]

@@ -18,7 +18,9 @@ from turnwise.types import Dialogue, Rating, Reply, Turn
 from turnwise.worlds import task
 from turnwise.worlds.task.goal import draw_goal
 
-OPTIONS = ("--estimator", "critic", "--format", "json", "-q")
+# One agent holds most of these logs, so that values are raw.
+OPTIONS = ("--estimator", "critic", "--format", "json", "-q", "--no-calibrate")
+RAW = ("--no-calibrate", "--format", "json", "-q")
 FOODS = ("indian", "chinese", "italian", "thai")
 
 
@@ -67,12 +69,12 @@ def written(folder: Path, dialogues: list[Dialogue]) -> str:
 
 
 def answer(capsys: pytest.CaptureFixture[str], *args: str, code: int = 0) -> dict:
-    assert run(["ope", *args, *OPTIONS]) == code
+    assert run(["ope", *OPTIONS, *args]) == code
     return json.loads(capsys.readouterr().out)
 
 
 def refused(capsys: pytest.CaptureFixture[str], *args: str, code: int) -> str:
-    assert run(["ope", *args, *OPTIONS]) == code
+    assert run(["ope", *OPTIONS, *args]) == code
     said = capsys.readouterr()
     assert "Traceback" not in said.err
     return said.out + said.err
@@ -123,7 +125,8 @@ def test_the_table_says_whether_a_control_fools_the_critic(
 ) -> None:
     logs = written(tmp_path, dinners)
     names = "critic[reward=one],critic[reward=success]"
-    assert run(["ope", logs, "--target", "good,poor", "--db", tables, "--estimator", names, "-q"]) == 0
+    command = ["ope", logs, "--target", "good,poor", "--db", tables, "--estimator", names]
+    assert run([*command, "-q", "--no-calibrate"]) == 0
     said = capsys.readouterr().out
     for name in names.split(","):
         line = next(line for line in said.splitlines() if line.startswith((f"{name}:", f"{name} IS")))
@@ -157,8 +160,101 @@ def test_values_from_few_dialogues_are_refused_unless_fewer_are_asked_for(
     logs = written(tmp_path, dinners[:149])
     said = refused(capsys, logs, "--target", "good", "--db", tables, code=4)
     assert "with 149 dialogues a critic's values are off by several points, and 150 are needed" in said
-    named = ("--target", "good", "--db", tables, "--estimator", "critic[fewest=149]", "-q")
+    named = ("--target", "good", "--db", tables, "--estimator", "critic[fewest=149]", "-q", "--no-calibrate")
     assert run(["ope", logs, *named]) == 0
+
+
+def test_values_from_the_logs_of_one_agent_are_refused_unless_raw_ones_are_asked_for(
+    capsys, dinners: list[Dialogue], tables: str, tmp_path: Path
+) -> None:
+    logs = written(tmp_path, dinners)
+    said = refused(capsys, logs, "--target", "good", "--db", tables, "--calibrate", code=4)
+    assert "1 other agent held these dialogues" in said
+    assert "--no-calibrate shows raw values" in said
+
+
+def test_options_of_estimators_of_ratings_are_refused_and_not_ignored(
+    capsys, dinners: list[Dialogue], tables: str, tmp_path: Path
+) -> None:
+    logs = written(tmp_path, dinners)
+    said = refused(capsys, logs, "--target", "good", "--db", tables, "--fraction", "0.5", code=2)
+    assert "--fraction: for estimators of ratings" in said
+
+
+@pytest.fixture(scope="module")
+def town(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Logs of six graded systems of the task world."""
+    logs = str(tmp_path_factory.mktemp("town") / "logs.jsonl")
+    made = ("--agents", "6", "--dialogues", "25", "--samples", "1", "--truth", "0", "--delexicalised")
+    assert run(["simulate", "task", *made, "-o", logs, "-q"]) == 0
+    return logs
+
+
+def test_the_returns_of_several_logging_agents_calibrate_the_values_of_a_task_reward(
+    capsys, town: str, tmp_path: Path
+) -> None:
+    capsys.readouterr()
+    given = ("--all", "--calibrate", "--db", "town", "-o", str(tmp_path))
+    found = answer(capsys, town, *given, "--estimator", "critic[reward=success]")
+    assert [row["target"] for row in found["results"]] == [f"grade-{n:02}" for n in range(6)]
+    for row in found["results"]:
+        assert row["diagnostics"]["calibrated"]
+        assert 0 <= row["interval"][0] <= row["estimate"] <= row["interval"][1] <= 100
+        assert row["n_clusters"] == 5
+        assert row["raw"] != row["estimate"]
+    (check,) = found["validation"]
+    assert check["n_agents"] == 6
+    assert check["coverage"] >= 5 / 6
+    means = found["known"][0]["means"]
+    assert {row["target"]: row["logged"] for row in found["results"]} == means
+    # The line is drawn through the others alone: a target's own dialogues change nothing of its estimate.
+    others = [one for one in native.read_all([town]) if one.agent != "grade-02"]
+    alone = answer(
+        capsys,
+        written(tmp_path, others),
+        "--target",
+        "grade-02",
+        *given[1:4],
+        "--estimator",
+        "critic[reward=success]",
+    )
+    whole = next(row for row in found["results"] if row["target"] == "grade-02")
+    assert alone["results"][0]["estimate"] == pytest.approx(whole["estimate"])
+    assert alone["results"][0]["interval"] == pytest.approx(whole["interval"])
+
+
+def test_a_logging_agent_needs_no_alternatives_in_its_own_dialogues(
+    capsys, town: str, tmp_path: Path
+) -> None:
+    def without_own(one: Dialogue) -> Dialogue:
+        turns = (
+            replace(
+                turn, alternatives={name: of for name, of in turn.alternatives.items() if name != one.agent}
+            )
+            for turn in one.turns
+        )
+        return replace(one, turns=tuple(turns))
+
+    capsys.readouterr()
+    given = (
+        "--target",
+        "grade-01",
+        "--calibrate",
+        "--estimator",
+        "critic[reward=progress]",
+        "-o",
+    )
+    before = answer(capsys, town, *given, str(tmp_path / "before"))["results"]
+    logs = written(tmp_path, list(map(without_own, native.read_all([town]))))
+    after = answer(capsys, logs, *given, str(tmp_path / "after"))["results"]
+    assert after[0]["estimate"] == pytest.approx(before[0]["estimate"])
+
+
+def test_raw_values_of_agents_left_out_are_compared_with_their_returns_too(capsys, town: str) -> None:
+    capsys.readouterr()
+    found = answer(capsys, town, "--all", "--estimator", "critic[reward=progress]")
+    assert [row["kind"] for row in found["results"]].count("control") == 6
+    assert found["validation"][0]["n_agents"] == 6
 
 
 ONTOLOGY = """
@@ -217,7 +313,7 @@ def test_another_ontology_is_a_folder_with_its_tables(
     (folder / "library_db.json").write_text(json.dumps(rows))
     there = written(folder, [lent(one) for one in dinners])
     name = f"critic[ontology={folder}]"
-    assert run(["ope", there, "--target", "good,poor", "--estimator", name, "--format", "json", "-q"]) == 0
+    assert run(["ope", there, "--target", "good,poor", "--estimator", name, *RAW]) == 0
     found = {row["target"]: row for row in json.loads(capsys.readouterr().out)["results"]}
     here = answer(capsys, written(tmp_path, dinners), "--target", "good,poor", "--db", tables)
     same = {row["target"]: row for row in here["results"]}
@@ -228,7 +324,9 @@ def test_another_ontology_is_a_folder_with_its_tables(
     assert "ontology:" in found["good"]["signature"]
     judge = PolicyEvaluator([lent(one) for one in dinners], ontology=str(folder))  # that of `train lava`
     assert list(judge.logged()) == [float(not _careless(one)) for one in dinners]
-    assert "multiwoz" in refused(capsys, there, "--target", "good", "--db", tables, code=2)
+    said = refused(capsys, there, "--target", "good", code=2)
+    assert "the goals are about library, and ontology `multiwoz` has restaurant" in said
+    assert "critic[ontology=DIR]" in said
 
 
 def test_a_logged_value_far_from_the_return_is_said(capsys, tmp_path: Path) -> None:
@@ -236,7 +334,7 @@ def test_a_logged_value_far_from_the_return_is_said(capsys, tmp_path: Path) -> N
     made = ("--agents", "4", "--dialogues", "10", "--samples", "1", "--truth", "0", "--delexicalised")
     assert run(["simulate", "task", *made, "-o", logs, "-q"]) == 0
     name = "critic[reward=progress,fewest=30]"
-    assert run(["ope", logs, "--target", "grade-03", "--estimator", name, "-q"]) == 0
+    assert run(["ope", logs, "--target", "grade-03", "--estimator", name, "-q", "--no-calibrate"]) == 0
     assert f"note: {name}: the logged agent is valued" in capsys.readouterr().out
 
 
@@ -281,7 +379,7 @@ def test_a_call_of_a_tool_is_no_turn_of_the_critic_whatever_the_reward(
     ]
     logs = written(tmp_path, called)
     options = ("--target", "good", "--db", tables, "--estimator", "critic[reward=progress]")
-    assert run(["ope", logs, *options, "--format", "json", "-q"]) == 0
+    assert run(["ope", logs, *options, *RAW]) == 0
     rows = json.loads(capsys.readouterr().out)["results"]
     assert all(row["n_items"] == 2 * len(called) for row in rows)
 
@@ -307,7 +405,7 @@ def test_without_goals_success_is_no_reward_but_progress_is(
 ) -> None:
     logs = written(tmp_path, [replace(one, goal=None) for one in dinners])
     assert "critic[reward=progress]" in refused(capsys, logs, "--target", "good", "--db", tables, code=2)
-    assert run(["ope", logs, "--target", "good", "--estimator", "critic[reward=progress]", "-q"]) == 0
+    assert run(["ope", logs, "--target", "good", "--estimator", "critic[reward=progress]", *RAW]) == 0
 
 
 def test_an_unknown_domain_in_a_goal_is_named_with_its_dialogue(
@@ -362,7 +460,7 @@ def test_ratings_of_several_agents_calibrate_the_critic_and_controls_stand_besid
     capsys, tmp_path: Path
 ) -> None:
     logs = written(tmp_path, _rated(agents=6, dialogues=40))
-    found = answer(capsys, logs, "--all", "--model", "hashing")
+    found = answer(capsys, logs, "--all", "--calibrate", "--model", "hashing")
     assert len(found["results"]) == 6
     about = found["critics"]["critic overall"]
     assert set(about["controls"]) == {"random", "truncated", "parrot", "generic", "goodbye", "stuffed"}
@@ -407,7 +505,7 @@ def test_the_published_critic_answers_from_the_command_line_too(
     pytest.importorskip("torch")
     name = "critic-paper[drawn=64,hidden=8,words=8,passes=2,batch=16]"
     logs = written(tmp_path, dinners)
-    command = ["ope", logs, "--target", "good", "--db", tables, "--estimator", name, "--format", "json", "-q"]
+    command = ["ope", logs, "--target", "good", "--db", tables, "--estimator", name, *RAW]
     assert run(command) == 0
     rows = json.loads(capsys.readouterr().out)["results"]
     assert [row["target"] for row in rows][:2] == ["clerk", "good"]
@@ -429,20 +527,15 @@ def test_rated_single_replies_have_a_critic_without_controls(capsys, tmp_path: P
             name = f"{agent}-{number}"
             rating = Rating(f"{name}#1", "overall", 4.0 * hit + rng.random(), turn=1, scale=(0.0, 5.0))
             records.append(Dialogue(name, f"a{agent}", turns, (rating,)))
-    found = answer(capsys, written(tmp_path, records), "--all", "--model", "hashing")
+    found = answer(capsys, written(tmp_path, records), "--all", "--calibrate", "--model", "hashing")
     assert found["critics"]["critic overall"]["controls"] == {}
     raw = [row["raw"] for row in found["results"]]
     assert spearman(np.array(raw), np.arange(6.0)) > 0.8
 
 
-def test_graded_systems_of_the_task_world_are_ranked_and_no_control_reaches_them(
-    capsys, tmp_path: Path
-) -> None:
-    logs = str(tmp_path / "logs.jsonl")
-    made = ("--agents", "6", "--dialogues", "25", "--samples", "1", "--truth", "0", "--delexicalised")
-    assert run(["simulate", "task", *made, "-o", logs, "-q"]) == 0
+def test_graded_systems_of_the_task_world_are_ranked_and_no_control_reaches_them(capsys, town: str) -> None:
     capsys.readouterr()
-    found = answer(capsys, logs, "--all", "--rating", "success", "--model", "hashing")
+    found = answer(capsys, town, "--all", "--calibrate", "--rating", "success", "--model", "hashing")
     raw = [row["raw"] for row in found["results"]]  # from the best grade to the worst
     assert spearman(np.array(raw), -np.arange(6.0)) >= 0.9
     assert not found["critics"]["critic success"]["fooled"]
@@ -464,7 +557,7 @@ def test_semantic_acts_are_actions_from_the_command_line(
     capsys, dinners: list[Dialogue], tables: str, tmp_path: Path
 ) -> None:
     logs = written(tmp_path, dinners)
-    command = ["ope", logs, "--target", "good,poor", "--db", tables, "--format", "json", "-q"]
+    command = ["ope", logs, "--target", "good,poor", "--db", tables, *RAW]
     assert run([*command, "--estimator", "critic[actions=semantic]"]) == 0
     rows = {row["target"]: row for row in json.loads(capsys.readouterr().out)["results"]}
     assert rows["good"]["estimate"] > rows["poor"]["estimate"]
@@ -482,4 +575,8 @@ def test_on_multiwoz_every_control_lies_below_every_system_and_people_get_their_
     assert len(systems) == 13
     assert len(controls) == 6
     assert max(controls) < min(systems)
-    assert not found["critics"]["critic"]["fooled"]
+    about = found["critics"]["critic"]
+    assert not about["fooled"]
+    assert about["possible"] == pytest.approx(53.5, abs=0.1)
+    assert len(about["above_possible"]) == sum(value > about["possible"] for value in systems)
+    assert any("systems are valued above 53.5" in note for note in found["notes"])

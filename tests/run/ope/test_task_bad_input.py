@@ -15,7 +15,8 @@ STATE = {"restaurant": {"food": "indian"}}
 COMMANDS = {
     "score": ["score", "{logs}", "-m", "success", "--db", "{db}", "--max-errors", "0", "-q"],
     "as": ["score", "{logs}", "-m", "success", "--as", "sys", "--db", "{db}", "--max-errors", "0", "-q"],
-    "ope": ["ope", "{logs}", "--estimator", "critic[fewest=30]", "--target", "sys", "--db", "{db}", "-q"],
+    "ope": ["ope", "{logs}", "--estimator", "critic[fewest=30]", "--target", "sys", "--db", "{db}", "-q",
+            "--no-calibrate"],
     "simulate": ["simulate", "task", "--goals", "{logs}", "--db", "{db}", "--agents", "1", "--dialogues", "1",
                  "--truth", "0", "-o", "{out}", "-q"],
 }  # fmt: skip

@@ -124,6 +124,35 @@ def test_pairs_without_a_verdict_are_counted_and_failures_end_the_run(logs: Path
     assert "failed on 60 pairs" in capsys.readouterr().err
 
 
+def test_the_verbose_table_has_pairs_of_both_winners(logs: Path, capsys: Any) -> None:
+    with serving(fair) as server:
+        name = f"judge-pair[address={server.address},model=m]"
+        assert run(["compare", "logs.jsonl", "-m", name, "--agents", "a,b", "-v"]) == 0
+    shown_pairs = [line.split() for line in capsys.readouterr().out.splitlines() if line.startswith("a")]
+    differences = [float(line[-1]) for line in shown_pairs if line[1].startswith("b")]
+    assert sorted(set(differences)) == [-1.0, 1.0]
+
+
+def test_the_prompt_and_the_cost_of_pairs_are_shown_before_anything_is_sent(logs: Path, capsys: Any) -> None:
+    with serving(fair) as server:
+        name = f"judge-pair[address={server.address},model=m,price=1/2]"
+        command = ["compare", "logs.jsonl", "-m", name, "--agents", "a,b"]
+        assert run([*command, "--show-prompt", "b3#1"]) == 0
+        shown = capsys.readouterr().out
+        assert run([*command, "--dry-run"]) == 0
+        assert f"{2 * N} requests, about" in capsys.readouterr().out
+        assert run([*command, "--show-prompt", "c3#1"]) == 2
+        assert "no pair has the item `c3#1`" in capsys.readouterr().err
+        assert run(["compare", "logs.jsonl", "-m", "length", "--agents", "a,b", "--dry-run"]) == 2
+        assert "are for judge-pair" in capsys.readouterr().err
+    assert server.requests == []
+    assert [line.split(", ")[-2] for line in shown.splitlines() if ", prompt " in line] == [
+        "a3#1 and b3#1",
+        "b3#1 and a3#1",
+    ]
+    assert "Compare two replies to one conversation" in shown
+
+
 def test_score_says_that_pairs_are_for_compare(logs: Path, capsys: Any) -> None:
     assert run(["score", "logs.jsonl", "-m", "judge-pair[model=m]", "-q"]) == 2
     assert "`turnwise compare` takes it" in capsys.readouterr().err

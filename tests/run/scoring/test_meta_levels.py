@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from turnwise.cli.common.group import run
-from turnwise.logs import files
+from turnwise.logs import files, scan
 
 CORPUS = str(resources.files("turnwise") / "data" / "demo.jsonl")
 ASKED = ("meta", CORPUS, "--statistic", "spearman,pearson", "--draws", "100", "--no-differences")
@@ -53,3 +53,18 @@ def test_a_file_is_opened_twice_however_many_levels_and_metrics_there_are(
     monkeypatch.setattr(files, "opened", counted)
     assert run(["meta", str(data), *metrics, "--draws", "100", "-q"]) == 0
     assert opened == 2 * [str(data)]
+
+
+def test_dialogues_that_are_not_held_in_memory_give_the_same_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ["meta", CORPUS, "-m", "rouge-l,distinct-1", "--draws", "100", "--length-bias", "-q", "-o"]
+    assert run([*words, str(tmp_path / "held")]) == 0
+    monkeypatch.setattr(scan, "HELD", 0)
+    assert run([*words, str(tmp_path / "read")]) == 0
+    for name in ("examples.jsonl", "people.jsonl", "items.jsonl"):
+        held, read = ((tmp_path / way / name).read_bytes() for way in ("held", "read"))
+        assert held == read
+    results = [json.loads((tmp_path / way / "results.json").read_text()) for way in ("held", "read")]
+    assert results[0]["results"] == results[1]["results"]
+    assert results[0]["length_bias"] == results[1]["length_bias"]

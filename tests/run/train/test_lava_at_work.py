@@ -80,7 +80,18 @@ def test_a_critic_reads_replies_as_points_of_a_trained_policy(
     assert run(asked) == 0
     capsys.readouterr()
     name = critic.format(f"actions={policy},reward=success,fewest=20")
-    ope = ["ope", str(answered), "--target", "lava", "--db", "town", "--format", "json", "-q"]
+    ope = [
+        "ope",
+        str(answered),
+        "--target",
+        "lava",
+        "--db",
+        "town",
+        "--format",
+        "json",
+        "-q",
+        "--no-calibrate",
+    ]
     assert run([*ope, "--estimator", name]) == 0
     rows = {row["target"]: row for row in json.loads(capsys.readouterr().out)["results"]}
     assert "form:logged" in rows["lava"]["signature"]

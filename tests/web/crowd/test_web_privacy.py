@@ -1,14 +1,19 @@
 """The rights of raters: withdrawal, export without identities, retention; on both databases."""
 
+import asyncio
 import json
+import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from tests.rating_server import Server
 from tests.studies import PLAIN, Running, Starting, exported, finish, ratings, short_dialogue
 from tests.visitor import Visitor
+from turnwise.logs import native
 from turnwise.types import Dialogue, Reply, Turn
-from turnwise.web.crowd.privacy import forget
+from turnwise.web.crowd.privacy import forget, forget_when_due
 
 SECRET = "only ruth would write this"
 
@@ -95,6 +100,67 @@ def test_live_dialogues_without_identities_do_not_name_the_rater(start: Starting
     visitor.send({"text": "hello"}, form="say").send(form="end").send({"q0": "1", "q1": "4"})
     assert "ruth" in json.dumps(exported(study.admin()))
     assert "ruth" not in json.dumps(exported(study.admin(), "?anonymous=yes"))
+
+
+def test_identities_are_erased_while_the_server_runs_when_they_are_due(start: Starting):
+    study = start([short_dialogue(1, "a")], crowd={}, retention_days=30, **PLAIN)
+    began, day = 1e9, 24 * 3600
+    now = [began]
+    study.recorder.clock = lambda: now[0]
+    finish(Visitor(study.client, "/join?PROLIFIC_PID=pid-of-ruth").send())
+    erased_at: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        """Let the time pass at once; Sam acts on the tenth day."""
+        erased_at.extend([now[0]] * (study.recorder.ledger.n_forgotten - len(erased_at)))
+        if len(erased_at) == 2:
+            raise asyncio.CancelledError
+        assert 0 < seconds <= 3600
+        now[0] += seconds
+        if now[0] - began > 10 * day and "sam" not in study.recorder.ledger.raters and not erased_at:
+            study.recorder.invite("sam")
+
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(forget_when_due(study.recorder, sleep))
+    assert [round((at - began) / day, 1) for at in erased_at] == [30, 40]
+    for running in before_and_after_a_restart(study):
+        assert not [trace for trace in ("pid-of-ruth", "sam") if trace in stored(running)]
+
+
+def test_a_store_that_cannot_be_written_delays_the_erasure(start: Starting, caplog):
+    study = start([short_dialogue(1, "a")], retention_days=1, **PLAIN)
+    now = [1e9]
+    study.recorder.clock = lambda: now[0]
+    study.visitor("ruth").send()
+    redact, failures = study.recorder._log.redact, [OSError("the disk is full")]
+
+    def failing(redactions):
+        if failures:
+            raise failures.pop()
+        redact(redactions)
+
+    study.recorder._log.redact = failing
+
+    async def sleep(seconds: float) -> None:
+        if study.recorder.ledger.n_forgotten:
+            raise asyncio.CancelledError
+        now[0] += seconds
+
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(forget_when_due(study.recorder, sleep))
+    assert "the disk is full" in caplog.text
+    assert "ruth" not in stored(study)
+
+
+def test_a_running_server_erases_identities_without_a_restart(tmp_path: Path):
+    native.write([short_dialogue(1, "a")], str(tmp_path / "data.jsonl"))
+    (tmp_path / "study.toml").write_text("retention_days = 0.00005\n")  # about four seconds
+    server = Server("data.jsonl", "--study", "study.toml", "--raters", "ruth", folder=tmp_path)
+    link = server.links(1)["ruth"]
+    while server.client.get(link).status_code != 404:  # until the link stops working
+        time.sleep(0.1)
+    assert "Raters whose identity was erased: 1." in server.client.get(server.admin).text
+    server.stop()
 
 
 def test_identities_are_erased_after_the_retention_time_and_answers_stay(start: Starting):

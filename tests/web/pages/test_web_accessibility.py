@@ -199,7 +199,9 @@ def test_pages_of_other_scripts_are_laid_out_in_their_direction(serve, visit, la
     turns = (Turn("user", ask), Turn("assistant", "Which city?"), Turn("user", ask), Turn("assistant", reply))
     study = f'language = "{language}"\n' + QUIET
     study += '[[question]]\nname = "a"\n[[question]]\nname = "b"\nkind = "slider"\nscale = [0, 1000]\n'
-    links = serve([Dialogue("d", "a", turns)], study, "--items", "last")
+    meta = {"persona": ["I like tea.", "I have a dog."]}
+    study = 'show = ["meta.persona"]\n' + study
+    links = serve([Dialogue("d", "a", turns, meta=meta)], study, "--items", "last")
     page = visit(links["anna"])
     picture(page, f"{language}-welcome")
     page.keyboard.press("Enter")
@@ -211,11 +213,18 @@ def test_pages_of_other_scripts_are_laid_out_in_their_direction(serve, visit, la
     assert page.locator(".rated .text").evaluate("e => getComputedStyle(e).direction") == (
         "rtl" if rtl else "ltr"
     )
+    lines = page.locator(".about ul")  # bullets stand on the side where the lines begin, inside of the box
+    assert (
+        lines.evaluate("e => getComputedStyle(e).direction + getComputedStyle(e).paddingLeft") == "ltr19.2px"
+    )
     english = page.get_by_text("Which city?")
     assert english.evaluate("e => getComputedStyle(e).direction") == "ltr"  # a message has its own direction
     user = page.locator(".turns .user").first.bounding_box()
     assistant = page.locator(".turns .assistant").first.bounding_box()
     assert (user["x"] + user["width"] < assistant["x"] + assistant["width"]) == rtl
+    page.set_viewport_size({"width": 360, "height": 740})
+    assert page.locator(".progress").bounding_box()["height"] < 30  # one line, also on a phone
+    page.set_viewport_size({"width": 1280, "height": 900})
     page.keyboard.press("4")
     page.keyboard.type("700")
     page.keyboard.press("Enter")

@@ -50,6 +50,12 @@ def test_links_expire_and_can_be_renewed(start: Starting):
     assert study.visitor("anna").status == 200
 
 
+@pytest.mark.parametrize(("quota", "said"), [(5, True), (6, False)])
+def test_a_quota_that_is_too_small_for_the_tasks_is_named_before_it_is_full(start: Starting, quota, said):
+    study = start(per_task=2, per_rater=4, crowd={"quota": quota}, **PLAIN)  # 12 tasks need 24 answers
+    assert ("give at most 20 of the 24 answers that are missing" in study.admin().text) == said
+
+
 def test_a_paused_study_says_so_and_goes_on(start: Starting):
     study = start(**PLAIN)
     anna = study.visitor("anna").send()

@@ -249,6 +249,13 @@ gating = _options(
     click.option("--junit", metavar="FILE", help="Write the gates as a JUnit XML file."),
 )  # fmt: skip
 
+trying = _options(
+    click.option("--dry-run", is_flag=True,
+                 help="Only say what judges would be asked and what it would cost; send nothing."),
+    click.option("--show-prompt", metavar="ITEM", is_flag=False, flag_value="",
+                 help="Only show what judges are sent for ITEM, an id of items.jsonl; without ITEM for the first."),
+)  # fmt: skip
+
 
 def typed(*parameters: str) -> list[str]:
     """Those of these parameters that were given on the command line (not by default or --config), by their

@@ -73,6 +73,15 @@ class Cost:
         """The price of the estimated input alone; None without a price."""
         return None if self.price is None else self.price.of(self.tokens_in, 0)
 
+    def scaled(self, factor: float) -> "Cost":
+        """The cost of `factor` times as many requests."""
+        return Cost(
+            math.ceil(self.requests * factor),
+            math.ceil(self.tokens_in * factor),
+            math.ceil(self.tokens_out * factor),
+            self.price,
+        )
+
     def __add__(self, other: "Cost") -> "Cost":
         return Cost(
             self.requests + other.requests,
@@ -82,6 +91,8 @@ class Cost:
         )
 
     def __str__(self) -> str:
+        if not self.requests:
+            return "no requests: the answers are cached, or are computed on this machine"
         tokens = f"about {self.tokens_in:,} tokens in and at most {self.tokens_out:,} out"
         money = (
             ""

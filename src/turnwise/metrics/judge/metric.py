@@ -17,7 +17,6 @@ import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from statistics import stdev
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -26,7 +25,7 @@ from turnwise.encode import Cache
 from turnwise.errors import UsageError
 from turnwise.llm.chat import ChatError
 from turnwise.metrics.judge.cost import Cost, Price
-from turnwise.metrics.judge.judgement import Answer, Judgement, combined, judged, unpacked
+from turnwise.metrics.judge.judgement import Answer, Judgement, combined, judged, spread, unpacked
 from turnwise.metrics.judge.local import LocalJudge
 from turnwise.metrics.judge.prompt import Prompt, Question
 from turnwise.metrics.judge.server import JudgeServer
@@ -137,10 +136,11 @@ class Judge(Ratio):
         return [None if one is None else one.record() for one in found]
 
     def summary(self, explanations: Sequence[Mapping[str, Any]], /) -> dict[str, Any]:
-        """What was spent on these judgements, and how far samples of one item differ: their standard deviation."""
-        samples = [[one for one in said.get("samples", ()) if one is not None] for said in explanations]
-        spreads = [stdev(several) for several in samples if len(several) > 1]
-        return spent(explanations) | ({"sample_sd": sum(spreads) / len(spreads)} if spreads else {})
+        """What was spent on these judgements, and how far samples of one item differ."""
+        found = spread([[one for one in said.get("samples", ()) if one is not None] for said in explanations])
+        return spent(explanations) | (
+            {"sample_sd": found.sd, "item_margin": found.margin} if found is not None else {}
+        )
 
     def questions(self, item: Item, /) -> list[Question]:
         """What is sent for an item: one request, or several for the parts of a long dialogue."""

@@ -42,6 +42,7 @@ FAIR = "Length is no merit in itself, and neither is politeness, certainty or pr
 YES, NO, INAPPLICABLE = "yes", "no", "n/a"
 LARGEST = 1000  # end of a scale
 RubricLevel = Literal["reply", "dialogue"]
+AGREEMENT = Path(str(files("turnwise"))) / "data" / "rubrics" / "agreement.json"  # of our own rubrics
 
 
 class Criterion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -70,6 +71,7 @@ class Agreement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     spearman: float
     interval: tuple[float, float]
     command: str
+    one_rater: float | None = None  # what one rater reaches with the mean of the others
 
 
 class Rubric(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -155,12 +157,15 @@ def rubric(name: str) -> Rubric:
 
 @cache
 def library() -> Mapping[str, Rubric]:
-    """Our own rubrics by name."""
+    """Our own rubrics by name, with their measured agreement."""
     found: dict[str, Rubric] = {}
+    measured = msgspec.json.decode(AGREEMENT.read_bytes(), type=dict[str, tuple[Agreement, ...]])
     for file in sorted((files("turnwise") / "data" / "rubrics").iterdir(), key=lambda file: file.name):
         if file.name.endswith(".toml"):
             found |= _read(file.read_bytes(), file.name)
-    return found
+    return {
+        name: msgspec.structs.replace(one, agreement=measured.get(name, ())) for name, one in found.items()
+    }
 
 
 def of_dimension(dimension: str, meaning: str | None, scale: tuple[int, int] | None) -> Rubric:

@@ -4,6 +4,7 @@ import json
 import math
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from turnwise.metrics.judge.transcript import Media, Sees
 
 LOCAL = "local"  # as an address: a language model on this machine
 SMALL = "smollm2"  # the local model that is used unless another is named
+_TRIES = 2.5  # times the timeout that a question may take with all its tries
 _LARGEST_WEIGHTED = 9  # a value of two digits may be two tokens
 
 
@@ -39,6 +41,7 @@ def judge(
     form: str = "text",
     weighted: bool = False,
     concurrency: int = 8,
+    timeout: float | None = None,
     samples: int = 1,
     temperature: float = 0.0,
     longest: int = 512,
@@ -52,7 +55,8 @@ def judge(
 
     `rubric` is the name of a rubric or a TOML file; else `dimension` names what is scored, and `prompt` is a file with
     its meaning. `system`, `tools` and `media` replace what the rubric says about what is seen; `result` and `window`
-    are lengths in characters. `parameters` are further keys of a request, or a JSON file with them. `key` names the
+    are lengths in characters. `timeout` is in seconds, for one answer. `parameters` are further keys of a request, or a
+    JSON file with them. `key` names the
     environment variable with the key. Address, model and price default to environment variables. A wrong setting is a
     `UsageError`.
     """
@@ -61,7 +65,8 @@ def judge(
     if not (_is_number(temperature) and 0 <= temperature < math.inf):
         raise UsageError(f"a judge takes a temperature of 0 or more, not `{temperature}`")
     counts = {
-        "samples": samples, "longest": longest, "concurrency": concurrency, "result": result, "window": window
+        "samples": samples, "longest": longest, "concurrency": concurrency, "result": result, "window": window,
+        "timeout": 1 if timeout is None else timeout,
     }  # fmt: skip
     for name, count in counts.items():
         if not (_is_number(count) and count == int(count) >= 1):
@@ -79,7 +84,7 @@ def judge(
         raise UsageError("`weighted` needs a rubric with a scale, and this one is a checklist")
     return (DialogueJudge if chosen.level == "dialogue" else Judge)(
         client=_client(
-            address, name, key, int(concurrency),
+            address, name, key, int(concurrency), None if timeout is None else float(timeout),
             samples=int(samples), temperature=float(temperature), longest=int(longest), parameters=extra,
             weighted=bool(weighted), spending=None if address == LOCAL else _spending(found, max_cost),
         ),
@@ -96,7 +101,7 @@ def judge(
 
 
 def _client(
-    address: str | None, model: str, key: str, concurrency: int, **settings: Any
+    address: str | None, model: str, key: str, concurrency: int, timeout: float | None, **settings: Any
 ) -> JudgeServer | LocalJudge | None:
     """What asks the model: a server's address, a model on this machine, or nothing without an address."""
     if address == LOCAL:
@@ -105,7 +110,10 @@ def _client(
         return LocalJudge(model)
     if not address:
         return None
-    return JudgeServer(Chat(address=address, concurrency=concurrency, key=key), model, **settings)
+    chat = Chat(address=address, concurrency=concurrency, key=key)
+    if timeout is not None:
+        chat = replace(chat, silence=timeout, deadline=_TRIES * timeout)
+    return JudgeServer(chat, model, **settings)
 
 
 def _spending(price: Price | None, cap: float | None) -> Spending | None:

@@ -160,7 +160,7 @@ def load(source: str = "multiwoz") -> Ontology:
     try:
         return _parse_ontology(path.parent.name if path.name == FILE else path.stem, text)
     except (tomllib.TOMLDecodeError, KeyError, TypeError) as error:
-        raise UsageError(f"ontology `{source}`: {type(error).__name__}: {error}") from None
+        raise UsageError(f"ontology `{source}`: {error.args[0] if error.args else error}") from None
 
 
 def own_tables(source: str) -> str | None:
@@ -168,9 +168,23 @@ def own_tables(source: str) -> str | None:
     return source if (Path(source) / FILE).is_file() else None
 
 
+# The sections of an ontology beside `domains`: key -> its default, or `...` where it must be given.
+_SECTIONS: Mapping[str, Mapping[str, Any]] = {
+    "booking": {"slot": "reference"},
+    "slots": {"names": {}, "near": (), "from": (), "until": (), "times": (), "joined": (), "digits": ()},
+    "values": {"anything": ("", "dontcare", "any"), "same": {}},
+    "placeholders": {"names": {}, "known": ...},
+}
+
+
 def _parse_ontology(name: str, text: str) -> Ontology:
     """The ontology in a TOML text; a wrong text or key raises `TOMLDecodeError`, `KeyError` or `TypeError`."""
     raw = tomllib.loads(text)
+    if not raw.get("domains"):
+        raise KeyError("there is no [domains.NAME]")
+    if wrong := [section for section in raw if section not in ("domains", *_SECTIONS)]:
+        raise KeyError(f"[{wrong[0]}] is not known; the sections are domains, {', '.join(_SECTIONS)}")
+    given = {section: _with_defaults(section, raw.get(section, {})) for section in _SECTIONS}
     domains = {
         domain: Domain(domain, **{**facts, "requestable": frozenset(facts.get("requestable", ()))})
         for domain, facts in raw["domains"].items()
@@ -178,11 +192,22 @@ def _parse_ontology(name: str, text: str) -> Ontology:
     return Ontology(
         name=name,
         domains=domains,
-        booking=raw["booking"]["slot"],
-        slots=raw["slots"],
-        dont_care=frozenset(raw["values"]["anything"]),
-        value_synonyms=raw["values"]["same"],
-        placeholders=raw["placeholders"]["names"],
-        known=frozenset(raw["placeholders"]["known"]),
+        booking=given["booking"]["slot"],
+        slots=given["slots"],
+        dont_care=frozenset(given["values"]["anything"]),
+        value_synonyms=given["values"]["same"],
+        placeholders=given["placeholders"]["names"],
+        known=frozenset(given["placeholders"]["known"]),
         fingerprint=digest(text),
     )
+
+
+def _with_defaults(section: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """A section with all of its keys; raises `KeyError` for an unknown key, or for a missing one without a default."""
+    known = _SECTIONS[section]
+    if wrong := [key for key in given if key not in known]:
+        raise KeyError(f"`{wrong[0]}` is not known in [{section}]; the keys are {', '.join(known)}")
+    found = {**known, **given}
+    if missing := [key for key, value in found.items() if value is ...]:
+        raise KeyError(f"`{missing[0]}` is missing in [{section}]")
+    return found

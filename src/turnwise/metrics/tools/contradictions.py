@@ -8,8 +8,8 @@ record is compared with it:
   have said it. Sums and differences of two numbers of the reply, and sums over a record, are computed and no
   contradictions.
 - A value of another record of the same list, where the named record has another value under the same key, is one.
-- An identifier (letters with digits, such as ORDER-1234) that nobody mentioned before is made up, in any line that is
-  no question and names no examples.
+- An identifier (letters with digits, such as ORDER-1234) or a date (2024-05-20) that nobody mentioned before is made
+  up, in any line that is no question and names no examples.
 
 Hours are compared in both halves of the day. A line is a line of the text, or a sentence of a longer line.
 """
@@ -30,6 +30,7 @@ _SENTENCE = re.compile(r"(?<=[.!?])(?<!\bej\.)(?<!e\.g\.)\s+(?=[A-ZÁÉÍÓÚ¿�
 _CLOCK = re.compile(
     r"\b(\d{1,2})(?::(\d{2}))?(?::\d{2})?\s*(?:[ap]\.?m\b\.?)|\b(\d{1,2}):(\d{2})(?::\d{2})?\b", re.IGNORECASE
 )
+_DATE = re.compile(r"\b\d{4}-\d\d-\d\d\b")
 _ENUMERATION = re.compile(r"^\s*(?:\*\*)?\d+[.)]\s")
 _KEYS = re.compile(r"(?:^|_)(?:id|name|number|code|title)$")
 TELLING = 100.0  # numbers from here on are seldom equal by chance
@@ -89,7 +90,7 @@ def _problems(turn: Turn, records: Sequence[RecordOfTool], said: Mentions, asked
     named: list[RecordOfTool] = []
     mine = _numbers(turn.text)
     for line in _lines(turn.text):
-        for found in () if _EXAMPLE.search(line) else _IDENTIFIER.findall(line):
+        for found in () if _EXAMPLE.search(line) else (*_IDENTIFIER.findall(line), *_DATE.findall(line)):
             if len(found) > SHORTEST and not _QUANTITY.fullmatch(found) and not said.has(found):
                 yield f"{found!r} was mentioned by nobody"
         simple = f" {plain(line)} "

@@ -198,6 +198,7 @@ class _Teacher(torch.nn.Module):
     def _loss(self, user: Tensor, state: Tensor, reply: Tensor, task: Task) -> Tensor:
         """(b,) the loss of each example for one task, at drawn points."""
         alpha, beta = self.settings.alpha, self.settings.beta
+        # The weights belong to nats per latent dimension, as in LaRL: the sum over 200 dimensions makes z collapse.
         chosen: list[Gaussian] = []
         penalty = torch.zeros((), device=user.device)
         if task != "vae":

@@ -12,16 +12,18 @@ import numpy as np
 from turnwise.attacks.attack import Attack, attack
 from turnwise.attacks.context import Context, sample_contexts, split_contexts
 from turnwise.attacks.perturb import CALLS_PER_CONTEXT, Perturbation, perturb
+from turnwise.attacks.strategy import Candidate
 from turnwise.attacks.target import ScoreOrError, Target
 from turnwise.attacks.verdict import TestedStrategy
-from turnwise.conformance.calls import reuse_key, rows_of
+from turnwise.conformance.calls import called, reuse_key, rows_of
 from turnwise.errors import Unmeasured, UsageError
 from turnwise.logs.items.items import FILE, all_items
 from turnwise.logs.native import file_names
 from turnwise.logs.scan import Census, scan
 from turnwise.metrics import is_rating
+from turnwise.metrics.judge.cost import Cost
 from turnwise.metrics.rows import better_direction
-from turnwise.protocols import Asks, metric_extras
+from turnwise.protocols import Asks, Priced, metric_extras
 from turnwise.run.attack.policy_tuning import PolicyTuning
 from turnwise.run.attack.trained_model_card import model_folder, write_attacks
 from turnwise.run.resume.progress_journal import Journal
@@ -30,6 +32,7 @@ from turnwise.run.scoring.judge_cards import add_attack
 from turnwise.run.scoring.shards import prepare
 from turnwise.run.scoring.tally import generator
 from turnwise.run.spec import AttackSpec, Outcome, finish
+from turnwise.terminal import say_lines
 from turnwise.types import Direction, Finding, Floats, Item, Metric, digest
 
 PATH = "calls.jsonl"  # in the output folder
@@ -95,6 +98,7 @@ def run_attack(spec: AttackSpec, *, report: Report = lambda _: None) -> Outcome:
     ((name, metric),) = metrics.items()
     card = model_folder(name) if spec.card else None
     run = attack_metric(spec, name, metric, census, report=report)
+    check_scored(run.found, metric.unscored)
     document_verdict = verdict(run.found)
     add_attack(metric, document_verdict, [spec.names.get(path, path) for path in spec.data])
     sign = run.sign
@@ -165,6 +169,7 @@ def attack_metric(
         (item for item in stream if people in (None, item.agent)), spec.count, rng_contexts
     )
     search_on, test_on = split_contexts(chosen)
+    _announce(spec, name, metric, chosen)
     rng = generator(spec.seed, "attack", name)
     with open_call_journal(spec, reuse_key(metric), sorted(census.sha256.values())) as journal:
         target = Target(
@@ -175,7 +180,7 @@ def attack_metric(
         found = attack(
             target, search_on, test_on, texts=_texts_to_mine(search_on), rng=rng, draws=spec.draws,
             verdicts=metric_extras(metric).verdicts, planted=isinstance(metric, Asks),
-            stages=spec.stages, further=tuning if "rl" in spec.stages else tuple, report=report,
+            stages=spec.stages, further=partial(_language_model_candidates, spec, tuning), report=report,
         )  # fmt: skip
         edits = []
         if spec.perturb:
@@ -183,6 +188,32 @@ def attack_metric(
             edits = perturb(target, test_on, rng)
     sign = 1 if metric.higher_is_better else -1
     return AttackRun(found, edits, tuning.repetitions, people or "everyone in the data", sign, tuple(chosen))
+
+
+def _language_model_candidates(spec: AttackSpec, tuning: PolicyTuning) -> list[Candidate]:
+    """The candidates of the stages `samples` and `rl`, if the spec has them."""
+    found: list[Candidate] = []
+    if "samples" in spec.stages:
+        from turnwise.agents.language_model import language_model
+        from turnwise.attacks.fluent import fluent_candidates
+
+        found += fluent_candidates(
+            language_model(spec.policy, longest=spec.longest), tuning.target, tuning.search_on, tuning.test_on,
+            samples=spec.samples, seed=spec.seed, report=tuning.report,
+        )  # fmt: skip
+    return found + (tuning() if "rl" in spec.stages else [])
+
+
+def _announce(spec: AttackSpec, name: str, metric: Metric, contexts: Sequence[Context]) -> None:
+    """Print what the whole budget of calls would cost, by the cost of people's own replies, unless `spec.quiet`."""
+    if spec.quiet or not isinstance(metric, Priced):
+        return
+    # Replies whose scores are cached cost nothing now, unlike those that the attack will make up.
+    each = [called(metric, "cost", [context.item]) for context in contexts]
+    asked = [cost for cost in each if isinstance(cost, Cost) and cost.requests]
+    if asked:
+        cost = sum(asked, Cost()).scaled(spec.budget / len(asked))
+        say_lines(f"note: {name}: if the whole budget is used, {cost}", err=True)
 
 
 def scorer(metric: Metric) -> Callable[[Sequence[Item]], Floats]:
@@ -217,10 +248,13 @@ def verdict(found: Attack) -> dict[str, Any]:
     }
 
 
-def check_scored(found: Attack) -> None:
-    """Raise `Unmeasured` if no reply of a person has a score, in the search contexts or in the test contexts."""
+def check_scored(found: Attack, unscored: str = "it returned NaN") -> None:
+    """Raise `Unmeasured` if no reply of a person has a score, in the search contexts or in the test contexts.
+
+    `unscored` is the metric's own reason for a row without a score.
+    """
     if found.diagnosis.unscored == 1 or not found.people.n:
-        why = next(iter(found.errors), "it returned NaN")
+        why = next(iter(found.errors), unscored)
         raise Unmeasured(f"the metric scored none of people's replies: {why}")
 
 

@@ -13,9 +13,10 @@ from turnwise import estimators as registry
 from turnwise.errors import UsageError
 from turnwise.logs.scan import Census, scan
 from turnwise.protocols import estimator_extras
-from turnwise.report import regression, results
+from turnwise.report import results
 from turnwise.run.ope import task_log
-from turnwise.run.ope.critic import controls, critics_among, ope_of_task, rewarded_by_task
+from turnwise.run.ope.critic import controls, critics_among, rewarded_by_task
+from turnwise.run.ope.critic_of_tasks import ope_of_task
 from turnwise.run.ope.estimate import (
     Request,
     TargetEstimate,
@@ -29,14 +30,15 @@ from turnwise.run.ope.logged_data import LoggedData, left_out, prepare, requeste
 from turnwise.run.ope.projection import projections
 from turnwise.run.ope.stream import STREAMED, check_streamable, streamed_estimates, sum_estimators
 from turnwise.run.ope.truth import (
-    Mean,
     known_agents,
     least_means,
     logged_means,
     read_truth,
+    target_finding,
     true_means,
     truth_errors,
     validation,
+    write_figures,
 )
 from turnwise.run.resume.partial_results import PartialResults
 from turnwise.run.spec import OpeSpec, Outcome, finish
@@ -68,8 +70,6 @@ def _ope(spec: OpeSpec, scanned: Census, done: PartialResults) -> Outcome:
     targets = _targets(census, spec)
     critics = {} if stream else critics_among(names)
     if rewarded_by_task(critics, spec.estimators, census, spec.rating):
-        if spec.seeds > 1:
-            raise UsageError("--seeds is for estimators of ratings, not for a critic of task logs")
         return ope_of_task(spec, dialogues, scanned.sha256, targets)
     for ontology in dict.fromkeys(map(task_log.critics_ontology, critics.values())):
         if task_log.is_task(dialogues, ontology):
@@ -114,12 +114,12 @@ def _ope(spec: OpeSpec, scanned: Census, done: PartialResults) -> Outcome:
             logged = logged_means(logged_data)
             known.append(known_agents(logged_data))
             findings += [
-                _finding(one, rating, logged.get(one.target), truths.get(one.target, {}).get(rating))
+                target_finding(one, rating, logged.get(one.target), truths.get(one.target, {}).get(rating))
                 for one in estimates
             ]
             if spec.all_agents:
                 validated += validation(rating, names, estimates, truth, truth_errors(logged_data, truths))
-            _write_figures(spec, rating, estimates, truth)
+            write_figures(spec, rating, estimates, truth)
             _write_projections(spec, logged_data, chosen)
     sections: dict[str, Any] = {"known": known}
     sections |= {"validation": validated} if spec.all_agents else {}
@@ -200,33 +200,6 @@ def _models(estimators: Mapping[str, Estimator]) -> Iterator[str]:
             yield model
 
 
-def _finding(one: TargetEstimate, rating: str, logged: float | None, truth: Mean | None) -> Finding:
-    """One estimate as a finding.
-
-    `logged` is the target's mean rating in the logs, `truth` that of --truth, if known.
-    """
-    refused = one.estimate is None
-    return Finding(
-        what={"target": one.target, "rating": rating, "estimator": one.estimator},
-        estimate=one.estimate,
-        interval=one.interval,
-        n_items=one.n_dialogues,
-        n_clusters=one.n_agents,
-        method=one.method,
-        signature=one.signature,
-        status="ok" if not refused else "error" if one.failed else "refused",
-        reason=one.reason,
-        details={
-            "raw": one.diagnostics.get("raw"),
-            "refused": refused,
-            "logged": logged,
-            "truth": None if truth is None else truth.mean,
-            "truth_se": None if truth is None else truth.se,
-            "diagnostics": one.diagnostics,
-        },
-    )
-
-
 def _write_projections(spec: OpeSpec, logged_data: LoggedData, targets: Sequence[str]) -> None:
     """Write the projection of the targets' and the logged replies into -o as `RATING/pairs.json`.
 
@@ -235,32 +208,3 @@ def _write_projections(spec: OpeSpec, logged_data: LoggedData, targets: Sequence
     if spec.output is not None:
         found = projections(logged_data, tuple(targets), model=spec.model or ENCODER, seed=spec.seed)
         results.write(spec.output / logged_data.rating.replace(":", "-") / "pairs.json", found)
-
-
-def _write_figures(
-    spec: OpeSpec, rating: str, estimates: Sequence[TargetEstimate], truth: Mapping[str, float]
-) -> None:
-    """Write each estimator's plot of estimates against true means (two or more), and training curves, into -o.
-
-    Without -o nothing is written.
-    """
-    if spec.output is None:
-        return
-    place = spec.output / rating.replace(":", "-")
-    for name in dict.fromkeys(one.estimator for one in estimates):
-        mine = [one for one in estimates if one.estimator == name and one.estimate is not None]
-        drawn = [
-            regression.Dot(one.target, truth[one.target], one.estimate, one.interval)
-            for one in mine
-            if one.target in truth and one.estimate is not None
-        ]
-        if len(drawn) > 1:
-            with results.replacing(place / f"{name}.svg") as file:
-                file.write(regression.standalone_svg(drawn, title=f"{name}, {rating}").encode())
-        curves = {
-            one.target: {key: list(map(float, curve)) for key, curve in one.curves.items()}
-            for one in mine
-            if one.curves
-        }
-        if curves:
-            results.write(place / f"{name}.curves.json", curves)

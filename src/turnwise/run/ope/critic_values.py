@@ -9,6 +9,7 @@ from turnwise.encode.episodes import encode, leave_out, whole
 from turnwise.errors import Refused
 from turnwise.estimators.critic.controls import LOGGED, PREFIX, Verdict, verdict_on_controls, with_controls
 from turnwise.estimators.critic.evaluation import SystemValue
+from turnwise.estimators.critic.features import Features
 from turnwise.protocols import TaskCritic
 from turnwise.run.scoring.tally import generator
 from turnwise.types import Dialogue, Episodes, Floats
@@ -26,6 +27,7 @@ class CriticValues:
     verdict: Verdict
     returned: float  # the empirical discounted return of the logged dialogues
     greatest: float  # largest absolute return of a dialogue, without discount
+    possible: float  # largest mean discounted return of dialogues that last as long as the logged ones
 
     @property
     def bias(self) -> str | None:
@@ -37,6 +39,13 @@ class CriticValues:
             f"the logged agent is valued {value:.1f}, and its dialogues did return {self.returned:.1f}: others may be "
             "off as far, or further; more dialogues help"
         )
+
+    @property
+    def impossible(self) -> list[str]:
+        """The systems whose value is above `possible`, highest first."""
+        above = {name: one.value for name, one in self.values.items() if one.value > self.possible}
+        systems = [name for name in above if name != LOGGED and not name.startswith(PREFIX)]
+        return sorted(systems, key=lambda name: -above[name])
 
 
 def value_systems(
@@ -55,7 +64,7 @@ def value_systems(
     logged replies themselves are refused.
     """
     controlled = with_controls(dialogues, generator(seed, "controls"))
-    episodes = encode(whole(controlled, rewards), rating="return", delexicalised=False)
+    episodes = task_episodes(controlled, rewards)
     evaluation = critic.evaluation(episodes, seed=seed)
     logged = evaluation.value(episodes.alternatives[LOGGED])
     controls = [name for name in episodes.alternatives if name.startswith(PREFIX)]
@@ -75,10 +84,24 @@ def value_systems(
         {name.removeprefix(PREFIX): values[name].value for name in controls if name in values},
         logged=logged.value,
     )
-    reward, starts = evaluation.features.reward, episodes.first[:-1]
-    returned = float(np.add.reduceat(critic.discount**evaluation.features.turn * reward, starts).mean())
-    greatest = float(np.abs(np.add.reduceat(reward, starts)).max())
-    return CriticValues(values, refused, differences, verdict, returned, greatest)
+    returned = float(discounted_returns(evaluation.features, critic.discount).mean())
+    greatest = float(np.abs(np.add.reduceat(evaluation.features.reward, episodes.first[:-1])).max())
+    # A reward that is paid at turns can all be earned at the first one; otherwise it comes at the end.
+    ends = np.zeros(len(episodes.first) - 1) if critic.reward == "progress" else np.diff(episodes.first) - 1
+    possible = greatest * float(np.mean(critic.discount**ends))
+    return CriticValues(values, refused, differences, verdict, returned, greatest, possible)
+
+
+def task_episodes(dialogues: Sequence[Dialogue], rewards: Mapping[str, float]) -> Episodes:
+    """The dialogues as episodes with their final rewards, by dialogue id."""
+    return encode(whole(dialogues, rewards), rating="return", delexicalised=False)
+
+
+def discounted_returns(features: Features, discount: float) -> Floats:
+    """(N,) the discounted return of each dialogue."""
+    earned = discount**features.turn * features.reward
+    returns: Floats = np.add.reduceat(earned, features.episodes.first[:-1])
+    return returns
 
 
 def _without_own(critic: TaskCritic, episodes: Episodes, name: str, seed: int) -> tuple[SystemValue, Floats]:

@@ -9,7 +9,7 @@ import numpy as np
 from turnwise.conformance.calls import estimate_of, reuse_key
 from turnwise.encode.episodes import leave_out
 from turnwise.errors import PluginError, Refused
-from turnwise.estimators.calibration import can_rank, estimates, line
+from turnwise.estimators.calibration import Line, can_rank, estimates, line
 from turnwise.estimators.refusal import (
     Reach,
     check_enough,
@@ -187,7 +187,7 @@ def estimate_target(request: Request, target: str) -> list[TargetEstimate]:
             done = replace(
                 done, method=f"{done.method}; these saw the target's dialogues, as each was estimated once"
             )
-        found.append(_within(done, request.data.episodes.scale))
+        found.append(within_scale(done, request.data.episodes.scale))
     return _compared(found)
 
 
@@ -324,23 +324,28 @@ def _with_estimate(
         fitted = line(
             np.array([other.value for other in others]) - levels, known.means - levels, known.errors
         )
-        low, high = fitted.interval(own.value - own.level)
-        value, bounds = fitted.at(own.value - own.level) + own.level, (low + own.level, high + own.level)
+        done = mapped(about, fitted, own.value, own.level)
         diagnostics |= {"slope": fitted.slope, "ranking": fitted.correlation, "p": fitted.p}
         # Only to check refusals against a known truth; removed below where the estimate is given.
-        diagnostics["withheld"] = {"estimate": value, "interval": bounds}
+        diagnostics["withheld"] = {"estimate": done.estimate, "interval": done.interval}
         can_rank(fitted)
         check_reach(about.target, mine, [reach for agent, reach in reaches.items() if agent != about.target])
     except Refused as error:
         return replace(about, reason=str(error), diagnostics=diagnostics)
     del diagnostics["withheld"]
+    return replace(done, diagnostics={**diagnostics, "calibrated": True})
+
+
+def mapped(about: TargetEstimate, fitted: Line, value: float, level: float) -> TargetEstimate:
+    """`about`, completed with the estimate and interval that the line gives for this raw value and level."""
+    low, high = fitted.interval(value - level)
     return replace(
         about,
-        estimate=value,
-        interval=bounds,
+        estimate=fitted.at(value - level) + level,
+        interval=(low + level, high + level),
         method=f"calibrated over {fitted.n} agents left out in turn, prediction interval of "
         + ("least squares" if fitted.effects is None else "random effects"),
-        diagnostics=diagnostics | {"calibrated": True},
+        diagnostics={**about.diagnostics, "calibrated": True},
     )
 
 
@@ -350,7 +355,7 @@ def _sampling_interval(own: Estimate) -> Interval | None:
     return None if found is None else (float(found[0]), float(found[1]))
 
 
-def _within(one: TargetEstimate, scale: tuple[float, float] | None) -> TargetEstimate:
+def within_scale(one: TargetEstimate, scale: tuple[float, float] | None) -> TargetEstimate:
     """Clip estimate and interval to the rating scale, or refuse them if they lie clearly outside; unchanged without a
     scale.
     """

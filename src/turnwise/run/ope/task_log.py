@@ -44,6 +44,17 @@ def is_task(dialogues: Sequence[Dialogue], ontology: str = ONTOLOGY) -> bool:
     return any(name.lower() in domains for name in named)
 
 
+def check_domains(dialogues: Sequence[Dialogue], ontology: str) -> None:
+    """Raise `UsageError` if the goals name domains, and the ontology has none of them."""
+    known = ontology_of(ontology).domains
+    named = sorted({name.lower() for one in dialogues for name in one.goal or ()})
+    if named and not {*named} & {*known}:
+        raise UsageError(
+            f"the goals are about {', '.join(named[:5])}, and ontology `{ontology}` has {', '.join(known)}: give the "
+            "task's own, as critic[ontology=DIR] (docs/critic.md#your-own-task)"
+        )
+
+
 def with_uniform_placeholders(dialogues: Sequence[Dialogue], ontology: str = ONTOLOGY) -> list[Dialogue]:
     """The dialogues with every value and placeholder as one word per slot, for all speakers."""
     words = ontology_of(ontology)
@@ -177,19 +188,24 @@ def with_replies_of_all(
 ) -> tuple[list[Dialogue], dict[str, int]]:
     """The dialogues in which every target has a reply at every system turn, and reason -> number of those left out.
 
-    Raises a `DataError` if none is left.
+    A target needs none in its own dialogues, which are not used for it. Raises a `DataError` if none is left.
     """
-    kept, mute, silent = [], 0, 0
+    kept: list[Dialogue] = []
+    mute, silent = 0, 0
     for one in dialogues:
         replies = _system(one)
         if not replies:
             mute += 1
-        elif any(not turn.alternatives.get(target) for turn in replies for target in targets):
+        elif any(
+            not turn.alternatives.get(other) for turn in replies for other in targets if other != one.agent
+        ):
             silent += 1
         else:
             kept.append(one)
     why = {"no system turn": mute, "a target has no alternative somewhere": silent}
-    if not kept:
+    alone = [target for target in targets if kept and all(one.agent == target for one in kept)]
+    why |= {f"held by `{target}` itself": len(kept) for target in alone}
+    if not kept or alone:
         reasons = "; ".join(
             f"{counted(count, 'dialogue')}: {reason}" for reason, count in why.items() if count
         )

@@ -111,6 +111,11 @@ def choose(spec: CalibrateSpec) -> Choice:
     )
 
 
+def items_of(spec: CalibrateSpec) -> Selection:
+    """The items that the estimates are about: those of the kind that people rated, rated or not."""
+    return _labels(spec, scan(spec.data, apart=spec.selection.apart)).selection
+
+
 def _first_draw(spec: CalibrateSpec, census: Census) -> Draw:
     """Draw from the selected dialogues of data without a rating."""
     dialogues = _dialogues(census)

@@ -6,7 +6,7 @@ Commands that need all items at once collect the shards into score tables.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -213,17 +213,22 @@ def collect(
     workers: Executor,
     lines: Listing | None = None,
     parts: Mapping[str, MetricBlocks] | None = None,
+    see: Callable[[Sequence[Item]], None] | None = None,
 ) -> tuple[dict[str, ScoreTable], dict[str, Item]]:
     """Score all items: the table of each metric that was not stopped, and the items by id.
 
-    Each shard is also written to `lines`, and the keys of its blocks are added to `parts`, if given. Raises
-    `TooManyErrors` when every metric was stopped.
+    With `see`, which is called with the items of each shard, none are kept, and the dictionary is empty. Each shard is
+    also written to `lines`, and the keys of its blocks are added to `parts`, if given. Raises `TooManyErrors` when
+    every metric was stopped.
     """
     builders = {name: _TableBuilder(name, metric) for name, metric in metrics.items()}
     items: dict[str, Item] = {}
     with progress("scoring", census.n_dialogues, quiet=spec.quiet) as advance:
         for shard in shards(spec, census, metrics, store, selection, watch, workers):
-            items.update((item.id, item) for item in shard.items)
+            if see is None:
+                items.update((item.id, item) for item in shard.items)
+            else:
+                see(shard.items)
             if lines is not None:
                 lines.add(shard)
             for name, block in shard.blocks.items():

@@ -19,7 +19,7 @@ from turnwise.report import results
 from turnwise.run.resume.block_store import BlockStore
 from turnwise.run.resume.finished_run import no_blocks, read_run, write_parts
 from turnwise.run.scoring.collect import collect, listing
-from turnwise.run.scoring.judge_pairs import is_judge_pair, judge_pairs
+from turnwise.run.scoring.judge_pairs import dry_run, is_judge_pair, judge_pairs
 from turnwise.run.scoring.pair_keys import PairKey, better_pair_key
 from turnwise.run.scoring.preferences import preference_names, preferences
 from turnwise.run.scoring.rated import rating_names
@@ -44,15 +44,22 @@ def compare(spec: CompareSpec) -> Outcome:
     others = [name for name in spec.metrics if not is_preference(name)]
     scored = replace(spec, metrics=tuple(name for name in others if not is_judge_pair(name)))
     chosen = [name for name in others if is_judge_pair(name)]
+    if spec.dry_run or spec.show_prompt is not None:
+        if not chosen:
+            raise UsageError(
+                "--dry-run and --show-prompt of `compare` are for judge-pair; for a judge of replies use `score`"
+            )
+        sections = dry_run(chosen, spec, census, _two_agents(spec, census))
+        return finish(replace(spec, output=None), (), census.sha256, **sections)
     preferred = [name for name in spec.metrics if is_preference(name)]
     found, fits = preferences(preferred, spec, census, _asked_agents(spec, census)) if preferred else ([], [])
     if chosen:
         found = [*judge_pairs(chosen, spec, census, _two_agents(spec, census)), *found]
     findings = [*(_by_metrics(scored, census) if scored.metrics else []), *found]
-    sections: dict[str, Any] = {"preferences": fits} if preferred else {}
+    beside: dict[str, Any] = {"preferences": fits} if preferred else {}
     if scored.metrics and not any(is_rating(name) for name in scored.metrics):
-        sections["people"] = [results.record(one) for one in _by_people(scored, census)]
-    return finish(spec, with_adjusted_p(findings), census.sha256, **census.unseen.section(), **sections)
+        beside["people"] = [results.record(one) for one in _by_people(scored, census)]
+    return finish(spec, with_adjusted_p(findings), census.sha256, **census.unseen.section(), **beside)
 
 
 def _by_metrics(spec: CompareSpec, census: Census) -> list[Finding]:

@@ -118,7 +118,7 @@ def reminders(metrics: Mapping[str, Metric]) -> Iterator[str]:
             yield f"{name} was never {' nor '.join(missing)} on this machine: its scores are unchecked"
         for one in card.attacks:
             if one.gameable:
-                yield f"{name} can be gamed: the worst reply {one.description}"
+                yield f"{name} can be gamed: the worst strategy {one.description}"
                 break
 
 

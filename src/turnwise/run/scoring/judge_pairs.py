@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from turnwise.errors import TooManyErrors
+from turnwise.errors import DataError, TooManyErrors
 from turnwise.llm.chat import ChatError
 from turnwise.logs.items.items import all_items
 from turnwise.logs.scan import Census
@@ -23,7 +23,7 @@ from turnwise.metrics.judge.metric import Judge
 from turnwise.metrics.judge.pairwise import NAME, PairVerdict, pair_cost, pair_verdicts
 from turnwise.metrics.rows import quotient
 from turnwise.report.results import replacing
-from turnwise.run.scoring.costs import announce
+from turnwise.run.scoring.costs import announce, costs_record
 from turnwise.run.scoring.tally import generator
 from turnwise.run.spec import CompareSpec
 from turnwise.stats.interval import interval_of_sums
@@ -68,16 +68,10 @@ def judge_pairs(
     found = []
     lines: list[dict[str, Any]] = []
     for name in names:
-        judge = resolve(
-            f"judge{name.removeprefix(NAME)}", model=spec.model, cache=None if spec.reuse else False,
-            max_cost=spec.max_cost,
-        )  # fmt: skip
-        if not isinstance(judge, Judge):
-            raise TypeError(f"{name} is no judge")
+        judge = _judge(name, spec)
         signature = str(judge.signature)  # an error of its settings comes before the data is read
         pairs = list(_pairs(spec, census, agents, whole=judge.prompt.rubric.level == "dialogue"))
-        cost = pair_cost(judge, pairs)
-        announce({name: cost}, cap=spec.max_cost, quiet=spec.quiet)
+        announce({name: pair_cost(judge, pairs)}, cap=spec.max_cost, quiet=spec.quiet)
         judged = _judged(judge, pairs, spec.max_errors)
         for group in dict.fromkeys(one.a.group for one in judged) or {"": None}:
             mine = [one for one in judged if one.a.group == group]
@@ -87,6 +81,46 @@ def judge_pairs(
         with replacing(spec.output / PAIRS) as file:
             file.writelines(msgspec.json.encode(line) + b"\n" for line in lines)
     return found
+
+
+def dry_run(
+    names: Sequence[str], spec: CompareSpec, census: Census, agents: tuple[str, str]
+) -> dict[str, list[dict[str, Any]]]:
+    """What the judges would be asked about a pair, or the cost of all pairs; nothing is sent.
+
+    Raises `DataError` if no pair has the item that the spec names.
+    """
+    prompts: list[dict[str, Any]] = []
+    costs = {}
+    for name in names:
+        judge = _judge(name, spec)
+        pairs = list(_pairs(spec, census, agents, whole=judge.prompt.rubric.level == "dialogue"))
+        if spec.show_prompt is None:
+            costs[name] = pair_cost(judge, pairs)
+            continue
+        asked = [(a, b) for a, b in pairs if spec.show_prompt in ("", a.id, b.id)]
+        if not asked:
+            raise DataError(
+                f"{name}: no pair has the item `{spec.show_prompt}`; there are {len(pairs)} pairs"
+            )
+        a, b = asked[0]
+        for first, second in ((a, b), (b, a)):
+            question = judge.prompt.choice(first, second)
+            messages = list(question.messages)
+            about = {"metric": name, "item": f"{first.id} and {second.id}", "prompt": question.digest}
+            prompts.append({**about, "messages": messages})
+    return {"forecast": costs_record(costs)} if spec.show_prompt is None else {"prompts": prompts}
+
+
+def _judge(name: str, spec: CompareSpec) -> Judge:
+    """The judge that `judge-pair[...]` names."""
+    judge = resolve(
+        f"judge{name.removeprefix(NAME)}", model=spec.model, cache=None if spec.reuse else False,
+        max_cost=spec.max_cost,
+    )  # fmt: skip
+    if not isinstance(judge, Judge):
+        raise TypeError(f"{name} is no judge")
+    return judge
 
 
 def _pairs(
@@ -205,6 +239,7 @@ def _examples(judged: Sequence[_Judged]) -> list[dict[str, Any]]:
             "id_b": one.b.id,
             "a": one.share_a,
             "b": 1 - (one.share_a or 0.0),
+            "difference": 2 * (one.share_a or 0.0) - 1,
             "context": one.a.context[-1].text if one.a.context else "",
             "reply_a": one.a.reply,
             "reply_b": one.b.reply,

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 
 from turnwise.errors import DataError, UsageError, unknown
+from turnwise.logs.items.items import all_items
 from turnwise.logs.scan import Census, scan
 from turnwise.meta.correlate import STATISTICS, correlate, has_level
 from turnwise.meta.differences import differences, with_adjusted_p
 from turnwise.meta.disagreements import disagreement_records
-from turnwise.meta.examples import disagreements
+from turnwise.meta.examples import disagreements, with_texts
 from turnwise.meta.gold import Gold, gold
 from turnwise.meta.length_bias import length_bias_records
 from turnwise.meta.system_draws import SystemDraws
@@ -34,12 +35,12 @@ from turnwise.run.scoring.raters import (
     selection,
     with_direction,
 )
+from turnwise.run.scoring.seen_items import SeenItems, marked
 from turnwise.run.scoring.shards import Watch, prepare
 from turnwise.run.scoring.tally import generator
-from turnwise.run.scoring.training_overlap import in_training, marked
 from turnwise.run.spec import MetaSpec, Outcome, finish
 from turnwise.run.workers.execute import Executor
-from turnwise.types import Finding, Item, Level, Metric, Rating
+from turnwise.types import Finding, Level, Metric, Rating
 
 ADEM = ("length_bias", "normalised")  # analyses of the ADEM paper, for rated replies
 DIFFERING = ("pearson", "spearman")  # statistics for which differences between metrics are tested
@@ -80,8 +81,7 @@ def meta(spec: MetaSpec) -> Outcome:
         return pair_meta(spec, census)
     check_dimension(census, spec.dimension)
     check_not_itself(spec, census)
-    census.hold()
-    ratings = with_direction(census.ratings, spec.lower)
+    ratings = with_direction(census.read_ratings(), spec.lower)
     metrics, absent = prepare(spec, census)
     watch = Watch(spec.max_errors)
     units = {level: rated_units(spec, census, level) for level in rated_levels(census, spec.dimension)}
@@ -96,7 +96,7 @@ def meta(spec: MetaSpec) -> Outcome:
     more: dict[str, list[dict[str, Any]]] = {name: [] for name in ADEM if getattr(spec, name)}
     with spec.executor() as workers:
         collected = _collected(spec, census, metrics, questions, watch, workers)
-        known = {at: in_training(metrics, list(items.values())) for at, (_, items) in collected.items()}
+        known = {at: seen.in_training for at, (_, seen) in collected.items()}
         found += watch.findings()
         for question in questions:
             of_group = [table.of_group(question.group) for table in collected[question.rated][0].values()]
@@ -113,12 +113,12 @@ def meta(spec: MetaSpec) -> Outcome:
                 task = tasks.setdefault(key, _LevelTask([], level, of_group))
                 task.questions.append((places, question, people))
                 places += 1
-            items = collected[question.rated][1]
             if spec.output is not None:
                 for table in of_group:
-                    examples += disagreements(table, people, items, group=question.group)
+                    examples += disagreements(table, people, group=question.group)
             if "length_bias" in more and question.rated == "turn":
-                more["length_bias"] += length_bias_records(of_group, people, items, group=question.group)
+                gaps = collected[question.rated][1].length_gaps
+                more["length_bias"] += length_bias_records(of_group, people, gaps, group=question.group)
             if "normalised" in more and question.rated == "turn":
                 more["normalised"] += disagreement_records(of_group, people, group=question.group)
         answers = [
@@ -133,7 +133,8 @@ def meta(spec: MetaSpec) -> Outcome:
         )
     if spec.output is not None:
         results.write_lines(spec.output / "people.jsonl", rated)
-        results.write_lines(spec.output / "examples.jsonl", examples)
+        read = all_items(spec.data, selection(spec, "turn"), census) if examples else ()
+        results.write_lines(spec.output / "examples.jsonl", with_texts(examples, read))
     add_agreement(metrics, found, [spec.names.get(path, path) for path in spec.data])
     sections = {"differences": with_adjusted_p(compared), "raters": reports, **more}
     return finish(spec, tuple(found), census.sha256, **sections, **census.unseen.section())
@@ -160,14 +161,18 @@ def _collected(
     questions: Sequence[Question],
     watch: Watch,
     workers: Executor,
-) -> dict[RatedLevel, tuple[dict[str, ScoreTable], dict[str, Item]]]:
-    """For each rated level: the score table of each metric, and the items by id."""
+) -> dict[RatedLevel, tuple[dict[str, ScoreTable], SeenItems]]:
+    """For each rated level: the score table of each metric, and what is known of the items."""
     with BlockStore(spec.output, reuse=spec.reuse) as store, listing(metrics, spec.output) as lines:
         settings: dict[str, Any] = {"watch": watch, "workers": workers, "lines": lines}
-        return {
-            level: collect(spec, census, metrics, store, selection(spec, level), **settings)
-            for level in dict.fromkeys(question.rated for question in questions)
-        }
+        found: dict[RatedLevel, tuple[dict[str, ScoreTable], SeenItems]] = {}
+        for level in dict.fromkeys(question.rated for question in questions):
+            seen = SeenItems(metrics, lengths=spec.length_bias)
+            tables, _ = collect(
+                spec, census, metrics, store, selection(spec, level), see=seen.add, **settings
+            )
+            found[level] = tables, seen
+        return found
 
 
 def _rated(question: Question, people: Gold) -> list[dict[str, Any]]:

@@ -19,8 +19,8 @@ from turnwise.run.resume.block_store import BlockStore
 from turnwise.run.scoring.blocks import item_scores
 from turnwise.run.scoring.collect import collect, listing
 from turnwise.run.scoring.preferences import chosen_dimension, compared_pairs
+from turnwise.run.scoring.seen_items import in_training, marked
 from turnwise.run.scoring.shards import Watch, prepare
-from turnwise.run.scoring.training_overlap import in_training, marked
 from turnwise.run.spec import MetaSpec, Outcome, finish
 from turnwise.stats.clusters import codes
 from turnwise.types import Finding

@@ -66,8 +66,7 @@ def raters(spec: MetaSpec) -> Outcome:
     if spec.level == "pair" or (spec.level is None and census.preferences and not census.dimensions):
         return pair_raters(spec, census)
     check_dimension(census, spec.dimension)
-    census.hold()
-    every = with_direction(census.ratings, spec.lower)
+    every = with_direction(census.read_ratings(), spec.lower)
     found: list[Finding] = []
     reports: list[dict[str, Any]] = []
     for level, group, units in _questions(spec, census):

@@ -15,7 +15,6 @@ from turnwise.protocols import Priced, ReadsPlaceholders, Summarises
 from turnwise.report import results
 from turnwise.run.resume.block_store import BlockStore
 from turnwise.run.resume.finished_run import no_blocks, write_parts
-from turnwise.run.scoring.calibrate import run as calibrate
 from turnwise.run.scoring.collect import listing
 from turnwise.run.scoring.costs import costs_record, forecast, prompts
 from turnwise.run.scoring.judge_cards import reminders
@@ -33,8 +32,21 @@ def score(spec: ScoreSpec) -> Outcome:
 
     After these comes one finding for each metric that was stopped or is not available.
     """
+    if spec.calibrate is not None:
+        from turnwise.run.scoring.calibrate import items_of  # few runs need it
+
+        # All items of the rated kind, also those without a rating, so that the forecast covers what is asked for.
+        spec = replace(spec, selection=items_of(_calibration(spec)))
     census = scan(spec.data, apart=spec.selection.apart)
     metrics, absent = prepare(spec, census)
+    if (
+        spec.calibrate is not None
+        and not spec.reuse
+        and any(isinstance(one, Priced) for one in metrics.values())
+    ):
+        raise UsageError(
+            "--calibrate scores twice, and with --no-cache would ask the judge twice: leave one out"
+        )
     if spec.dry_run or spec.show_prompt is not None:
         return _dry_run(spec, census, metrics)
     watch = Watch(spec.max_errors)
@@ -124,9 +136,15 @@ def _calibrated(spec: ScoreSpec) -> list[dict[str, Any]]:
 
     Metrics are scored again; a judge's verdicts come from its cache.
     """
+    from turnwise.run.scoring.calibrate import run as calibrate  # few runs need it
+
+    return [results.record(one) for one in calibrate(_calibration(spec)).findings]
+
+
+def _calibration(spec: ScoreSpec) -> CalibrateSpec:
+    """The settings of `turnwise calibrate` with the same data and metrics."""
     common = {one.name: getattr(spec, one.name) for one in fields(Spec)}
-    labelled = CalibrateSpec(**{**common, "output": None, "quiet": True}, labels=str(spec.calibrate))
-    return [results.record(one) for one in calibrate(labelled).findings]
+    return CalibrateSpec(**{**common, "output": None, "quiet": True}, labels=str(spec.calibrate))
 
 
 def _dry_run(spec: ScoreSpec, census: Census, metrics: Mapping[str, Metric]) -> Outcome:

@@ -2,11 +2,15 @@
 
 Withdrawal removes the content of all events of a rater; numbers, times and kinds stay, under the name `withdrawn-1`,
 and an event `withdrawn` says so. After `retention_days` without an action the identity is erased: name, link and the
-parameters of the platform. The answers stay, under the name `forgotten-1`.
+parameters of the platform. The answers stay, under the name `forgotten-1`. This happens when a server starts, and while
+it runs.
 """
 
+import asyncio
 import hmac
-from collections.abc import Mapping
+import logging
+import math
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -19,6 +23,9 @@ from turnwise.web.study.recorder import Recorder
 
 _IDENTITIES = ("rater", "joined", "renewed")  # events that say who a rater is
 _DAY = 24 * 60 * 60.0
+LONGEST_WAIT = 60 * 60.0  # seconds; the clock may be set, and raters act meanwhile
+SHORTEST_WAIT = 1.0  # seconds
+log = logging.getLogger(__name__)
 _TIMES = (
     "at",
     "seconds",
@@ -29,7 +36,7 @@ def withdraw(recorder: Recorder, rater: Rater) -> None:
     """Remove a rater and the content of the rater's events. It waits for the disk; an error changes nothing."""
     alias = f"withdrawn-{recorder.ledger.n_withdrawn + 1}"
     recorder.flush()
-    mine = _events(recorder, rater.name)
+    mine = _events(recorder, rater.name)[rater.name]
     recorder.redact([Redaction(one.seq, alias, {REDACTED: "withdrawn"}) for one in mine])
     recorder.ledger.remove(rater)
     recorder.record("withdrawn", alias)
@@ -37,23 +44,23 @@ def withdraw(recorder: Recorder, rater: Rater) -> None:
 
 
 def forget(recorder: Recorder) -> int:
-    """Erase the identity of raters whose last action is older than `retention_days`; returns their number."""
+    """Erase the identity of raters whose last action is older than `retention_days`; returns their number.
+
+    It waits for the disk; an error changes nothing.
+    """
     ledger = recorder.ledger
-    if ledger.study.retention_days is None:
+    now = recorder.clock()
+    old = {rater.name: rater for rater, due in _due(ledger) if due <= now}
+    if not old:
         return 0
-    before = recorder.clock() - ledger.study.retention_days * _DAY
-    old = [
-        rater
-        for rater in ledger.raters.values()
-        if max(rater.seen_at, rater.link_at) < before and (rater.token or rater.joined)
-    ]
-    for rater in old:
+    recorder.flush()
+    events = _events(recorder, *old)
+    for name, rater in old.items():
         alias = f"forgotten-{ledger.n_forgotten + 1}"
-        recorder.flush()
         recorder.redact(
             [
                 Redaction(one.seq, alias, {REDACTED: "forgotten"} if one.kind in _IDENTITIES else one.body)
-                for one in _events(recorder, rater.name)
+                for one in events[name]
             ]
         )
         ledger.forget(rater, alias)
@@ -62,13 +69,46 @@ def forget(recorder: Recorder) -> int:
     return len(old)
 
 
-def _events(recorder: Recorder, name: str) -> list[Event]:
-    """The stored events of a rater."""
-    log = open_log(recorder.store, writable=False)
+async def forget_when_due(
+    recorder: Recorder, sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
+) -> None:
+    """Erase identities while the server runs, each when it is due; looks again at least every hour, without an end.
+
+    What cannot be erased, because the store has an error, is tried again an hour later.
+    """
+    while True:
+        due = min((at for _, at in _due(recorder.ledger)), default=math.inf)
+        await sleep(min(max(due - recorder.clock(), SHORTEST_WAIT), LONGEST_WAIT))
+        try:
+            forget(recorder)
+        except Exception as error:  # any error of the store; raters must be served on
+            log.warning("identities could not be erased, which is tried again in an hour: %s", error)
+            await sleep(LONGEST_WAIT)
+
+
+def _due(ledger: Ledger) -> list[tuple[Rater, float]]:
+    """The raters whose identity is known, and when it has to be erased; empty if it is kept for ever."""
+    days = ledger.study.retention_days
+    if days is None:
+        return []
+    return [
+        (rater, max(rater.seen_at, rater.link_at) + days * _DAY)
+        for rater in ledger.raters.values()
+        if rater.token or rater.joined
+    ]
+
+
+def _events(recorder: Recorder, *names: str) -> dict[str, list[Event]]:
+    """The stored events of each of these raters."""
+    found: dict[str, list[Event]] = {name: [] for name in names}
+    stored = open_log(recorder.store, writable=False)
     try:
-        return [event for event in log.replay() if event.rater == name]
+        for event in stored.replay():
+            if event.rater in found:
+                found[event.rater].append(event)
     finally:
-        log.close()
+        stored.close()
+    return found
 
 
 def without_identities(ledger: Ledger) -> Ledger:

@@ -44,11 +44,7 @@ def app(
     # The outermost layer, so that pages of server errors have the headers too.
     return SecurityHeaders(
         Starlette(
-            routes=[
-                Route("/", basic.front_page),
-                Route("/static/{name}", static),
-                Route("/join", entering.look),
-                Route("/join", entering.join, methods=["POST"]),
+            routes=[  # tried in this order, so the most frequent requests come first
                 Route("/r/{token}", rating.page),
                 Route("/r/{token}", rating.begin, methods=["POST"]),
                 Route("/r/{token}/consent", entering.consent, methods=["POST"]),
@@ -58,6 +54,10 @@ def app(
                 Route("/r/{token}/{number}/say", rating.say, methods=["POST"]),
                 Route("/r/{token}/{number}/live", rating.live),
                 Route("/r/{token}/{number}/end", rating.end, methods=["POST"]),
+                Route("/", basic.front_page),
+                Route("/static/{name}", static),
+                Route("/join", entering.look),
+                Route("/join", entering.join, methods=["POST"]),
                 Route("/admin/{token}", admin.page),
                 Route("/admin/{token}", admin.act, methods=["POST"]),
                 Route("/admin/{token}/pilot", admin.pilot),

@@ -4,7 +4,7 @@ Whatever the text contains, only elements that this module allows reach the page
 which the pages do not allow, so their text is shown. Links open in a new window and send no referrer.
 """
 
-from functools import cache
+from functools import cache, lru_cache
 from urllib.parse import urlsplit
 
 from markdown_it import MarkdownIt
@@ -13,6 +13,7 @@ from markupsafe import Markup
 _SCHEMES = ("http", "https", "mailto")
 
 
+@lru_cache(maxsize=1024)  # the instructions are on every page, and a context on the pages of many raters
 def markdown(text: str) -> Markup:
     """The text as safe HTML."""
     return Markup(_parser().render(text))

@@ -44,7 +44,10 @@ class RaterPages:
         self._recorder = recorder
         self._live_chat = LiveChat(recorder, agents)
         self._stopping = Stopping(recorder)
-        self._texts = texts(recorder.ledger.study.language)
+        study = recorder.ledger.study
+        self._texts = texts(study.language)
+        # The same on the page of every task that has no answer yet.
+        self._blank_questions = pages.part("questions", study, {}, {}, self._texts)
         self._rater_limit, self._wrong_link_limit = RateLimiter(*RATER_LIMIT), RateLimiter(*WRONG_LINK_LIMIT)
 
     async def page(self, request: Request) -> Response:
@@ -321,7 +324,7 @@ class RaterPages:
         previous = rater.slots[slot.number - 2] if slot.number > 1 else None
         return {
             "slot": slot,
-            "number": slot.number - sum(one.purpose == "training" for one in rater.slots[: slot.number]),
+            "number": slot.number - rater.n_training,  # practice comes first
             "practice": (slot.number - 1) % len(ledger.training) + 1 if slot.purpose == "training" else 0,
             "n_practice": len(ledger.training),
             "previous": previous if previous is not None and previous.purpose != "training" else None,
@@ -346,6 +349,7 @@ class RaterPages:
             "rater": rater,
             "study": ledger.study,
             "t": self._texts,
+            "blank_questions": self._blank_questions,
             "csrf_token": csrf_token(ledger.study_event["secret"], rater.token),
         }
 

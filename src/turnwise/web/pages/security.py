@@ -4,6 +4,7 @@ import hmac
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from urllib.parse import parse_qsl
 
 from starlette.exceptions import HTTPException
@@ -86,6 +87,7 @@ def check_token(request: Request, expected: str, wrong_links: RateLimiter) -> st
     return token
 
 
+@lru_cache(maxsize=4096)
 def csrf_token(secret: str, token: str) -> str:
     """The CSRF token of a form: an HMAC of `token`, which only pages served to the holder of `token` have."""
     return hmac.digest(bytes.fromhex(secret), f"form:{token}".encode(), "sha256").hex()

@@ -10,6 +10,7 @@ import errno
 import socket
 import sys
 from collections import OrderedDict
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import h11
@@ -49,10 +50,17 @@ def open_socket(host: str, port: int) -> socket.socket:
     return found
 
 
-def serve(app: ASGIApp, sock: socket.socket, *, behind_proxy: bool = False) -> None:
+def serve(
+    app: ASGIApp,
+    sock: socket.socket,
+    *,
+    behind_proxy: bool = False,
+    meanwhile: Callable[[], Coroutine[Any, Any, None]] | None = None,
+) -> None:
     """Serve an app until interrupted, then finish open requests for up to 10 seconds.
 
-    With `behind_proxy` the headers of a proxy are trusted.
+    With `behind_proxy` the headers of a proxy are trusted. `meanwhile` runs on the same event loop and is cancelled at
+    the end.
     """
     waiting = Waiting(connection_limit())
 
@@ -71,10 +79,10 @@ def serve(app: ASGIApp, sock: socket.socket, *, behind_proxy: bool = False) -> N
         proxy_headers=behind_proxy,
         timeout_graceful_shutdown=10,
         timeout_keep_alive=60,
-        lifespan="off",
+        lifespan="off",  # it prints a traceback if the server is interrupted while it starts
         backlog=ACCEPTED,
     )
-    _Server(config).run(sockets=[sock])
+    _Server(config, meanwhile).run(sockets=[sock])
 
 
 class _Server(uvicorn.Server):
@@ -83,11 +91,26 @@ class _Server(uvicorn.Server):
     asyncio uses one number for both. Accepting a thousand at once would use up the open files before any is closed.
     """
 
+    def __init__(
+        self, config: uvicorn.Config, meanwhile: Callable[[], Coroutine[Any, Any, None]] | None
+    ) -> None:
+        super().__init__(config)
+        self._meanwhile = meanwhile
+        self._task: asyncio.Task[None] | None = None
+
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start, and make the queue longer."""
+        """Start, make the queue longer, and begin what runs meanwhile."""
         await super().startup(sockets)
         for sock in sockets or []:
             sock.listen(BACKLOG)
+        if self._meanwhile is not None:
+            self._task = asyncio.create_task(self._meanwhile())
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Finish open requests, and end what runs meanwhile."""
+        await super().shutdown(sockets)
+        if self._task is not None:
+            self._task.cancel()
 
 
 def connection_limit() -> int:

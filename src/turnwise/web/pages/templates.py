@@ -5,6 +5,7 @@ from math import isnan
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 from starlette.responses import HTMLResponse, Response
 
 from turnwise.web.pages.characters import pieces, visible
@@ -35,6 +36,11 @@ _environment = Environment(
 def render(name: str, status: int = 200, **values: Any) -> Response:
     """The response with the rendered template `name`.html; a value that is missing raises an error."""
     return HTMLResponse(_environment.get_template(f"{name}.html").render(values), status)
+
+
+def part(name: str, *values: Any) -> Markup:
+    """The HTML of a macro of the template `parts`."""
+    return Markup(getattr(_environment.get_template("parts.html").module, name)(*values))
 
 
 def static_file(name: str) -> Response | None:

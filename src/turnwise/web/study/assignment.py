@@ -28,7 +28,7 @@ class Assignment:
 def next_task(ledger: Ledger, rater: Rater) -> Assignment | None:
     """The rater's next task, ordinary or special; None if there is none."""
     study, number = ledger.study, len(rater.slots) + 1
-    mine = sum(slot.purpose == "task" for slot in rater.slots)
+    mine = rater.n_given.get("task", 0)
     ordinary = None
     if study.per_rater is None or mine < study.per_rater:
         ordinary = ledger.open_tasks.choose(rater.groups_seen, rater.agents)
@@ -47,7 +47,7 @@ def next_task(ledger: Ledger, rater: Rater) -> Assignment | None:
 
 def tasks_ahead(ledger: Ledger, rater: Rater) -> int:
     """The approximate number of tasks, special ones included, that a rater has ahead."""
-    mine = sum(slot.purpose == "task" for slot in rater.slots)
+    mine = rater.n_given.get("task", 0)
     has_task = ledger.open_tasks.choose(rater.groups_seen, rater.agents) is not None
     return len(_special(ledger, rater, late=True)) + (_ordinary_ahead(ledger, mine) if has_task else 0)
 
@@ -77,7 +77,7 @@ def _special(ledger: Ledger, rater: Rater, *, late: bool) -> list[tuple[Purpose,
         ("check", t) for t in ledger.checks if t.group not in rater.groups_seen
     ]
     found = shuffled(shared + checks, seed, rater.name, key=lambda one: one[1].id)
-    wanted = ledger.study.quality.repeats - sum(slot.purpose == "repeat" for slot in rater.slots)
+    wanted = ledger.study.quality.repeats - rater.n_given.get("repeat", 0)
     if wanted > 0 and ledger.study.mode not in ("write", "chat"):
         at_end = late and not found  # no other task is left, so a repeat may come early
         found += [

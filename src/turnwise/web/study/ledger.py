@@ -129,6 +129,9 @@ class Rater:
     code: str = ""  # completion code
     place_lost: bool = False  # whether the place of this person in the crowd expired
     slots: list[Slot] = field(default_factory=list)
+    n_given: dict[Purpose, int] = field(
+        default_factory=dict
+    )  # purpose -> number of slots, counted by the ledger
     groups_seen: set[str] = field(default_factory=set)  # groups of the tasks that the rater has had
     agents: dict[tuple[str, ...], int] = field(
         default_factory=dict
@@ -159,7 +162,7 @@ class Rater:
     @property
     def n_training(self) -> int:
         """The number of practice tasks so far."""
-        return sum(slot.purpose == "training" for slot in self.slots)
+        return self.n_given.get("training", 0)
 
 
 class Ledger:
@@ -300,6 +303,7 @@ class Ledger:
         if self.study.mode == "chat":
             slot.dialogues = [list(task.context) for _ in task.agents]
         rater.slots.append(slot)
+        rater.n_given[purpose] = rater.n_given.get(purpose, 0) + 1
         rater.groups_seen.add(task.group)
         if purpose in ("task", "shared"):
             rater.agents[task.agents] = rater.agents.get(task.agents, 0) + 1

@@ -47,6 +47,8 @@ class Texts:
     def number(self, value: Any) -> str:
         """A number with the signs of the language, and without superfluous decimals."""
         text = f"{value:,}" if isinstance(value, int) else f"{value:,.10g}"
+        if text.isdigit():  # most numbers on a page are short
+            return text
         return "".join({",": self._thousands, ".": self._decimal}.get(sign, sign) for sign in text)
 
 

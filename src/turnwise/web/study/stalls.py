@@ -53,6 +53,11 @@ def _people(ledger: Ledger) -> Iterator[str]:
                 f"All {study.crowd.quota} places are taken, and {missing} answers are not assigned to anybody. Raise"
                 " the quota or per_rater if that stays so."
             )
+        elif (short := _quota_lacks(ledger)) > 0:
+            yield (
+                f"The quota is too small: people who can still take part give at most {missing - short} of the"
+                f" {missing} answers that are missing. Raise the quota or per_rater."
+            )
         return
     if able < study.per_task:
         yield (
@@ -75,12 +80,21 @@ def to_invite(ledger: Ledger) -> int:
     return max(ceil(missing / max(each, 1)), study.per_task - able)
 
 
+def _quota_lacks(ledger: Ledger) -> int:
+    """How many of the missing answers a crowd cannot give because of its quota; 0 without a quota."""
+    left = places_left(ledger)
+    if left is None:
+        return 0
+    each = ledger.study.per_rater or len(ledger.open_tasks.others)
+    return max(0, ledger.open_tasks.raters_missing - _free_answers(ledger) - left * each)
+
+
 def _free_answers(ledger: Ledger) -> int:
     """How many further tasks the raters who are there may take."""
     study, n_tasks = ledger.study, len(ledger.open_tasks.others)
     most = n_tasks if study.per_rater is None else study.per_rater
     return sum(
-        max(0, most - sum(slot.purpose == "task" for slot in rater.slots))
+        max(0, most - rater.n_given.get("task", 0))
         for rater in _able(ledger)
         if rater.token and rater.completed_at is None
     )

@@ -187,16 +187,22 @@ class OpenTasks:
         count = self._n_raters[task.id]
         self._n_raters[task.id] = count + 1
         self.given[task.agents] += 1
-        self._by_agents[task.agents][count].pop(task.id)
-        self._by_agents[task.agents][count + 1][task.id] = task
+        self._move(task, count, count + 1)
 
     def remove_rater(self, task: Task) -> None:
         """Count one rater less of the task, because a rater turned out to be unreliable."""
         count = self._n_raters[task.id]
         self._n_raters[task.id] = count - 1
         self.given[task.agents] -= 1
-        self._by_agents[task.agents][count].pop(task.id)
-        self._by_agents[task.agents][count - 1][task.id] = task
+        self._move(task, count, count - 1)
+
+    def _move(self, task: Task, count: int, new_count: int) -> None:
+        """Put a task among those with another number of raters."""
+        by_count = self._by_agents[task.agents]
+        del by_count[count][task.id]
+        if not by_count[count]:
+            del by_count[count]
+        by_count[new_count][task.id] = task
 
     def choose(self, groups_seen: set[str], rated: dict[Key, int]) -> Task | None:
         """The next task of a rater who has had `groups_seen` and rated each agent `rated` times; None if none is left.
@@ -206,9 +212,9 @@ class OpenTasks:
         """
         for agents in sorted(self.given, key=lambda key: (rated.get(key, 0), self.given[key], key)):
             by_count = self._by_agents[agents]
-            for count in sorted(
-                (n for n, some in by_count.items() if some and n < self._raters_per_task), reverse=True
-            ):
+            for count in sorted(by_count, reverse=True):
+                if count >= self._raters_per_task:
+                    continue
                 for task in by_count[count].values():
                     if task.group not in groups_seen:
                         return task

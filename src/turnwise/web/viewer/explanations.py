@@ -17,7 +17,7 @@ from turnwise.report.runs import Run
 from turnwise.types import Dialogue, Item, Metric, NeedsFitting
 
 _TEXTS = ("reason", "why")  # shown as text, in this order
-_SHOWN = frozenset({*_TEXTS, "criteria", "score", "interval"})
+_SHOWN = frozenset({*_TEXTS, "criteria", "score"})
 
 
 class Said(NamedTuple):

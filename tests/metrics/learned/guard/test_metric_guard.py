@@ -1,6 +1,7 @@
 """The guard of a hardened retrieval metric: the remainder of a reply, the contrast of contexts, and its factor."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from tests.attacks.planted import talks
 from turnwise.cli.common.group import run
 from turnwise.encode.models.folder import load
+from turnwise.errors import UsageError
 from turnwise.metrics import resolve
 from turnwise.metrics.learned.contrastive.head import Head
 from turnwise.metrics.learned.guard.guard import ContextContrast, remainder_of
@@ -100,3 +102,61 @@ def test_a_guard_needs_frauds(
     asked = ["train", kind, str(hardened[0].parent / "dialogues.jsonl"), "--model", "hashing", "-q"]
     assert run([*asked, "-o", str(hardened[0].parent / "none"), "--set", "guard=nobody"]) == 2
     assert "nobody" in capsys.readouterr().err
+
+
+OWN = """
+def likes_long(records):
+    return [len(one["response"]) for one in records]
+"""
+
+
+@pytest.fixture
+def own_metric(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    (tmp_path / "liking.py").write_text(OWN)
+    monkeypatch.syspath_prepend(tmp_path)
+    return "liking:likes_long"
+
+
+@pytest.fixture
+def guard_model(hardened: tuple[Path, Path], kind: str) -> Path:
+    if kind != "usr-ret":
+        pytest.skip("the guard is that of usr-ret")
+    return hardened[1]
+
+
+def test_any_metric_can_wear_a_guard(guard_model: Path, own_metric: str) -> None:
+    contexts = talks(60, 9)
+    people = [context.item for context in contexts]
+    frauds = [context.with_reply(f"you said {context.last_turn}") for context in contexts]
+    plain = resolve(own_metric)
+    lowered = resolve(f"guarded[metric={own_metric},trained={guard_model},floor=0]")
+    abstains = resolve(f"guarded[metric={own_metric},trained={guard_model}]")
+    assert lowered.rows(frauds)[:, 0].mean() < 0.5 * plain.rows(frauds)[:, 0].mean()
+    assert lowered.rows(people)[:, 0].mean() > 0.9 * plain.rows(people)[:, 0].mean()
+    assert np.isnan(abstains.rows(frauds)[:, 0]).mean() > 0.7
+    kept = ~np.isnan(abstains.rows(people)[:, 0])
+    assert kept.mean() > 0.9
+    assert np.array_equal(abstains.rows(people)[kept], plain.rows(people)[kept])
+    assert str(plain.signature) in str(lowered.signature)
+
+
+def test_a_guard_lowers_a_metric_with_a_range_towards_its_worst_end(guard_model: Path) -> None:
+    context = talks(1, 9)[0]
+    fraud = context.with_reply(f"you said {context.last_turn}")
+    inner = f"usr-ret[trained={guard_model.parent / 'plain'},context=one]"
+    found = resolve(f"guarded[metric={inner},trained={guard_model}]")
+    assert 0 <= found.rows([fraud])[0, 0] < resolve(inner).rows([fraud])[0, 0]
+    assert found.span == (0.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("guarded[metric=fbd]", "`fbd` does not score single replies"),
+        ("guarded[metric=distinct-1]", "`distinct-1` does not score single replies"),
+        ("guarded[metric=length,abstain=true,floor=0]", "give `abstain` or `floor`"),
+    ],
+)
+def test_what_a_guard_cannot_do_is_said(name: str, says: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(says)):
+        resolve(name)

@@ -12,7 +12,7 @@ from turnwise.encode.models import folder
 from turnwise.errors import DataError
 from turnwise.metrics import resolve
 from turnwise.metrics.learned.turnwise import calibration
-from turnwise.metrics.learned.turnwise.exchange_index import ExchangeIndex
+from turnwise.metrics.learned.turnwise.exchange_index import NEIGHBOURS, ExchangeIndex, Neighbours
 from turnwise.metrics.learned.turnwise.lexicon import Lexicon
 from turnwise.metrics.learned.turnwise.ridge import fit_ridge, standardised
 from turnwise.metrics.learned.turnwise.text_features import text_features
@@ -45,9 +45,18 @@ def test_the_exchange_index_finds_an_exchange_that_it_contains() -> None:
     rng = np.random.default_rng(0)
     turns, replies = (rng.normal(size=(300, 40)).astype(np.float32) for _ in range(2))
     index = ExchangeIndex.load(ExchangeIndex.of(turns, replies).tensors)
-    held, other = index.signals(turns[3], replies[3]), index.signals(turns[3], replies[9])
+    held, other = (index.signals(index.near_turn(turns[3]), replies[at]) for at in (3, 9))
     assert held[0] > 0.9
     assert held[-1] > other[-1]
+
+
+@pytest.mark.parametrize("step", [1e-9, 0.25])  # of the values: all different, or many equal
+@pytest.mark.parametrize("size", [40, 60, 400, 8000])
+def test_the_most_similar_exchanges_are_those_of_a_whole_partition(size: int, step: float) -> None:
+    values = (np.round(np.random.default_rng(size).normal(size=size) / step) * step).astype(np.float32)
+    count = min(NEIGHBOURS, size)
+    found = Neighbours.of(values).nearest
+    assert sorted(found) == sorted(np.argpartition(-values, count - 1)[:count])
 
 
 def test_a_counted_sequence_is_more_fluent_than_its_words_shuffled() -> None:

@@ -54,10 +54,13 @@ class Head:
 
         `context` is the context vector (d,), if it is already computed.
         """
-        q = self.context(item.context) if context is None else context
-        r = item.reply
-        hidden = self.first @ np.concatenate([q * r, np.abs(q - r), q, r]) + self.bias
-        return float(self.last @ np.maximum(hidden, 0)) + self.offset
+        return self.of_input(
+            head_input(self.context(item.context) if context is None else context, item.reply)
+        )
+
+    def of_input(self, inputs: Vectors) -> float:
+        """The logit from the input (4d,) of the hidden layer."""
+        return float(self.last @ np.maximum(self.first @ inputs + self.bias, 0)) + self.offset
 
     def logits(self, contexts: Vectors, reply: Vectors) -> Vectors:
         """(k,) the logits of one reply in k contexts, whose vectors (k, d) come from `context`."""
@@ -70,6 +73,11 @@ class Head:
         """(d,) the context vector from turn vectors (t, d), newest first; only the first `self.turns` are used."""
         turns = turns[: self.turns]
         return mean_context(turns, self.decay) if self.gates is None else _gru(turns[::-1], self.gates)
+
+
+def head_input(q: Vectors, r: Vectors) -> Vectors:
+    """(4d,) the input of a head's hidden layer from the context vector and the reply vector."""
+    return np.concatenate([q * r, np.abs(q - r), q, r])
 
 
 def head_of(folder: Folder, name: str) -> Head:

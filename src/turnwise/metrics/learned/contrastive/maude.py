@@ -21,7 +21,7 @@ from turnwise.networks.training.task import TrainedModel, TrainingTask
 from turnwise.types import Card
 
 PAIRS = 6_000  # largest number of pairs; few, because the corrupted reply of each pair must be encoded too
-SEMANTIC = ("random", "random", "same")  # one semantic negative for each
+SEMANTIC = 3  # semantic negatives of a pair: random turns of the corpus
 SHARE = 0.4  # probability that a word is dropped or repeated in a syntactic negative
 ATTACKS = ("a question on work or hobbies that fits most contexts (probing paper, Table 1)",)
 
@@ -68,7 +68,7 @@ def _train_head(task: TrainingTask) -> TrainedModel:
     ]
     task.say(f"{len(replies)} pairs, each with a corrupted reply")
     used = np.unique(np.concatenate([replies, corpus.context[corpus.context >= 0]]))
-    semantic = used[rng.integers(len(used), size=(len(replies), len(SEMANTIC)))]
+    semantic = used[rng.integers(len(used), size=(len(replies), SEMANTIC))]
     index = np.full(len(corpus.texts), -1, dtype=np.int64)
     index[used] = np.arange(len(used))
     real_vectors, corrupted_vectors = turn_vectors(
@@ -80,7 +80,7 @@ def _train_head(task: TrainingTask) -> TrainedModel:
         np.nan_to_num(np.concatenate([real_vectors, corrupted_vectors])),
         context,
         index[replies],
-        np.concatenate([index[semantic], np.stack([syntactic] * len(SEMANTIC), axis=1)], axis=1),
+        np.concatenate([index[semantic], np.stack([syntactic] * SEMANTIC, axis=1)], axis=1),
         corpus.pairs[:, 0],
     )
     shape = Shape(turns=4, hidden=task.setting("hidden", 64), recurrent=True)

@@ -95,9 +95,20 @@ class Guard:
             mean = (1 - self.weight) * probability(evidence.reply) + self.weight * probability(
                 evidence.remainder
             )
-            counts = text_features(item.reply_text, item.context_texts, self.lexicon).values()
-            scores.append(mean * self.factor(np.array([*evidence.features, *counts], dtype=np.float32)))
+            scores.append(mean * self._factor_of(item, evidence))
         return scores
+
+    def factors(self, items: Sequence[EncodedItem], remainders: Sequence[Vectors | None]) -> list[float]:
+        """The factor of each item, for a score of another metric; `remainders` are those of `remainder_vectors`."""
+        return [
+            self._factor_of(item, self.contrast.evidence(item, remainder))
+            for item, remainder in zip(items, remainders, strict=True)
+        ]
+
+    def _factor_of(self, item: EncodedItem, evidence: Evidence) -> float:
+        """The factor of an item from the evidence on it and its text features."""
+        counts = text_features(item.reply_text, item.context_texts, self.lexicon).values()
+        return self.factor(np.array([*evidence.features, *counts], dtype=np.float32))
 
     def factor(self, row: Vectors) -> float:
         """The network's factor for a row of features: 1 above its threshold, and less the more it is like a fraud."""

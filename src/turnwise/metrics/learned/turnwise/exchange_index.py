@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from turnwise.encode import Vectors
-from turnwise.types import Floats
+from turnwise.types import Floats, Ints
 
 COMPONENTS = 128  # principal components that are stored
 NEIGHBOURS = 50  # nearest neighbours that are averaged
@@ -77,23 +77,58 @@ class ExchangeIndex:
         components: Vectors = self.basis @ (vector - self.mean)
         return components / max(float(np.sqrt(components @ components)), 1e-9)
 
-    def signals(self, turn: Vectors, reply: Vectors) -> Floats:
-        """(9,) the signals `NAMES` of one exchange, given the vectors (d,) of its turn and its reply."""
-        to_turn = self.turns @ self.project(turn)  # similarity of each indexed turn to this turn
-        to_reply = self.replies @ self.project(reply)
-        count = min(NEIGHBOURS, len(to_turn))
-        near_turns = np.argpartition(-to_turn, count - 1)[:count]
-        near_replies = np.argpartition(-to_reply, count - 1)[:count]
-        answers, questions = np.sort(to_reply[near_turns])[::-1], np.sort(to_turn[near_replies])[::-1]
+    def near_turn(self, turn: Vectors) -> "Neighbours":
+        """The indexed turns beside a turn's vector (d,); replies to the same turn can share it."""
+        return Neighbours.of(self.turns @ self.project(turn))
+
+    def signals(self, near_turn: "Neighbours", reply: Vectors) -> Floats:
+        """(9,) the signals `NAMES` of an exchange, from the neighbours of its turn and the vector (d,) of its reply."""
+        near_reply = Neighbours.of(self.replies @ self.project(reply))
+        to_turn, to_reply = near_turn.similarity, near_reply.similarity
+        answers = np.sort(to_reply[near_turn.nearest])[::-1]
+        questions = np.sort(to_turn[near_reply.nearest])[::-1]
         return np.array(
             [
                 answers[0], answers[:TOP].mean(), answers.mean(),
                 questions[0], questions[:TOP].mean(), questions.mean(),
-                np.sort(to_reply[near_replies]).mean(), np.sort(to_turn[near_turns]).mean(),
-                _log_mean_kernel(to_turn + to_reply) - _log_mean_kernel(to_turn) - _log_mean_kernel(to_reply),
+                near_reply.mean, near_turn.mean,
+                _log_mean_kernel(to_turn + to_reply) - near_turn.log_kernel - near_reply.log_kernel,
             ],
             dtype=np.float64,
         )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Neighbours:
+    """How similar one turn is to each indexed turn, or one reply to each indexed reply."""
+
+    similarity: Vectors  # (n,)
+    nearest: Ints  # indices of the most similar ones
+    mean: float  # mean similarity of these
+    log_kernel: float  # logarithm of the mean kernel over the index
+
+    @classmethod
+    def of(cls, similarity: Vectors) -> "Neighbours":
+        """The neighbours from the similarities."""
+        nearest = _largest(similarity, min(NEIGHBOURS, len(similarity)))
+        return cls(similarity, nearest, np.sort(similarity[nearest]).mean(), _log_mean_kernel(similarity))
+
+
+def _largest(values: Vectors, count: int) -> Ints:
+    """The indices of the `count` largest values, in no particular order.
+
+    Values that are large among every eighth leave few candidates, which is seven times as fast as partitioning all.
+    """
+    sample = values[::8]
+    least = len(sample) - (count // 8 + 6)  # with 50 of 8,000, about 96 candidates
+    if least > 0:
+        candidates = np.flatnonzero(values >= np.partition(sample, least)[least])
+        if len(candidates) >= count:
+            among = values[candidates]
+            chosen = candidates[among >= np.partition(among, len(among) - count)[len(among) - count]]
+            if len(chosen) == count:  # more are equal to the smallest of them
+                return np.asarray(chosen, dtype=np.int64)
+    return np.argpartition(-values, count - 1)[:count]
 
 
 def _log_mean_kernel(similarity: Vectors) -> float:

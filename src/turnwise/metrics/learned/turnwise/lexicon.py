@@ -82,13 +82,15 @@ class Lexicon:
     def log_probs(self, words: list[str]) -> tuple[list[float], list[float], list[float]]:
         """Natural log-probabilities of each word and of the end, n + 1 each: unigram, bigram and trigram."""
         line = [_START, _START, *words, _END]
+        ones = [self.count(word) for word in line]
+        twos = [self.counts[2].get(_code(*pair), 0) for pair in pairwise(line)]
+        threes = [self.counts[3].get(_code(*part), 0) for part in zip(line, line[1:], line[2:], strict=False)]
+        total = self.total + 0.5 * len(self.counts[1])
         single, double, triple = [], [], []
-        for a, b, c in zip(line, line[1:], line[2:], strict=False):
-            p1 = (self.count(c) + 0.5) / (self.total + 0.5 * len(self.counts[1]))
-            p2 = (self.counts[2].get(_code(b, c), 0) + PRIOR * p1) / (self.count(b) + PRIOR)
-            p3 = (self.counts[3].get(_code(a, b, c), 0) + PRIOR * p2) / (
-                self.counts[2].get(_code(a, b), 0) + PRIOR
-            )
+        for at, count in enumerate(threes):
+            p1 = (ones[at + 2] + 0.5) / total
+            p2 = (twos[at + 1] + PRIOR * p1) / (ones[at + 1] + PRIOR)
+            p3 = (count + PRIOR * p2) / (twos[at] + PRIOR)
             single.append(log(p1))
             double.append(log(p2))
             triple.append(log(p3))

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from turnwise.encode import TextEncoder
+from turnwise.encode import TextEncoder, Vectors
 from turnwise.encode.models.folder import Folder
-from turnwise.metrics.learned.contrastive.head import Head, head_of
+from turnwise.metrics.learned.contrastive.head import Head, head_input, head_of
 from turnwise.metrics.learned.encoded_items import EncodedItem, encode_items
 from turnwise.metrics.learned.turnwise import exchange_index
 from turnwise.metrics.learned.turnwise.lexicon import Lexicon
@@ -56,16 +56,31 @@ class Signals:
         heads = {name: head_of(model, name) for name in model.config["heads"]}
         return cls(heads, exchange_index.ExchangeIndex.load(model.tensors), Lexicon.load(model.tensors))
 
-    def row(self, item: EncodedItem) -> dict[str, float]:
-        """The value of every column, by name: head logits, neighbours, cosines, text features, and interactions."""
-        row = {f"head {name}": head.logit(item) for name, head in self.heads.items()}
-        neighbours = self.exchanges.signals(item.context[0], item.reply).tolist()
+    def row(self, item: EncodedItem, near_turn: exchange_index.Neighbours | None = None) -> dict[str, float]:
+        """The value of every column, by name: head logits, neighbours, cosines, text features, and interactions.
+
+        `near_turn` are the neighbours of the last turn, if they are already computed.
+        """
+        row = self._logits(item)
+        near_turn = near_turn or self.exchanges.near_turn(item.context[0])
+        neighbours = self.exchanges.signals(near_turn, item.reply).tolist()
         row |= zip(exchange_index.NAMES, neighbours, strict=True)
         row |= zip(COSINES, _cosines(item), strict=True)
         row |= text_features(item.reply_text, item.context_texts, self.lexicon)
         for by, centre in CENTRES.items():
             row |= {f"{name} x {by}": row[name] * (row[by] - centre) for name in INTERACTING if name in row}
         return row
+
+    def _logits(self, item: EncodedItem) -> dict[str, float]:
+        """The logits of the heads; heads that read the context in the same way share their input."""
+        inputs: dict[object, Vectors] = {}
+        logits = {}
+        for name, head in self.heads.items():
+            key = (head.turns, head.decay) if head.gates is None else name
+            if key not in inputs:
+                inputs[key] = head_input(head.context(item.context), item.reply)
+            logits[f"head {name}"] = head.of_input(inputs[key])
+        return logits
 
     def table(
         self, items: Sequence[Item], encoder: TextEncoder, columns: Sequence[str] | None = None
@@ -76,10 +91,19 @@ class Signals:
         """
         names = list(columns) if columns is not None else self.columns
         table = np.full((len(items), len(names)), np.nan)
-        for number, item in enumerate(encode_items(items, encoder)):
-            if item is not None:
-                row = self.row(item)
-                table[number] = [row[name] for name in names]
+        encoded = [
+            (item.context_texts[0], number, item)
+            for number, item in enumerate(encode_items(items, encoder))
+            if item is not None
+        ]
+        turn, near_turn = "", None
+        for last, number, item in sorted(
+            encoded, key=lambda one: one[:2]
+        ):  # replies to the same turn together
+            if near_turn is None or last != turn:
+                turn, near_turn = last, self.exchanges.near_turn(item.context[0])
+            row = self.row(item, near_turn)
+            table[number] = [row[name] for name in names]
         return table
 
     @property

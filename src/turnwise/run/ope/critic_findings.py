@@ -1,0 +1,150 @@
+"""Raw values of a critic of task logs as findings, as a section of the results document, and as a file of turns."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from turnwise.errors import counted
+from turnwise.estimators.critic.controls import LOGGED, PREFIX, Verdict
+from turnwise.protocols import TaskCritic
+from turnwise.report import results
+from turnwise.run.ope.critic_values import CriticValues
+from turnwise.run.spec import OpeSpec
+from turnwise.stats.interval import Interval, mean_t_interval
+from turnwise.types import Dialogue, Finding, Floats
+
+
+def raw_findings(
+    name: str,
+    critic: TaskCritic,
+    found: CriticValues,
+    *,
+    who: str,
+    baselines: Mapping[str, Mapping[str, float]],
+) -> list[Finding]:
+    """One finding for the logged agent, then each system, then each control; `who` is the logged agent's name."""
+    rows = []
+    signature = str(critic.signature)
+    everyone = (*found.values, *found.refused)
+    for key in sorted(everyone, key=lambda key: (key != LOGGED, key.startswith(PREFIX))):
+        kind = "logged" if key == LOGGED else "control" if key.startswith(PREFIX) else "system"
+        what = {
+            "target": who if key == LOGGED else key,
+            "rating": critic.reward,
+            "estimator": name,
+            "kind": kind,
+        }
+        if key in found.refused:
+            refusal = Finding.refusal(what, found.refused[key], signature)
+            rows.append(replace(refusal, details={"refused": True, "diagnostics": {}}))
+            continue
+        valued, apart = found.values[key], found.differences.get(key)
+        rows.append(
+            Finding(
+                what=what,
+                estimate=valued.value,
+                interval=_interval(valued.contributions),
+                n_items=int(np.isfinite(valued.q).sum()),
+                n_clusters=len(valued.contributions),
+                method=f"fitted Q, cross-fitted over dialogues, gamma {critic.discount:g}; interval by influence",
+                signature=signature,
+                details={
+                    "difference": None if apart is None else float(apart.mean()),
+                    "difference_interval": None if apart is None else _interval(apart),
+                    "refused": False,
+                    "logged": found.returned if key == LOGGED else None,
+                    "fooled_by": list(found.verdict.fooled_by),
+                    **{
+                        metric: numbers.get(key if key != LOGGED else who)
+                        for metric, numbers in baselines.items()
+                    },
+                    "diagnostics": {"raw": valued.value, "bellman_error": valued.error, "calibrated": False},
+                },
+            )
+        )
+    return rows
+
+
+def _interval(contributions: Floats) -> Interval | None:
+    """The t interval of the mean contribution; None with fewer than two contributions or if all are equal."""
+    found = mean_t_interval(contributions)
+    return None if found is None else (float(found[0]), float(found[1]))
+
+
+def raw_notes(found: CriticValues, targets: Sequence[str]) -> list[str]:
+    """What is known to be wrong with these raw values: the logged agent's, and those above what is possible."""
+    notes = [found.bias] if found.bias else []
+    if found.impossible:
+        most = found.impossible[0]
+        notes.append(
+            f"{len(found.impossible)} of {counted(len(targets), 'system')} are valued above {found.possible:.1f}, the "
+            f"most that dialogues of these lengths can return (`{most}` {found.values[most].value:.1f}): replies that "
+            "are more typical than the logged ones are overrated"
+        )
+    return notes
+
+
+def critic_section(found: CriticValues, *, who: str) -> dict[str, Any]:
+    """The part of the results document about one critic: verdict, values of controls, value and return of `who`."""
+    return verdict_record(found.verdict, who=who) | {
+        "controls": {
+            key.removeprefix(PREFIX): one.value for key, one in found.values.items() if key.startswith(PREFIX)
+        },
+        "unvalued": [key.removeprefix(PREFIX) for key in found.refused if key.startswith(PREFIX)],
+        "logged": who,
+        "logged_value": found.values[LOGGED].value,
+        "logged_return": found.returned,
+        "possible": found.possible,
+        "above_possible": found.impossible,
+    }
+
+
+def verdict_record(verdict: Verdict, *, who: str) -> dict[str, Any]:
+    """The verdict as a JSON object, with `who` for the logged agent."""
+    return {
+        "fooled": verdict.fooled,
+        "fooled_by": list(verdict.fooled_by),
+        "worst_system": who if verdict.worst == LOGGED else verdict.worst,
+        "margin": verdict.margin,
+    }
+
+
+def write_turns(
+    spec: OpeSpec,
+    name: str,
+    dialogues: Sequence[Dialogue],
+    found: CriticValues,
+    systems: Sequence[str],
+    *,
+    who: str,
+) -> None:
+    """Write every logged turn with the Q of each system's reply there (the paper's Table 5) into -o.
+
+    Without -o nothing is written.
+    """
+    if spec.output is None:
+        return
+    records, point = [], 0
+    for one in dialogues:
+        user = ""
+        for index, turn in enumerate(one.turns):
+            user = turn.text if turn.role == "user" else user
+            if turn.role != "assistant" or turn.content is None:
+                continue
+            instead = {
+                name: turn.alternatives[name][0].content for name in systems if name in turn.alternatives
+            }
+            said = {who: turn.text, **instead}
+            asked = {agent: LOGGED if agent == who else agent for agent in said}
+            q = {
+                agent: float(found.values[key].q[point])
+                for agent, key in asked.items()
+                if key in found.values
+            }
+            records.append(
+                {"dialogue": one.id, "turn": index, "estimator": name, "user": user, "replies": said, "q": q}
+            )
+            point += 1
+    results.write_lines(spec.output / f"{name}.turns.jsonl", records)

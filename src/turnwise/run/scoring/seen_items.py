@@ -1,0 +1,60 @@
+"""What `meta` needs of items after they were scored, so that their texts do not stay in memory.
+
+Its agreement with people on items that a metric was trained on says nothing about new ones, so these are counted.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from turnwise.meta.length_bias import length_difference
+from turnwise.protocols import KnowsTraining
+from turnwise.types import Finding, Item, Metric
+
+
+def in_training(metrics: Mapping[str, Metric], items: Sequence[Item]) -> dict[str, str]:
+    """Metrics trained on some of these items -> how many, such as "3 of 60"."""
+    return shares(training_counts(metrics, items), len(items))
+
+
+def training_counts(metrics: Mapping[str, Metric], items: Sequence[Item]) -> dict[str, int]:
+    """How many of these items each metric that knows it was trained on."""
+    return {
+        name: metric.in_training(items)
+        for name, metric in metrics.items()
+        if isinstance(metric, KnowsTraining)
+    }
+
+
+def shares(counts: Mapping[str, int], total: int) -> dict[str, str]:
+    """The counts that are not 0 in words, such as "3 of 60"."""
+    return {name: f"{count} of {total}" for name, count in counts.items() if count}
+
+
+def marked(finding: Finding, known: Mapping[str, str]) -> Finding:
+    """The finding with `in_training`, the text that `known` has for its metric, or unchanged."""
+    count = known.get(str(finding.what.get("metric")))
+    return replace(finding, details={**finding.details, "in_training": count}) if count else finding
+
+
+class SeenItems:
+    """Counts over items that are given in parts."""
+
+    def __init__(self, metrics: Mapping[str, Metric], *, lengths: bool) -> None:
+        self._metrics = metrics
+        self._lengths = lengths
+        self._trained: Counter[str] = Counter()
+        self._n = 0
+        self.length_gaps: dict[str, float] = {}  # id -> `length_difference`; empty without `lengths`
+
+    def add(self, items: Sequence[Item]) -> None:
+        """Count some more items."""
+        self._n += len(items)
+        self._trained.update(training_counts(self._metrics, items))
+        if self._lengths:
+            self.length_gaps.update((item.id, length_difference(item)) for item in items)
+
+    @property
+    def in_training(self) -> dict[str, str]:
+        """Metrics trained on some of the items -> how many, such as "3 of 60"."""
+        return shares(self._trained, self._n)

@@ -1,0 +1,63 @@
+"""Sampled replies of a tiny language model, chosen by a planted metric."""
+
+from pathlib import Path
+
+import numpy as np
+
+from tests.attacks.planted import scorer, talks
+from tests.tiny_models import write_llama
+from turnwise.agents.language_model import LanguageModelAgent
+from turnwise.attacks.attack import attack
+from turnwise.attacks.fluent import fluent_candidates
+from turnwise.attacks.target import Target
+from turnwise.types import Item, digest
+
+TALKS = talks(48)
+
+
+def agent_of(folder: Path) -> LanguageModelAgent:
+    return LanguageModelAgent(write_llama(folder), "tiny@1", longest=8, device="cpu", precision="fp32")
+
+
+def noisy(item: Item) -> float:
+    """A metric that rewards nothing but chance: another reply is another draw."""
+    return int(digest(item.id, item.reply), 16) % 1000 / 1000
+
+
+def test_the_best_of_several_samples_beats_people_on_a_metric_of_chance(tmp_path: Path) -> None:
+    target = Target(scorer(noisy), 3000)
+    agent = agent_of(tmp_path)
+    found = attack(
+        target, TALKS[:24], TALKS[24:], texts=(), rng=np.random.default_rng(0), draws=200, stages=("samples",),
+        further=lambda: fluent_candidates(agent, target, TALKS[:24], TALKS[24:], samples=6, seed=1),
+    )  # fmt: skip
+    (best,) = (one for one in found.strategies if one.strategy == "best of 6")
+    assert best.significant
+    assert best.description == "the best of 6 replies that tiny samples, chosen by the metric"
+    assert not any(one.significant for one in found.strategies if one.kind == "fixed")
+    assert found.calls <= target.budget
+
+
+def test_a_sampled_sentence_that_the_metric_likes_everywhere_is_found(tmp_path: Path) -> None:
+    def likes_long_replies(item: Item) -> float:
+        return float(len(item.reply) > 12)
+
+    target = Target(scorer(likes_long_replies), 200)
+    made = fluent_candidates(agent_of(tmp_path), target, TALKS[:24], TALKS[24:], samples=2, seed=1)
+    fixed = [one for one in made if one.kind == "fixed"]
+    assert fixed
+    assert all(len(one.reply(context)) > 12 for one in fixed for context in TALKS)
+
+
+def test_the_same_seed_samples_the_same(tmp_path: Path) -> None:
+    agent = agent_of(tmp_path)
+    first, again = (
+        [
+            one.reply(TALKS[30])
+            for one in fluent_candidates(
+                agent, Target(scorer(noisy), 100), TALKS[:24], TALKS[24:], samples=3, seed=4
+            )
+        ]
+        for _ in range(2)
+    )
+    assert first == again
