@@ -174,14 +174,14 @@ def validation(
     names: Sequence[str],
     estimates: Sequence[TargetEstimate],
     truth: Mapping[str, float],
-    errors: Mapping[str, float],
+    errors: Mapping[str, float] | None = None,
 ) -> list[dict[str, Any]]:
     """One record for each estimator in order: the agreement of the estimates that it gave with the truth.
 
-    `errors` are the standard errors of the means in `truth`.
+    `errors` are the standard errors of the means in `truth`; 0 where they are not given.
     """
     return [
-        _agreement(rating, name, [one for one in estimates if one.estimator == name], truth, errors)
+        _agreement(rating, name, [one for one in estimates if one.estimator == name], truth, errors or {})
         for name in names
     ]
 
