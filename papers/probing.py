@@ -3,7 +3,7 @@
     python -m papers.probing text DATA out/learn.jsonl.gz        write the training dialogues
     python -m papers.probing bots DATA AGENT -o OUT              the replies of an agent, for the row `bot`
     python -m papers.probing table DATA NAME=METRIC... -o OUT    people, bot, copy, fixed, parrot, pattern
-    python -m papers.probing copies DATA NAME=METRIC...          both copies again, without the rest of the table
+    python -m papers.probing copies DATA NAME=METRIC...          copies of the last turn and of the whole context
     python -m papers.probing rl DATA NAME=METRIC... -o OUT       a policy trained against each metric
     python -m papers.probing harden DATA METRIC --learn-from FILE -o OUT
     python -m papers.probing guard DATA MODEL...                 change of agreement by a guard, at several thresholds
@@ -174,9 +174,9 @@ def table(data: Path, metrics: Sequence[str], corpora: Sequence[str], out: Path,
 
 
 def copies(data: Path, metrics: Sequence[str], corpora: Sequence[str], draws: int = 1000) -> None:
-    """Score both copies in the contexts of the verdict, and put them into the kept rows of the table.
+    """Score copies of the last turn and of the whole context beside people, and keep both.
 
-    Their intervals are at the level of a table cell's test of 26 baselines.
+    Their intervals are at the level of a test of 26 baselines, as in the table.
     """
     kept = json.loads(RESULTS.read_text())
     for given in metrics:
@@ -190,13 +190,8 @@ def copies(data: Path, metrics: Sequence[str], corpora: Sequence[str], draws: in
             contexts = judged_on(data, corpus)
             target = Target(scorer(made), 3 * len(contexts), lower_is_better=not made.higher_is_better)
             people = target.scores([(one, one.human) for one in contexts])
-            (line,) = (
-                one
-                for one in kept
-                if [one["what"], one["metric"], one.get("corpus")] == ["table", name, corpus]
-            )
-            line.pop("copy", None)
-            print(f"{name}, {corpus}: people {np.nanmean(people):.3f}, in the table {line['people']:.3f}")
+            line: dict[str, Any] = {"what": "copies", "metric": name, "corpus": corpus}
+            line["people"] = float(np.nanmean(people))
             for row, slot in COPIES.items():
                 fraud = strategy(f"{{{slot}}}")
                 replies = [fraud.reply(one) for one in contexts]
@@ -205,14 +200,10 @@ def copies(data: Path, metrics: Sequence[str], corpora: Sequence[str], draws: in
                     scores=target.scores(list(zip(contexts, replies, strict=True))), people=people, tested=26,
                     draws=draws, rng=np.random.default_rng(0),
                 )  # fmt: skip
-                line[row] = {
-                    "score": found.score, "gain": found.gain, "significant": found.significant,
-                    "beats_human": found.beats_human, "description": found.description,
-                }  # fmt: skip
-                print(
-                    f"  {row}: {found.score:.3f}, gain {found.gain:.3f}, shown: {found.significant}",
-                    flush=True,
-                )
+                line[row] = {"score": found.score, "gain": found.gain, "significant": found.significant}
+            about = [line["what"], name, corpus]
+            kept = [one for one in kept if [one["what"], one["metric"], one.get("corpus")] != about] + [line]
+            kept.sort(key=lambda one: (one["what"], one["metric"], one.get("corpus") or ""))
             RESULTS.write_text(json.dumps(kept, indent=1) + "\n")
 
 
@@ -346,6 +337,11 @@ def show() -> None:
         print(f"\n| {corpus} | {' | '.join(of_corpus)} |\n|---|{'---|' * len(of_corpus)}")
         for row in ("people", "bot", *ROWS):
             print(f"| {row} | {' | '.join(_cell(one.get(row)) for one in of_corpus.values())} |")
+    print(f"\n| metric | corpus | people | {' | '.join(COPIES)} |\n|---|---|---|---|---|")
+    for one in kept:
+        if one["what"] == "copies":
+            cells = " | ".join(_cell(one[row]) for row in ("people", *COPIES))
+            print(f"| `{one['metric']}` | {one['corpus']} | {cells} |")
     for one in lines:
         print(f"- {one['metric']}, {one['corpus']}: {one['verdict']['description'] or 'nothing found'}")
     for one in kept:
