@@ -16,12 +16,20 @@ from turnwise.estimators.neural.training import train
 
 
 @cache
-def solved(turns: tuple[int, int], *, padding: bool) -> tuple[float, float]:
+def solved(turns: tuple[int, int], *, padding: bool, by_step: bool = False) -> tuple[float, float]:
     """ENIGMA's game with a free parameter for every (s, a): the value without and with post-normalisation."""
     setup = tabular(
-        two_ways(*turns), "target", epochs=2000, rate=0.01, lambda_rate=1.0, nu_rate=1.0, decay=0.0
+        two_ways(*turns),
+        "target",
+        epochs=2000,
+        rate=0.01,
+        lambda_rate=1.0,
+        nu_rate=1.0,
+        decay=0.0,
+        by_step=by_step,
+        nu_penalty=0.0,
     )
-    learner = Enigma(padding=padding, normalised=False).learner(setup)
+    learner = Enigma(padding=padding, normalised=False, allow_collapse=True).learner(setup)
     train(learner, setup.settings, seed=0, readings=1)
     contributions, diagnostics = learner.contributions()
     value = float(contributions.mean())
@@ -31,6 +39,12 @@ def solved(turns: tuple[int, int], *, padding: bool) -> tuple[float, float]:
 @pytest.mark.parametrize("turns", [(1, 3), (3, 1)])
 def test_with_padding_the_value_is_that_of_the_policy(turns) -> None:
     assert solved(turns, padding=True) == pytest.approx((0.8, 0.8), abs=0.01)
+
+
+@pytest.mark.parametrize("turns", [(1, 3), (3, 1)])
+def test_a_mean_of_1_at_each_step_leaves_the_value_as_it_is(turns) -> None:
+    """The constraint of `by_step` follows from the flow equations: it moves nothing where these can be met."""
+    assert solved(turns, padding=True, by_step=True) == pytest.approx((0.8, 0.8), abs=0.01)
 
 
 @pytest.mark.parametrize("turns", [(1, 3), (3, 1)])

@@ -2,7 +2,7 @@
 
     https://HOST/v1      a model behind an OpenAI-compatible address; --set model=NAME says which
     module:function      a function of the user
-    DIR                  what `turnwise train hred|vhred|dual|tfidf|lava|plas` wrote
+    DIR                  what `turnwise train hred|vhred|dual|tfidf|seller|lava|plas` wrote
     NAME                 an agent of another package: the entry point group `turnwise.agents`
     NAME, DIR, hub id    any language model of transformers: `smollm2`
 
@@ -30,6 +30,7 @@ KINDS = {
     "vhred": "hred:Hred",
     "dual": "dual:Dual",
     "tfidf": "tfidf:TfIdf",
+    "seller": "seller:TrainedSeller",
     "lava": "lava:LatentPolicy",
     "plas": "lava:LatentPolicy",
     "lava-pg": "lava:LatentPolicy",

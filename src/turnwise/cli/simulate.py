@@ -76,6 +76,12 @@ def _count(name: str, default: int, *, means: str, least: int = 1) -> Callable[[
     is_flag=True,
     help="`task`: write placeholders for values, and what each system believed, for `score --as`.",
 )
+@click.option(
+    "--draw",
+    type=click.IntRange(min=0),
+    metavar="SEED",
+    help="Draw the agents of the family at random with this seed. Default: its fixed list, the same in every run.",
+)
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0))
 @options.workers
 @options.style

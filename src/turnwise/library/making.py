@@ -208,6 +208,7 @@ def simulate(
     goals: PathLike | None = None,
     user: str | None = None,
     delexicalised: bool = False,
+    draw: Natural | None = None,
     seed: Natural = 0,
     jobs: Count | None = None,
     on: Place = "local",
@@ -229,7 +230,8 @@ def simulate(
         goals: `task`: a file of dialogues whose goals the users have. Default: goals drawn from the tables.
         user: `task`: ConvLab-3's user simulator (`convlab`), or `module:function` that makes one.
         delexicalised: `task`: write placeholders for values, and what each system believed.
-        seed: Seed of everything random.
+        draw: Draw the agents at random with this seed. Default: the family's fixed list.
+        seed: Seed of everything else that is random.
         jobs: Worker processes.
         on: Where the work is done: this machine or a Ray cluster.
         address: Address of a running Ray cluster.
@@ -249,6 +251,7 @@ def simulate(
         samples=samples,
         truth=truth,
         seed=seed,
+        draw=draw,
         outsiders=pairs(outsiders),
         db=optional_path(db),
         goals=optional_path(goals),

@@ -1,6 +1,5 @@
 """ENIGMA and the neural Q estimators, on chains small enough to be solved by hand."""
 
-import logging
 from dataclasses import replace
 from pathlib import Path
 
@@ -164,13 +163,18 @@ def test_a_training_that_was_stopped_ends_as_one_that_was_not(bert, tmp_path, mo
     assert asked(folder) == whole
 
 
-def test_a_collapsed_game_is_said_to_be_one(bert, caplog) -> None:
-    estimator = Enigma(model=bert, epochs=60, price=-20.0, lambda_rate=0.0, rate=0.05, device="cpu")
-    with caplog.at_level(logging.WARNING):
-        found = estimator.estimate(two_ways(1, 3), "target", rng=np.random.default_rng(0))
+def test_a_collapsed_game_is_refused_with_a_remedy(bert) -> None:
+    settings = {"epochs": 60, "price": -20.0, "lambda_rate": 0.0, "rate": 0.05, "by_step": False}
+    with pytest.raises(
+        Refused, match=r"collapsed: the mean zeta of last turns is 0\.\d\d .* --estimator robust"
+    ):
+        Enigma(model=bert, device="cpu", **settings).estimate(
+            two_ways(1, 3), "target", rng=np.random.default_rng(0)
+        )
+    asked = Enigma(model=bert, device="cpu", allow_collapse=True, **settings)
+    found = asked.estimate(two_ways(1, 3), "target", rng=np.random.default_rng(0))
     assert found.diagnostics["mean_zeta"] < 0.5
     assert found.diagnostics["collapsed"] == 1
-    assert "do not trust" in caplog.text
 
 
 def test_a_training_that_diverges_is_no_number(bert) -> None:

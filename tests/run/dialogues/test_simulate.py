@@ -44,6 +44,26 @@ def test_another_seed_gives_other_dialogues(tmp_path):
     assert made(tmp_path / "a.jsonl", seed=0) != made(tmp_path / "b.jsonl", seed=1)
 
 
+@pytest.mark.parametrize(("world", "family"), [("booking", "wordings"), ("chat", "graded")])
+def test_agents_are_drawn_by_a_seed_of_their_own(tmp_path, world, family):
+    def truth(name: str, **settings) -> dict[str, float]:
+        path = tmp_path / f"{name}.jsonl"
+        made(path, world=world, family=family, dialogues=1, **settings)
+        document = json.loads(Path(truth_path(str(path))).read_text())
+        assert document.get("draw") == settings.get("draw")
+        return document["agents"]
+
+    fixed, first, again, other = (
+        truth("fixed"),
+        truth("first", draw=3),
+        truth("again", draw=3),
+        truth("other", draw=4),
+    )
+    assert first == again
+    assert len({*fixed, *first, *other}) == 9
+    assert list(first.values()) != list(other.values())
+
+
 def test_an_agents_dialogues_and_replies_do_not_depend_on_the_other_agents(tmp_path):
     def texts(agents: int) -> list[list[object]]:
         path = tmp_path / f"{agents}.jsonl"
@@ -132,6 +152,7 @@ def test_the_command_prints_the_truth_and_names_its_files(tmp_path, capsys):
         (["simulate", "booking", "-o", "x", "--family", "grade"], "there is no family `grade`"),
         (["simulate", "booking", "-o", "-"], "--truth 0"),
         (["simulate", "booking"], "-o"),
+        (["simulate", "task", "-o", "x", "--draw", "1"], "--draw: the agents of world `task` are fixed"),
     ],
 )
 def test_invalid_options_are_errors(typed, words, capsys, tmp_path, monkeypatch):

@@ -11,8 +11,9 @@ from tests.small_world import world
 from turnwise.estimators.calibration import known_means
 from turnwise.estimators.linear.regression import Direct
 from turnwise.estimators.refusal import Reach
-from turnwise.run.ope.estimate import Request, TargetEstimate, _with_estimate, estimate_target
+from turnwise.run.ope.estimate import Measured, Request, TargetEstimate, _with_estimate, estimate_target
 from turnwise.run.ope.logged_data import LoggedData
+from turnwise.run.ope.truth import validation
 from turnwise.types import Estimate
 
 TRUTH = np.array([0.3, 0.42, 0.5, 0.61, 0.8, 0.95])
@@ -26,8 +27,9 @@ def estimate(value: float, level: float) -> Estimate:
 
 def calibrated(own: Estimate, others: list[Estimate], means: np.ndarray) -> TargetEstimate:
     reaches = {"new": NEAR, **{str(place): NEAR for place in range(len(others))}}
+    known = Measured(means, np.zeros(len(means)))
     return _with_estimate(
-        TargetEstimate(target="new", estimator="any"), own, others, means, reaches, calibrate=True
+        TargetEstimate(target="new", estimator="any"), own, others, known, reaches, calibrate=True
     )
 
 
@@ -133,3 +135,24 @@ def test_an_estimate_far_outside_the_scale_is_refused(contributions, estimated):
     assert ("outside the scale 0 to 1" in (found.reason or "")) == (estimated is None)
     assert found.diagnostics["raw"] == own.value
     assert asked_about(AS_LOGGED, None, own).estimate == own.value
+
+
+def test_what_is_refused_is_kept_aside_to_check_the_refusal():
+    """The known agents rank backwards here: no estimate is given, but what it would have been is in the diagnostics."""
+    others = [estimate(-mean, 0.0) for mean in TRUTH]
+    found = calibrated(estimate(-NEW, 0.0), others, TRUTH)
+    assert found.estimate is None
+    assert found.interval is None
+    assert found.diagnostics["withheld"]["estimate"] == pytest.approx(NEW)
+    given_one = calibrated(estimate(NEW, 0.0), [estimate(mean, 0.0) for mean in TRUTH], TRUTH)
+    assert given_one.estimate == pytest.approx(NEW)
+    assert "withheld" not in given_one.diagnostics
+
+
+def test_coverage_allows_for_the_error_of_a_logged_mean():
+    """The interval is [.4, .6] and the logged mean .65: outside, unless its own error of .05 is allowed for."""
+    one = TargetEstimate(target="a", estimator="any", estimate=0.5, interval=(0.4, 0.6))
+    (exact,) = validation("reward", ["any"], [one], {"a": 0.65}, {"a": 0.0})
+    (logged,) = validation("reward", ["any"], [one], {"a": 0.65}, {"a": 0.06})
+    assert (exact["coverage"], logged["coverage"]) == (0.0, 1.0)
+    assert exact["half_width"] == logged["half_width"] == pytest.approx(0.1)

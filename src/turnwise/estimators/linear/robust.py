@@ -69,11 +69,26 @@ class Robust(Linear):
 
     def solve(self, problem: Problem) -> tuple[Floats, Mapping[str, float]]:
         """(N,) Q at the first turn plus the weighted sum of temporal differences of each dialogue, and diagnostics."""
-        v = fitted_q(problem, self.ridge)
+        v = _stable_q(problem, self.ridge)
         w, diagnostics = balanced(problem.shift, self.eta)
         # Temporal differences, summed over turns: reward + Q(next, target's) - Q(this, logged).
         missed = problem.reward + problem.shift @ v - problem.first @ v
         return first_q(problem, v) + w * missed, diagnostics
+
+
+def _stable_q(problem: Problem, ridge: float) -> Floats:
+    """(d,) coefficients of Q; where the iteration diverges, with the smallest of ten, a hundred, ... times the ridge.
+
+    With few dialogues the iteration can grow without bound for a target that talks unlike the others. It has diverged
+    if Q at first turns lies, on average, farther outside the logged ratings than their range is wide.
+    """
+    low, high = float(problem.reward.min()), float(problem.reward.max())
+    for factor in (1, 10, 100):
+        v = fitted_q(problem, ridge * factor)
+        mean = float(np.mean(problem.first @ v))
+        if 2 * low - high <= mean <= 2 * high - low:
+            return v
+    return fitted_q(problem, ridge * 1000)
 
 
 def balanced(shift: Floats, eta: float) -> tuple[Floats, Mapping[str, float]]:

@@ -29,11 +29,13 @@ from turnwise.types import Episodes, Estimate, Floats
 class AgentSummary:
     """What the first pass collects of one agent's rated dialogues: sums, and the lowest and the highest rating.
 
-    `reward` is the sum of the ratings; `decided` tells whether all dialogues end with a scored decision.
+    `reward` is the sum of the ratings, `squares` that of their squares around the mean; `decided`
+    tells whether all dialogues end with a scored decision.
     """
 
     dialogues: int
     reward: float
+    squares: float
     low: float
     high: float
     decided: bool  # whether all of them end with a decision whose score is known
@@ -41,9 +43,12 @@ class AgentSummary:
     users: TextMoments
 
     def __add__(self, other: "AgentSummary") -> "AgentSummary":
+        apart = self.reward / self.dialogues - other.reward / other.dialogues
+        dialogues = self.dialogues + other.dialogues
         return AgentSummary(
-            self.dialogues + other.dialogues,
+            dialogues,
             self.reward + other.reward,
+            self.squares + other.squares + apart**2 * self.dialogues * other.dialogues / dialogues,
             min(self.low, other.low),
             max(self.high, other.high),
             self.decided and other.decided,
@@ -187,6 +192,7 @@ def _summary(part: Episodes, known: Floats) -> AgentSummary:
     return AgentSummary(
         len(part.dialogues),
         float(part.reward.sum()),
+        float(np.sum((part.reward - part.reward.mean()) ** 2)),
         float(part.reward.min()),
         float(part.reward.max()),
         bool(np.isfinite(part.logged.outcome[part.first[1:] - 1, 0]).all()),

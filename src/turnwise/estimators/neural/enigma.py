@@ -3,8 +3,8 @@
 Algorithm 2: dialogues are padded to T_max (padding.py), zeta is found by regularised DICE (minimax.py) on vectors of
 all (s, a) of a dialogue (encode/neural/dialogue_layout.py), and the value is sum(zeta r) / sum(zeta) over the last
 turns (post-normalisation). Equation 7, summed over all turns, would give the value over T_max. If the training
-succeeded the mean zeta of last turns is near 1; far from it the game has collapsed. Post-normalisation hides this, so a
-warning is logged.
+succeeded the mean zeta of last turns is near 1; far from it the game has collapsed. Post-normalisation hides this, so
+the estimate is refused unless `allow_collapse` is set.
 
 What the paper leaves open is in settings.py. Differences: frozen vectors are standardised, and `quick` takes their
 principal components; a target with several sampled replies is averaged over them. `reward` is the score of the target's
@@ -12,7 +12,6 @@ own decision on the logged dialogue if it is known, as in the released data. The
 `normalised=false`, `weights=random`, `padding=false`.
 """
 
-import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
@@ -20,19 +19,19 @@ from typing import ClassVar
 import numpy as np
 import torch
 
+from turnwise.errors import Refused
 from turnwise.estimators.neural.cards import CARDS
 from turnwise.estimators.neural.minimax import Dice
 from turnwise.estimators.neural.neural import Contributions, LearnerInputs, Neural, ess, parts
 from turnwise.estimators.neural.padding import horizon
 from turnwise.types import Card, Floats, Ints
 
-log = logging.getLogger(__name__)
 ZETA_RANGE = (0.5, 2.0)  # range of the mean final zeta; .29 was observed in a collapsed training
 
 
 @dataclass(frozen=True, kw_only=True)
 class Enigma(Neural):
-    """The estimator `enigma`; None in the last four settings is the preset's value."""
+    """The estimator `enigma`; None in the last five settings is the preset's value."""
 
     name: ClassVar[str] = "enigma"
     card: ClassVar[Card] = CARDS["enigma"]
@@ -44,6 +43,9 @@ class Enigma(Neural):
     nu_rate: float | None = None
     lambda_rate: float | None = None
     price: float | None = None
+    nu_penalty: float | None = None
+    by_step: bool | None = None
+    allow_collapse: bool = False  # give an estimate even if the training collapsed, for ablations
 
     def learner(self, setup: LearnerInputs) -> "_Game":
         """The untrained players zeta, nu and lambda on these inputs."""
@@ -63,6 +65,9 @@ class _Game:
             horizon=steps,
             alpha=setup.settings.alpha,
             price=setup.settings.price,
+            nu_penalty=setup.settings.nu_penalty,
+            # Without padding zeta weighs dialogues by their length, and its mean at last turns is not 1.
+            by_step=setup.settings.by_step and asked.padding,
             generator=setup.generator,
         ).to(setup.device)
 
@@ -93,13 +98,18 @@ class _Game:
     def contributions(self) -> Contributions:
         """Contributions and diagnostics after the training.
 
-        Logs a warning if the mean zeta of last turns is out of `ZETA_RANGE`.
+        Raises `Refused` if the mean zeta of last turns is out of `ZETA_RANGE`, unless `allow_collapse` is set.
         """
         objective, zeta = self._objective_and_zeta()
         reward, mean = self.setup.data.reward, float(zeta.mean())
-        if not ZETA_RANGE[0] <= mean <= ZETA_RANGE[1]:
-            log.warning(
-                "enigma: the mean zeta of last turns is %.2f, far from 1: do not trust the estimate", mean
+        collapsed = not ZETA_RANGE[0] <= mean <= ZETA_RANGE[1]
+        if collapsed and not self.asked.allow_collapse:
+            raise Refused(
+                f"enigma: the training collapsed: the mean zeta of last turns is {mean:.2f} and not between "
+                f"{ZETA_RANGE[0]:g} and {ZETA_RANGE[1]:g}, where 1 is right. This happens where the target says what "
+                "no logged agent says; log agents that talk like it, rate some of its dialogues, take "
+                "--estimator robust, or train with a larger nu_penalty (now "
+                f"{self.setup.settings.nu_penalty:g}) or more epochs (now {self.setup.settings.epochs})"
             )
         weights = self._weights(zeta)
         value = float(weights @ reward / self.size)
@@ -112,9 +122,9 @@ class _Game:
                 # zeta does not depend on rewards: the estimate from the logged ratings needs no further training.
                 "by_logged_ratings": float(np.nansum(weights * rating) / weights[np.isfinite(rating)].sum()),
                 "mean_zeta": mean,
-                "collapsed": float(not ZETA_RANGE[0] <= mean <= ZETA_RANGE[1]),
+                "collapsed": float(collapsed),
                 "ess": ess(zeta),
-                "lambda": float(self.dice.price.detach()),
+                "lambda": float(self.dice.price.detach().mean()),
                 "objective": objective,
             },
         )
@@ -130,7 +140,7 @@ class _Game:
             for dialogues in parts(self.size, 4096 if not self.asked.tuned else 64):
                 batch = self.batches[dialogues]
                 steps = self.dice.steps(batch)
-                total += float(self.dice.lagrangian(*steps)) * len(dialogues)
+                total += float(self.dice.lagrangian(steps)) * len(dialogues)
                 row = batch.logged.gather(1, batch.last[:, None]).squeeze(1)
                 found.append(self.dice.zeta(batch.rows[row]).square().double().cpu().numpy())
         return total / self.size, np.concatenate(found)

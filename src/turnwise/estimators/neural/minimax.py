@@ -11,7 +11,10 @@ serves both players, as in the paper: it is reversed where it enters zeta (Algor
 
 Deviations. The gradient of a square vanishes at 0, so zeta starts at 1, where the released code starts near 0. The zeta
 of pseudo states is a square too; in the released code it may be negative. The released sign of lambda is the opposite,
-which has no other effect.
+which has no other effect. `nu_penalty` adds its value times the mean of nu^2 over logged and target replies, which the
+player nu pays: without it nu grows without bound where the target says what no logged agent says. No zeta but 0
+satisfies the flow equations there, and zeta falls to 0 (papers/enigma-neural.md). With it the equations may be violated
+a little, as in the closed form with its kappa (Yang et al. 2020 have it as the regulariser of the dual).
 """
 
 from typing import Any, NamedTuple
@@ -50,6 +53,7 @@ class Steps(NamedTuple):
     nu: torch.Tensor  # (B, S)
     then: torch.Tensor  # (B, S) nu at the next step with the target's reply
     there: torch.Tensor  # (B, S) 1 where the step exists
+    last: torch.Tensor  # (B,) zeta at the last turn of each dialogue
 
 
 class Dice(torch.nn.Module):
@@ -66,13 +70,21 @@ class Dice(torch.nn.Module):
         horizon: int | None,  # None: no padding
         alpha: float,
         price: float,
+        nu_penalty: float = 0.0,
+        by_step: bool = False,
         generator: torch.Generator,
     ) -> None:
         super().__init__()
-        self.alpha, self.horizon = alpha, horizon
+        self.alpha, self.nu_penalty, self.horizon = alpha, nu_penalty, horizon
         self.zeta = Head(width, hidden, start=1.0, generator=generator)
         self.nu = Head(width, hidden, start=0.0, generator=generator)
-        self.price = torch.nn.Parameter(torch.tensor(price))  # lambda
+        self.by_step = by_step
+        # lambda; `by_step` has one for each step and one for the last turns
+        self.price = torch.nn.Parameter(
+            torch.cat([torch.full((horizon or 1,), price), torch.zeros(1)])
+            if by_step
+            else torch.tensor(price)
+        )
         self.zeta_pseudo = torch.nn.Parameter(torch.ones(horizon or 0))
         self.nu_pseudo = torch.nn.Parameter(torch.zeros(horizon or 0))
 
@@ -83,22 +95,27 @@ class Dice(torch.nn.Module):
         """
         nu = self.nu(batch.rows)
         zeta = self.zeta(batch.rows[batch.logged]).square()
+        last = zeta.gather(1, batch.last[:, None]).squeeze(1)
         now, then = nu[batch.logged], (nu[batch.target] * batch.weight).sum(dim=-1)
         if self.horizon is None:
-            return Steps(zeta, now, following(then, batch.inside), batch.inside.float())
+            return Steps(zeta, now, following(then, batch.inside), batch.inside.float(), last)
         zeta = padded(zeta, batch.inside, self.zeta_pseudo.square())[:, :-1]
         now = padded(now, batch.inside, self.nu_pseudo)[:, :-1]
         then = padded(then, batch.inside, self.nu_pseudo)[:, 1:]
-        return Steps(zeta, now, then, torch.ones_like(zeta))
+        return Steps(zeta, now, then, torch.ones_like(zeta), last)
 
     def loss(self, batch: Batch) -> torch.Tensor:
         """L with reversed gradient for zeta: descending it minimises over nu and lambda and maximises over zeta."""
-        zeta, nu, then, there = self.steps(batch)
-        return self.lagrangian(reverse(zeta), nu, then, there)
+        steps = self.steps(batch)
+        return self.lagrangian(steps._replace(zeta=reverse(steps.zeta), last=reverse(steps.last)))
 
-    def lagrangian(
-        self, zeta: torch.Tensor, nu: torch.Tensor, then: torch.Tensor, there: torch.Tensor
-    ) -> torch.Tensor:
-        """The mean of L over the existing steps, a scalar; the arguments are the fields of `Steps`."""
-        terms = zeta * (then - nu) + self.price * (zeta - 1) - self.alpha * zeta.square()
+    def lagrangian(self, steps: Steps) -> torch.Tensor:
+        """The mean of L over the existing steps, a scalar."""
+        zeta, nu, then, there, last = steps
+        price = self.price[:-1] if self.by_step else self.price
+        terms = zeta * (then - nu) + price * (zeta - 1) - self.alpha * zeta.square()
+        if self.by_step:
+            terms = terms + self.price[-1] * (last.mean() - 1)
+        if self.nu_penalty:
+            terms = terms + self.nu_penalty * (nu.square() + then.square()) / 2
         return (terms * there).sum() / there.sum()

@@ -3,7 +3,8 @@
 `paper` is Appendix B of ENIGMA; optimiser, warm-up, batch and number of epochs, which it does not state, are those of
 the released script for human data. `script` is the released script for synthetic data (a frozen encoder).
 `quick` is ours, for a frozen encoder on a CPU. There lambda starts at its final value, near 2 alpha: from 0 it needs
-most of the training to get there, and zeta falls to .1 meanwhile (observed on simulated bookings).
+most of the training to get there, and zeta falls to .1 meanwhile (observed on simulated bookings). `by_step` and
+`nu_penalty` keep zeta from collapsing where the target says what nobody logged says (papers/enigma-neural.md).
 
 The released code multiplies gradients where the paper has learning rates. Under SGD that is the same except for
 clipping; Adam is invariant to it, so lambda and nu effectively had the common learning rate. Here they have their own.
@@ -34,6 +35,10 @@ class Settings:
     components: int  # principal components of frozen vectors; 0: the vectors as they are
     alpha: float = 1.0  # weight of the regulariser zeta^2
     price: float = 0.0  # initial value of lambda
+    by_step: bool = (
+        False  # whether the mean of zeta is held at 1 at each step and at last turns, not over all
+    )
+    nu_penalty: float = 0.0  # weight of nu^2, which keeps nu from growing without bound
 
 
 PRESETS = {
@@ -79,6 +84,8 @@ PRESETS = {
         epochs=60,
         components=64,
         price=2.0,
+        by_step=True,
+        nu_penalty=0.1,
     ),
 }
 

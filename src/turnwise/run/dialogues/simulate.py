@@ -6,6 +6,7 @@ are not in the logs. In these all agents talk to the same users, so the differen
 standard errors than their means.
 """
 
+import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -26,6 +27,7 @@ from turnwise.logs.foreign import read_all
 from turnwise.plugin_code import described, plugin_code
 from turnwise.protocols import world_extras
 from turnwise.report.results import to_json
+from turnwise.run.dialogues import trained_sellers
 from turnwise.run.workers.execute import Executor, Local, progress
 from turnwise.types import Agent, Floats, Ints, Reply, Turn
 from turnwise.worlds.play import World
@@ -46,6 +48,7 @@ class Simulation:
     samples: int = 4  # alternatives per agent and turn
     truth: int = 5000  # dialogues per agent for the truth; 0: no truth
     seed: int = 0
+    draw: int | None = None  # seed with which the agents are drawn; None: the family's fixed list
     outsiders: tuple[tuple[str, str], ...] = ()  # names and specifications of further agents
     db: str | None = None  # task world: folder of the venue tables
     goals: str | None = None  # task world: dialogues whose goals the users get
@@ -166,9 +169,11 @@ def _world_and_agents(simulation: Simulation) -> tuple[World, Mapping[str, Agent
 
 def _family_agents(family: Callable[..., Any], own: World, simulation: Simulation) -> dict[str, Agent]:
     """The agents of the family by name; raises `PluginError` if a plugin's `family` fails or returns none."""
+    if (simulation.world, simulation.family) == ("booking", trained_sellers.NAME):
+        return trained_sellers.trained_sellers(simulation.agents, simulation.draw or 0)
     try:
         with plugin_code():
-            found = family(simulation.family, agents=simulation.agents)
+            found = family(simulation.family, agents=simulation.agents, **_draw(family, simulation))
     except TurnwiseError:
         raise
     except Exception as error:
@@ -180,6 +185,15 @@ def _family_agents(family: Callable[..., Any], own: World, simulation: Simulatio
             f"{worlds.title(simulation.world)}: `family` returned {shown(found)}; expected a dict of agents by name"
         )
     return dict(found)
+
+
+def _draw(family: Callable[..., Any], simulation: Simulation) -> dict[str, int]:
+    """The argument `draw` of `family` where --draw is given; a `UsageError` if the world draws no agents."""
+    if simulation.draw is None:
+        return {}
+    if "draw" not in inspect.signature(family).parameters:
+        raise UsageError(f"--draw: the agents of {worlds.title(simulation.world)} are fixed; leave it out")
+    return {"draw": simulation.draw}
 
 
 def _made_world(make_world: Callable[..., Any], own: World, simulation: Simulation) -> World:
@@ -319,5 +333,6 @@ def _truth_document(simulation: Simulation, world: World, truth: Mapping[str, Su
         "world": simulation.world,
         "family": simulation.family,
         "seed": simulation.seed,
+        **({} if simulation.draw is None else {"draw": simulation.draw}),
         "agents": agents,
     }

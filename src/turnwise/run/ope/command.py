@@ -36,6 +36,7 @@ from turnwise.run.ope.truth import (
     read_truth,
     target_finding,
     true_means,
+    truth_errors,
     validation,
     write_figures,
 )
@@ -117,7 +118,7 @@ def _ope(spec: OpeSpec, scanned: Census, done: PartialResults) -> Outcome:
                 for one in estimates
             ]
             if spec.all_agents:
-                validated += validation(rating, names, estimates, truth)
+                validated += validation(rating, names, estimates, truth, truth_errors(logged_data, truths))
             write_figures(spec, rating, estimates, truth)
             _write_projections(spec, logged_data, chosen)
     sections: dict[str, Any] = {"known": known}

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -95,6 +95,13 @@ class Request:
         return " ".join((what, self.data.rating, numbers, *signatures))
 
 
+class Measured(NamedTuple):
+    """The mean ratings of the known agents, with their standard errors, in the same order."""
+
+    means: Floats
+    errors: Floats
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TargetEstimate:
     """One estimator's estimate of one target, calibrated if that was asked for, or the reason why there is none."""
@@ -142,7 +149,7 @@ def estimate_target(request: Request, target: str) -> list[TargetEstimate]:
     for model, known_vectors in request.vectors.items():
         register_vectors(request.data.episodes.texts, model, known_vectors)
     seen = request.data.without(target)
-    known = request.data.known(target)
+    known, errors = request.data.known(target), request.data.known_errors(target)
     here = [name for name in known if name in seen.alternatives]
     n_agents, n_dialogues = request.data.others(target, seen)
     try:
@@ -161,7 +168,7 @@ def estimate_target(request: Request, target: str) -> list[TargetEstimate]:
             if refusal is not None:
                 raise Refused(refusal)
             rng = generator(request.seed, name, target, request.data.rating)
-            own, others = _raw(request, name, estimator, seen, target, here, rng)
+            own, by_agent = _raw(request, name, estimator, seen, target, here, rng)
         except PluginError as error:
             found.append(replace(about, reason=str(error), failed=True))
             continue
@@ -169,8 +176,12 @@ def estimate_target(request: Request, target: str) -> list[TargetEstimate]:
             found.append(replace(about, reason=str(error)))
             continue
         about = replace(about, signature=str(estimator.signature), curves=own.curves)
-        means = np.array([known[agent] for agent in here])
-        done = _with_estimate(about, own, others, means, reaches, calibrate=request.calibrate)
+        measured = Measured(
+            np.array([known[agent] for agent in by_agent]), np.array([errors[agent] for agent in by_agent])
+        )
+        about = replace(about, n_agents=len(known) - (len(here) - len(by_agent) if request.calibrate else 0))
+        others = list(by_agent.values())
+        done = _with_estimate(about, own, others, measured, reaches, calibrate=request.calibrate)
         saw = request.calibrate and not nested(estimator) and target not in request.hidden
         if saw and done.interval is not None:
             done = replace(
@@ -193,24 +204,33 @@ def _raw(
     target: str,
     here: Sequence[str],
     rng: np.random.Generator,
-) -> tuple[Estimate, list[Estimate]]:
-    """The target's estimate and those of the known agents `here` in order, each without its own dialogues.
+) -> tuple[Estimate, dict[str, Estimate]]:
+    """The target's estimate and those of the known agents `here` by name, each without its own dialogues.
 
-    The known agents are estimated without the target's dialogues too, unless they are precomputed. Without calibration
-    there are none.
+    The known agents are estimated without the target's dialogues too, unless they are precomputed. A known agent that
+    was refused beforehand is left out. Without calibration there are none.
     """
     others = here if request.calibrate else ()
     if name in request.precomputed:
         ready = request.precomputed[name]
         own = ready[target] if target in ready else estimate_of(estimator, seen, target, rng=rng)
-        return own, [ready[agent] for agent in others]
+        return own, dict(_given(ready, others))
     if not request.data.near:
         own, *rest = estimates(estimator, seen, [target, *others], rng=rng)
-        return own, rest
-    return estimate_of(estimator, seen, target, rng=rng), [
-        estimate_of(estimator, leave_out(request.data.without(agent), {target}), agent, rng=rng)
+        return own, dict(zip(others, rest, strict=True))
+    return estimate_of(estimator, seen, target, rng=rng), {
+        agent: estimate_of(estimator, leave_out(request.data.without(agent), {target}), agent, rng=rng)
         for agent in others
-    ]
+    }
+
+
+def _given(ready: Mapping[str, Estimate], agents: Sequence[str]) -> Iterator[tuple[str, Estimate]]:
+    """The agents that have an estimate, with it; those that were refused are passed over."""
+    for agent in agents:
+        try:
+            yield agent, ready[agent]
+        except Refused:
+            continue
 
 
 def precompute(
@@ -270,17 +290,17 @@ def _with_estimate(
     about: TargetEstimate,
     own: Estimate,
     others: Sequence[Estimate],
-    means: Floats,
+    known: Measured,
     reaches: Mapping[str, Reach],
     *,
     calibrate: bool,
 ) -> TargetEstimate:
     """`about`, completed with the target's estimate and interval, or with the reason of a refusal.
 
-    `own` is its raw estimate, `others` those of the known agents, `means` their mean ratings in the same order. A line
+    `own` is its raw estimate, `others` those of the known agents, `known` their mean ratings in the same order. A line
     from estimates to means calibrates it; it is refused if there are too few agents for a line, the line does not rank
-    them, or the target is out of reach. Without `calibrate`: the raw estimate, never refused, with a sampling interval,
-    or None where its contributions give none.
+    them, or the target is out of reach. What is refused is kept in the diagnostics as `withheld`. Without `calibrate`:
+    the raw estimate, never refused, with a sampling interval, or None where its contributions give none.
     """
     mine = reaches[about.target]
     diagnostics: dict[str, Any] = {"raw": own.value, **own.diagnostics}
@@ -301,13 +321,19 @@ def _with_estimate(
         )
     try:
         levels = np.array([other.level for other in others])
-        fitted = line(np.array([other.value for other in others]) - levels, means - levels)
+        fitted = line(
+            np.array([other.value for other in others]) - levels, known.means - levels, known.errors
+        )
+        done = mapped(about, fitted, own.value, own.level)
         diagnostics |= {"slope": fitted.slope, "ranking": fitted.correlation, "p": fitted.p}
+        # Only to check refusals against a known truth; removed below where the estimate is given.
+        diagnostics["withheld"] = {"estimate": done.estimate, "interval": done.interval}
         can_rank(fitted)
         check_reach(about.target, mine, [reach for agent, reach in reaches.items() if agent != about.target])
     except Refused as error:
         return replace(about, reason=str(error), diagnostics=diagnostics)
-    return mapped(replace(about, diagnostics=diagnostics), fitted, own.value, own.level)
+    del diagnostics["withheld"]
+    return replace(done, diagnostics={**diagnostics, "calibrated": True})
 
 
 def mapped(about: TargetEstimate, fitted: Line, value: float, level: float) -> TargetEstimate:
@@ -317,7 +343,8 @@ def mapped(about: TargetEstimate, fitted: Line, value: float, level: float) -> T
         about,
         estimate=fitted.at(value - level) + level,
         interval=(low + level, high + level),
-        method=f"calibrated over {fitted.n} agents left out in turn, Student's prediction interval",
+        method=f"calibrated over {fitted.n} agents left out in turn, prediction interval of "
+        + ("least squares" if fitted.effects is None else "random effects"),
         diagnostics={**about.diagnostics, "calibrated": True},
     )
 
@@ -337,7 +364,8 @@ def within_scale(one: TargetEstimate, scale: tuple[float, float] | None) -> Targ
     try:
         check_on_scale(*(one.interval or (one.estimate, one.estimate)), scale)
     except Refused as error:
-        known = {**one.diagnostics, "calibrated": False}
+        withheld = {"estimate": one.estimate, "interval": one.interval}
+        known = {**one.diagnostics, "calibrated": False, "withheld": withheld}
         return replace(one, estimate=None, interval=None, reason=str(error), method="", diagnostics=known)
     low, high = scale
 

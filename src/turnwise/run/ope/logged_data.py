@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from turnwise.encode.episodes import Episode, check_alternatives, encode, kept, leave_out, single, whole
 from turnwise.errors import DataError, UsageError, counted
-from turnwise.estimators.calibration import known_means
+from turnwise.estimators.calibration import known_errors, known_means, standard_errors
 from turnwise.logs.items.items import Selection, items, lookup
 from turnwise.logs.native import read_all
 from turnwise.logs.scan import Census
@@ -37,6 +37,9 @@ class LoggedData:
         None  # mean ratings by agent over all dialogues, where the episodes are a sample
     )
     counts: Mapping[str, int] | None = None  # number of rated dialogues by agent, likewise
+    squares: Mapping[str, float] | None = (
+        None  # sums of squares of ratings around the mean by agent, likewise
+    )
 
     def rated(self, target: str) -> Episodes:
         """All used episodes except the target's own; the other agents' mean ratings are computed from them."""
@@ -47,6 +50,20 @@ class LoggedData:
         if self.means is None:
             return known_means(self.rated(target))
         return {agent: mean for agent, mean in self.means.items() if agent != target}
+
+    def known_errors(self, target: str | None = None) -> dict[str, float]:
+        """Agent -> standard error of its mean rating in `known`, without the target.
+
+        They are 0 where agents replied to the same contexts: all have met the same ones, and an agent's mean rating is
+        wanted for these.
+        """
+        if self.counts is not None and self.squares is not None:
+            return standard_errors(
+                {agent: (n, self.squares[agent]) for agent, n in self.counts.items() if agent != target}
+            )
+        rated = kept(self.episodes, self.used)
+        rated = rated if target is None else leave_out(rated, {target})
+        return dict.fromkeys(known_means(rated), 0.0) if self.paired else known_errors(rated)
 
     def others(self, target: str, seen: Episodes) -> tuple[int, int]:
         """The number of other agents with rated dialogues, and of these dialogues.

@@ -259,7 +259,17 @@ def _sampled(
     there = [agent for agent in census.agents if agent in first.by_agent]
     means = {agent: first.mean(agent) for agent in there}
     counts = {agent: first.by_agent[agent].dialogues for agent in there}
-    return LoggedData(about.rating, episodes, used, {}, paired=False, silent=0, means=means, counts=counts)
+    return LoggedData(
+        about.rating,
+        episodes,
+        used,
+        {},
+        paired=False,
+        silent=0,
+        means=means,
+        counts=counts,
+        squares={agent: first.by_agent[agent].squares for agent in there},
+    )
 
 
 def _first(about: Pass, shard: Shard) -> FirstPass:

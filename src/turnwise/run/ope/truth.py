@@ -14,6 +14,8 @@ from turnwise.run.spec import OpeSpec
 from turnwise.stats.correlation import pearson, spearman
 from turnwise.types import Finding
 
+_NORMAL = 1.96  # standard errors of a 95 % interval
+
 
 class Mean(msgspec.Struct):
     """The mean rating of an agent on one dimension."""
@@ -105,6 +107,12 @@ def least_means(
     )
 
 
+def truth_errors(data: LoggedData, truth: Truth) -> dict[str, float]:
+    """Agent -> the standard error of its mean in `true_means`; 0 for a mean of the truth file, as it is the truth."""
+    stated = {agent for agent, means in truth.items() if data.rating in means}
+    return {agent: 0.0 if agent in stated else error for agent, error in data.known_errors().items()}
+
+
 def target_finding(one: TargetEstimate, rating: str, logged: float | None, truth: Mean | None) -> Finding:
     """One estimate as a finding.
 
@@ -162,27 +170,44 @@ def write_figures(
 
 
 def validation(
-    rating: str, names: Sequence[str], estimates: Sequence[TargetEstimate], truth: Mapping[str, float]
+    rating: str,
+    names: Sequence[str],
+    estimates: Sequence[TargetEstimate],
+    truth: Mapping[str, float],
+    errors: Mapping[str, float] | None = None,
 ) -> list[dict[str, Any]]:
-    """One record for each estimator in order: the agreement of the estimates that it gave with the truth."""
+    """One record for each estimator in order: the agreement of the estimates that it gave with the truth.
+
+    `errors` are the standard errors of the means in `truth`; 0 where they are not given.
+    """
     return [
-        _agreement(rating, name, [one for one in estimates if one.estimator == name], truth) for name in names
+        _agreement(rating, name, [one for one in estimates if one.estimator == name], truth, errors or {})
+        for name in names
     ]
 
 
 def _agreement(
-    rating: str, name: str, estimates: Sequence[TargetEstimate], truth: Mapping[str, float]
+    rating: str,
+    name: str,
+    estimates: Sequence[TargetEstimate],
+    truth: Mapping[str, float],
+    errors: Mapping[str, float],
 ) -> dict[str, Any]:
     """Correlations (None below 3 agents), mean absolute error, and coverage and half width of the intervals that exist.
 
-    `refused` counts the estimates that were not given, whether or not their truth is known.
+    An interval is that of a true mean. Where only the mean of a log is known, `coverage` allows for its sampling error;
+    `half_width` is always that of the interval itself. `refused` counts the estimates that were not given, whether or
+    not their truth is known.
     """
     given = [one for one in estimates if one.estimate is not None and one.target in truth]
     x = np.array([one.estimate for one in given], dtype=np.float64)
     y = np.array([truth[one.target] for one in given])
     bounds = np.array([one.interval or (np.nan, np.nan) for one in given]).reshape(-1, 2)
     bounded = np.isfinite(bounds).all(axis=1)
-    covered = (bounds[:, 0] <= y) & (y <= bounds[:, 1])
+    error = np.array([_NORMAL * errors.get(one.target, 0.0) for one in given])
+    below = np.hypot(x - bounds[:, 0], error)
+    above = np.hypot(bounds[:, 1] - x, error)
+    covered = (x - below <= y) & (y <= x + above)
     return {
         "rating": rating,
         "estimator": name,

@@ -82,6 +82,16 @@ TRAINERS: dict[str, Trainer] = {
     ),
     "dual": Trainer("turnwise.agents.training:dual", "dialogues", "an agent: the dual encoder"),
     "tfidf": Trainer("turnwise.agents.training:tfidf", "dialogues", "an agent: TF-IDF retrieval"),
+    "seller": Trainer(
+        "turnwise.agents.booking_training:seller",
+        "dialogues",
+        "an agent: a seller of the booking world, with heads for intent, flight and name",
+    ),
+    "customer": Trainer(
+        "turnwise.agents.booking_training:customer",
+        "dialogues",
+        "a customer of the booking world, for self-play with sellers",
+    ),
     "lava": Trainer(
         "turnwise.run.train.lava:lava", "dialogues", "an agent: LAVA, latent actions of task dialogue"
     ),

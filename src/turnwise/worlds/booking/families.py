@@ -4,7 +4,8 @@
 the facts that a seller decides on. The other families are harder for an estimator. `wordings` combines four
 wordings with eight kinds of mistake, so that a seller's wording does not predict its score. In `behaviour` no fact is
 misunderstood, but sellers skip or repeat questions, give up the search, or push flights. In `stochastic`
-sellers do all of this at random, at every turn.
+sellers do all of this at random, at every turn. The sellers are fixed lists, the same in every run; `drawn` has the
+distributions from which other sellers of each family are drawn.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,17 +13,11 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from turnwise.errors import unknown
+from turnwise.worlds.booking.drawn import ORDERS, graded_at, stochastic_at, with_mistakes
+from turnwise.worlds.booking.drawn import draw as drawn
 from turnwise.worlds.booking.mistakes import MISTAKES
 from turnwise.worlds.booking.sellers import QUESTIONS, Habits, Seller
 from turnwise.worlds.strengths import at_halving_strength, numbered
-
-ORDERS: Mapping[str, tuple[str, ...]] = {
-    "plain": QUESTIONS,
-    "formal": (*QUESTIONS[1:], "name"),
-    "chatty": ("dates", "route", "name", "carrier", "cabin", "price"),
-    "terse": ("route", "dates", "cabin", "carrier", "price", "name"),
-}
-UNASKED = ("price", "cabin")  # a seller whose mistake is to ignore one of these does not ask for it either
 
 # Name of a behaviour -> the habits at strength `x` (1: full); `x` scales the probabilities.
 BEHAVIOURS: Mapping[str, Callable[[float], Habits]] = {
@@ -51,12 +46,7 @@ def graded(agents: int) -> dict[str, Habits]:
     The probabilities of repeated questions and of settling for an unsuitable flight grow too.
     """
     levels = [index / max(1, agents - 1) for index in range(agents)]
-    return {
-        f"noise-{index:02d}": Habits(
-            noise=0.25 * level + 0.45 * level**4, repeats=0.1 * level, settles=0.3 * level
-        )
-        for index, level in enumerate(levels)
-    }
+    return {f"noise-{index:02d}": graded_at(level) for index, level in enumerate(levels)}
 
 
 def wordings(agents: int) -> dict[str, Habits]:
@@ -72,13 +62,8 @@ def wordings(agents: int) -> dict[str, Habits]:
         share = (0.9 if often else 0.3) / (1 + repetition / 2)
         # A second kind of mistake, half as frequent, so that no two sellers make the same mistakes.
         second = kinds[(index * 3 + 5 + repetition) % 8]
-        found[numbered(f"{wording}-{kind}", repetition)] = Habits(
-            wording,
-            asks=tuple(topic for topic in ORDERS[wording] if topic != kind or kind not in UNASKED),
-            mistakes={kind: share} | ({second: share / 2} if second != kind else {}),
-            gives_up=share / 6 if kind == "flight" else 0.0,
-            settles=0.7,
-            together=2 if wording == "terse" else 1,
+        found[numbered(f"{wording}-{kind}", repetition)] = with_mistakes(
+            wording, kind, share, second=second if second != kind else None
         )
     return found
 
@@ -96,16 +81,7 @@ def stochastic(agents: int) -> dict[str, Habits]:
     found = {}
     for index in range(agents):
         level = index / max(1, agents - 1)
-        u = (np.random.default_rng([7, index]).random(7) * level).tolist()
-        found[f"chance-{index:02d}"] = Habits(
-            noise=0.3 * u[0],
-            repeats=0.3 * u[1],
-            remarks=0.3 * u[2],
-            hurries=0.4 * u[3],
-            gives_up=0.3 * u[4],
-            offers=u[5],
-            settles=u[6],
-        )
+        found[f"chance-{index:02d}"] = stochastic_at(level, np.random.default_rng([7, index]))
     return found
 
 
@@ -122,8 +98,12 @@ FAMILIES: Mapping[str, Callable[[int], dict[str, Habits]]] = {
 }
 
 
-def family(name: str, *, agents: int = 16) -> dict[str, Seller]:
-    """The sellers of a family, by their names; raises `UsageError` for an unknown family."""
+def family(name: str, *, agents: int = 16, draw: int | None = None) -> dict[str, Seller]:
+    """The sellers of a family, by their names; raises `UsageError` for an unknown family.
+
+    With `draw` they are drawn at random with this seed from the family's distribution, otherwise they are a fixed list.
+    """
     if name not in FAMILIES:
         raise unknown("family", name, list(FAMILIES))
-    return {agent: Seller(habits) for agent, habits in FAMILIES[name](agents).items()}
+    habits = FAMILIES[name](agents) if draw is None else drawn(name, agents, draw)
+    return {agent: Seller(one) for agent, one in habits.items()}

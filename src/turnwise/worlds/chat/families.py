@@ -3,6 +3,8 @@
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+import numpy as np
+
 from turnwise.errors import unknown
 from turnwise.worlds.chat.talkers import Habits, Talker
 
@@ -25,17 +27,19 @@ def graded(agents: int) -> dict[str, Habits]:
     Questions and claims about itself become rarer too.
     """
     levels = [index / max(1, agents - 1) for index in range(agents)]
-    return {
-        f"flaw-{index:02d}": Habits(
-            contradicts=0.5 * level,
-            repeats=0.4 * level,
-            ignores=0.5 * level,
-            strays=0.4 * level,
-            asks=0.7 - 0.4 * level,
-            shares=0.9 - 0.5 * level,
-        )
-        for index, level in enumerate(levels)
-    }
+    return {f"flaw-{index:02d}": _graded_at(level) for index, level in enumerate(levels)}
+
+
+def _graded_at(level: float) -> Habits:
+    """The habits at a level from 0 (no failing) to 1."""
+    return Habits(
+        contradicts=0.5 * level,
+        repeats=0.4 * level,
+        ignores=0.5 * level,
+        strays=0.4 * level,
+        asks=0.7 - 0.4 * level,
+        shares=0.9 - 0.5 * level,
+    )
 
 
 def failings(agents: int) -> dict[str, Habits]:
@@ -59,8 +63,30 @@ def failings(agents: int) -> dict[str, Habits]:
 FAMILIES: Mapping[str, Callable[[int], dict[str, Habits]]] = {"graded": graded, "failings": failings}
 
 
-def family(name: str, *, agents: int = 16) -> dict[str, Talker]:
-    """The agents of a family, by their names; raises `UsageError` for an unknown family."""
+def _draw_failing(rng: np.random.Generator) -> Habits:
+    """One kind of `FAILINGS` at a uniform strength, in a plain or a lively voice."""
+    kind, voice = str(rng.choice(list(FAILINGS))), str(rng.choice(["plain", "lively"]))
+    return replace(FAILINGS[kind](float(rng.random())), voice=voice)
+
+
+# Family -> how one of its agents is drawn at random.
+_DRAWN: Mapping[str, Callable[[np.random.Generator], Habits]] = {
+    "graded": lambda rng: _graded_at(float(rng.random())),
+    "failings": _draw_failing,
+}
+
+
+def family(name: str, *, agents: int = 16, draw: int | None = None) -> dict[str, Talker]:
+    """The agents of a family, by their names; raises `UsageError` for an unknown family.
+
+    With `draw` they are drawn at random with this seed from the family's distribution, otherwise they are a fixed list.
+    """
     if name not in FAMILIES:
         raise unknown("family", name, list(FAMILIES))
-    return {agent: Talker(habits) for agent, habits in FAMILIES[name](agents).items()}
+    if draw is None:
+        return {agent: Talker(habits) for agent, habits in FAMILIES[name](agents).items()}
+    number = list(_DRAWN).index(name)
+    return {
+        f"{name}-{draw}-{index:02d}": Talker(_DRAWN[name](np.random.default_rng([draw, number, index])))
+        for index in range(agents)
+    }
