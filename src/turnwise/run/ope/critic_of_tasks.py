@@ -141,7 +141,12 @@ def _calibrated(spec: OpeSpec, logs: _Logs, targets: Sequence[str]) -> _Answer:
         section = critic_section(raw, who=who) | {"taught": critic.trained_controls}
         write_turns(spec, name, logs.dialogues, raw, asked, who=who)
     known = calibration.known
-    about = {"rating": critic.reward, "scale": (0.0, task_log.SUCCESS_REWARD), "spread": calibration.spread}
+    about: dict[str, Any] = {
+        "rating": critic.reward,
+        "of": "return",
+        "scale": (0.0, task_log.SUCCESS_REWARD),
+        "spread": calibration.spread,
+    }
     in_order = [estimates[target] for target in targets]
     if asked:
         write_figures(spec, critic.reward, in_order, known)
