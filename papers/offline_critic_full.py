@@ -73,7 +73,8 @@ def valued(given: argparse.Namespace, systems: Sequence[str]) -> None:
             "kind": given.kind, "system": name, "seed": given.seed, **{size: getattr(given, size) for size in SIZE},
             "value": found.value, "interval": mean_t_interval(found.contributions), "error": found.error,
             "return": returned, "n": int(held.sum()),
-            "device": str(training.device), "seconds": time.time() - began, "signature": str(critic.signature),
+            "device": str(training.device), "seconds": time.time() - began,
+            "signature": str(critic.signature).replace(f"{given.models}/", ""),
         }  # fmt: skip
         text = json.dumps(record, default=lambda value: list(map(float, value)))
         _file(given, name).write_text(text + "\n")

@@ -8,7 +8,7 @@ from turnwise.errors import counted
 from turnwise.library import results
 from turnwise.report.fitting import Layout
 from turnwise.report.markdown import escape
-from turnwise.report.report import QUESTIONS, Report
+from turnwise.report.report import QUESTIONS, Report, question_of
 from turnwise.report.runs import Run
 from turnwise.report.text import cell, interval, number
 from turnwise.terminal import visible
@@ -77,7 +77,7 @@ def _conclusions(made: Report) -> str:
 
 def _section(run: Run, rows: int) -> str:
     """The folded section of one run: what is the same in all rows, the table, and what has no result."""
-    title = f"{QUESTIONS[run.command][0]} ({run.name}: turnwise {run.command})"
+    title = f"{question_of(run)} ({run.name}: turnwise {run.command})"
     parts = [_table(run, rows), "\n".join(_changed(run)), _missing(run.results)]
     return _folded(title, "\n\n".join(filter(None, parts)))
 

@@ -52,6 +52,7 @@ QUESTIONS: dict[str, tuple[str, tuple[Maker, ...]]] = {
     "diff": ("What changed between two runs?", (changes, changed_items)),
 }
 RATERS = "How far do people agree?"
+RETURNS = "What would an agent return in the logged task?"
 SIDE_BY_SIDE = "Errors of the estimates, all runs"
 
 
@@ -125,14 +126,19 @@ def figures(run: Run) -> list[Figure]:
     return [figure for make in QUESTIONS[run.command][1] for figure in make(run)]
 
 
+def question_of(run: Run) -> str:
+    """The question that a run answers, whose command must be in `QUESTIONS`."""
+    if run.command == "meta" and not any(record.get("metric") for record in run.results):
+        return RATERS
+    return RETURNS if run.rewarded_by_task else QUESTIONS[run.command][0]
+
+
 def _section(run: Run, among: Sequence[Run], *, alone: bool) -> Section:
     """The section of one run; unless `alone` (the only run of its command), the title has its folder.
 
     The runs `among` tell what is known of its metrics.
     """
-    question, _ = QUESTIONS[run.command]
-    if run.command == "meta" and not any(record.get("metric") for record in run.results):
-        question = RATERS
+    question = question_of(run)
     inputs = run.document.get("origin", {}).get("inputs", [])
     files = ", ".join(Path(one["path"]).name for one in inputs)
     return Section(

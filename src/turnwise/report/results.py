@@ -74,6 +74,11 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
         yield file
 
 
+def file_name(name: str) -> str:
+    """The name of an estimator or rating as the name of a file: settings may hold paths, and ratings colons."""
+    return name.translate({ord(sign): "-" for sign in "/\\:"})
+
+
 def write_lines(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
     """Write the records as JSON Lines, replacing the file only when all are written."""
     encoder = msgspec.json.Encoder()

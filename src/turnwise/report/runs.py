@@ -45,6 +45,13 @@ class Run:
         said = (record["reason"] for record in self.results if record.get("reason"))
         return str(next(said, "too little was measured"))
 
+    @property
+    def rewarded_by_task(self) -> bool:
+        """Whether an `ope` run estimates the return of a task reward, and not a rating by people."""
+        known = self.document.get("known", ())
+        raw = any(record.get("kind") for record in self.results)
+        return self.command == "ope" and (raw or any(one.get("of") == "return" for one in known))
+
     def lines(self, name: str) -> Iterator[dict[str, Any]]:
         """Yield the objects of a JSON Lines file of this run; none if the file is absent.
 

@@ -9,9 +9,9 @@ from turnwise.report.runs import Run
 MEANS = {str(at): float(at) for at in range(1, 9)}
 
 
-def estimated(low: float, high: float, **sections: Any) -> Any:
+def estimated(low: float, high: float, estimator: str = "mean", **sections: Any) -> Any:
     record = {"target": "new", "rating": "overall", "estimate": (low + high) / 2, "interval": [low, high],
-              "logged": None, "truth": None, "status": "ok"}  # fmt: skip
+              "logged": None, "truth": None, "status": "ok", "estimator": estimator}  # fmt: skip
     known = [{"rating": "overall", "means": MEANS, "spread": 1.0, "scale": [1, 8]}]
     document = {"command": "ope", "results": [record], "known": known, **sections}
     (claim,) = claims_of(Run("ope", Path("ope"), document))
@@ -33,6 +33,24 @@ def test_a_narrow_interval_ranks():
     assert claim.verdict == "new would be rated above 3 and below 3 of 8 agents"
     assert claim.facts["below"] == ["1", "2", "3"]
     assert claim.facts["above"] == ["6", "7", "8"]
+
+
+def test_the_return_of_a_task_reward_is_not_called_a_rating():
+    known = [{"rating": "overall", "means": MEANS, "spread": 1.0, "scale": [0, 100], "of": "return"}]
+    claim = estimated(3.5, 5.5, known=known)
+    assert claim.verdict == "new would return more than 3 and less than 3 of 8 agents"
+    assert claim.number.endswith("(discounted overall)")
+    assert claim.evidence == "it held none of these dialogues"
+    wide = estimated(1.5, 7.5, known=known)
+    assert "contains the returns of 6 of 8 logged agents" in wide.number
+    assert wide.advice.startswith("Log about 6 dialogues of new")
+
+
+def test_a_critic_that_a_control_fools_ranks_nobody():
+    critics = {"critic overall": {"fooled": True, "fooled_by": ["generic"], "worst_system": "new"}}
+    claim = estimated(3.5, 5.5, critics=critics, estimator="critic")
+    assert (claim.kind, claim.verdict) == ("critic-fooled", "Do not rank systems by critic")
+    assert estimated(3.5, 5.5, critics=critics, estimator="mean").kind == "unrated-ranked"
 
 
 def test_a_run_that_does_not_know_the_agents_only_estimates():

@@ -173,6 +173,19 @@ def test_values_from_the_logs_of_one_agent_are_refused_unless_raw_ones_are_asked
     assert "--no-calibrate shows raw values" in said
 
 
+def test_a_setting_with_a_path_does_not_make_a_folder_of_the_file_of_turns(
+    capsys, dinners: list[Dialogue], tables: str, tmp_path: Path
+) -> None:
+    logs, out = written(tmp_path, dinners), tmp_path / "out"
+    own = Path(tables) / "ontology.toml"
+    own.write_text(
+        '[domains.restaurant]\ntable = "restaurant_db.json"\noffer = "name"\nrequestable = ["phone"]\n'
+        '[placeholders]\nknown = ["name", "food", "phone"]\n'
+    )
+    answer(capsys, logs, "--target", "good", "--estimator", f"critic[ontology={tables}]", "-o", str(out))
+    assert [one.name.endswith("].turns.jsonl") for one in out.iterdir() if one.is_file()].count(True) == 1
+
+
 def test_options_of_estimators_of_ratings_are_refused_and_not_ignored(
     capsys, dinners: list[Dialogue], tables: str, tmp_path: Path
 ) -> None:

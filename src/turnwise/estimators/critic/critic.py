@@ -60,9 +60,7 @@ class Critic:
     ridge: float = 0.1
     pessimism: float = 0.0
     ontology: str = ONTOLOGY  # of task logs: a .toml file, or a folder with `ontology.toml` and tables
-    fewest: int = (
-        150  # dialogues for values that no rated agents calibrate; with fewer they are several points off
-    )
+    fewest: int = 150  # dialogues for values that are not calibrated; with fewer they are several points off
     facts: Mapping[str, Facts] = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:

@@ -33,9 +33,8 @@ FOLDS = 5
 ZERO_MEAN_WEIGHT = 1e4
 FEWEST = 30  # smallest number of dialogues: with fewer a fold has less than six
 CONVERGED = 0.05  # largest distance of the value from its fixed point, as a share of the largest return
-SQUARINGS = (
-    12  # of a matrix before its eigenvalues are computed: its power 2048 is below 1 with a radius of .99
-)
+# How often a matrix is squared before its eigenvalues are computed: power 2048 has a norm below 1 if the radius is .99.
+SQUARINGS = 12
 NOT_CONVERGED = (
     "fitted Q does not converge on this many dialogues; use more, a larger ridge (critic[ridge=1]) or a smaller "
     "gamma"

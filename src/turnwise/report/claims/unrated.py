@@ -1,11 +1,12 @@
-"""Claims on agents that nobody has rated, from `ope`.
+"""Claims on agents that nobody has rated, or whose return in a task is not known, from `ope`.
 
-`unrated-ranked` is made where the interval of the estimate holds at most a quarter of the rated agents; it asserts that
+`unrated-ranked` is made where the interval of the estimate holds at most a quarter of the known agents; it asserts that
 the agents outside the interval are better or worse. Otherwise `unrated-useless` says that the estimate cannot rank the
-agent, and how many rated dialogues of it would.
+agent, and how many dialogues of it would. A critic that values a control as high as a system ranks nobody.
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from math import ceil
 
 from turnwise.report.claims.claim import Claim
@@ -17,6 +18,29 @@ FEW = 1 / 4  # share of the rated agents that an interval may hold and still ran
 MIN_AGENTS = 3  # left-out agents from which on a correlation is reported
 
 
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """The words for what is estimated; {0} is the target, {1} the interval, {2} the rating or reward."""
+
+    estimate: str
+    ranked: str  # {1} and {2} are the numbers of agents below and above, {3} that of all
+    known: str  # what is known of the agents
+    agents: str
+    unseen: str
+    collect: str
+
+
+RATINGS = _Words(
+    estimate="{0} would get {1} on {2}", ranked="{0} would be rated above {1} and below {2} of {3} agents",
+    known="means", agents="rated agents", unseen="nobody rated it", collect="Rate",
+)  # fmt: skip
+RETURNS = _Words(
+    estimate="{0} would return {1} (discounted {2})",
+    ranked="{0} would return more than {1} and less than {2} of {3} agents",
+    known="returns", agents="logged agents", unseen="it held none of these dialogues", collect="Log",
+)  # fmt: skip
+
+
 def unrated_claims(run: Run) -> Iterator[Claim]:
     """The claims of an `ope` run: on critics, on agents left out in turn, or on each target."""
     if any(record.get("kind") for record in run.results):
@@ -24,26 +48,39 @@ def unrated_claims(run: Run) -> Iterator[Claim]:
     elif run.document.get("validation"):
         yield _validation(run)
     else:
-        for about in dict.fromkeys((r["target"], r["rating"]) for r in run.results):
-            yield _target(run, next(r for r in run.results if (r["target"], r["rating"]) == about))
+        pairs = dict.fromkeys((r["target"], r["rating"]) for r in run.results)
+        made = [
+            _target(run, next(r for r in run.results if (r["target"], r["rating"]) == pair)) for pair in pairs
+        ]
+        # A warning about a critic is the same for all its targets, and said once.
+        seen: set[str] = set()
+        for claim in made:
+            if claim.kind != "critic-fooled" or claim.verdict not in seen:
+                yield claim
+            seen.add(claim.verdict)
 
 
 def _target(run: Run, record: Record) -> Claim:
     """The claim on one target, by the first estimator."""
     target, rating = record["target"], record["rating"]
+    words = RETURNS if run.rewarded_by_task else RATINGS
     if record["estimate"] is None:
         return Claim(
             kind="refused", question="unrated", strength="open", run=run.name,
             verdict=f"What {target} would get on {rating} cannot be said", evidence=str(record["reason"]),
         )  # fmt: skip
+    critics, name = run.document.get("critics") or {}, record.get("estimator")
+    critic = critics.get(name) or critics.get(f"{name} {rating}") or {}
+    if critic.get("fooled"):
+        return _fooled(run, str(name), critic)
     truth = (
         f"; the truth, known here, is {number(record['truth'])}" if record.get("truth") is not None else ""
     )
-    unseen = "nobody rated it" if record.get("logged") is None else "estimated without its own dialogues"
+    unseen = words.unseen if record.get("logged") is None else "estimated without its own dialogues"
     bounds, known = interval(record), _known(run, rating)
     means = {name: mean for name, mean in (known.get("means") or {}).items() if name != target}
     facts = {"target": target, "rating": rating, "interval": bounds}
-    plain = f"{target} would get {with_interval(record)} on {rating}"
+    plain = words.estimate.format(target, with_interval(record), rating)
     if bounds is None or not means:
         return Claim(
             kind="unrated-estimate", question="unrated", strength="limited", run=run.name, facts=facts,
@@ -56,28 +93,29 @@ def _target(run: Run, record: Record) -> Claim:
         return Claim(
             kind="unrated-ranked", question="unrated", run=run.name,
             facts={**facts, "above": above, "below": below},
-            verdict=f"{target} would be rated above {len(below)} and below {len(above)} of {len(means)} agents",
+            verdict=words.ranked.format(target, len(below), len(above), len(means)),
             number=plain, evidence=f"{unseen}{truth}",
         )  # fmt: skip
     return Claim(
         kind="unrated-useless", question="unrated", strength="open", run=run.name, facts=facts,
         verdict=f"The estimate for {target} is too uncertain to rank it",
-        number=f"{with_interval(record)} on {rating} contains the means of {len(inside)} of {len(means)} rated agents",
-        evidence=f"{unseen}{truth}", advice=_advice(target, known, means),
+        number=f"{with_interval(record)} on {rating} contains the {words.known} of {len(inside)} of {len(means)} "
+        f"{words.agents}",
+        evidence=f"{unseen}{truth}", advice=_advice(target, known, means, words.collect),
     )  # fmt: skip
 
 
-def _advice(target: str, known: Record, means: Mapping[str, float]) -> str:
-    """How many rated dialogues rank the agent among the others: a half-width of an eighth of their means' range."""
+def _advice(target: str, known: Record, means: Mapping[str, float], collect: str) -> str:
+    """How many dialogues rank the agent among the others: a half-width of an eighth of their means' range."""
     spread, width = known.get("spread"), (max(means.values()) - min(means.values())) / 8
     if not spread or not width:
-        return f"Rate some dialogues of {target}."
+        return f"{collect} some dialogues of {target}."
     needed = ceil((1.96 * spread / width) ** 2)
-    return f"Rate about {needed:,} dialogues of {target} for an interval of +-{number(width, 2)}."
+    return f"{collect} about {needed:,} dialogues of {target} for an interval of +-{number(width, 2)}."
 
 
 def _known(run: Run, rating: str) -> Record:
-    """What the run knows of the rated agents on this rating; empty if it was made by an earlier version."""
+    """What the run knows of the agents on this rating or reward; empty if it was made by an earlier version."""
     found: Record = next((one for one in run.document.get("known", ()) if one["rating"] == rating), {})
     return found
 
@@ -101,6 +139,14 @@ def _validation(run: Run) -> Claim:
     )  # fmt: skip
 
 
+def _fooled(run: Run, name: str, critic: Record) -> Claim:
+    """The warning that this critic values a control as high as a system."""
+    return Claim(
+        kind="critic-fooled", question="unrated", run=run.name, verdict=f"Do not rank systems by {name}",
+        evidence=f"it values {', '.join(critic['fooled_by'])} as much as {critic['worst_system']}",
+    )  # fmt: skip
+
+
 def _critics(run: Run) -> Iterator[Claim]:
     """The best system by each critic, or a warning if a control scores as high as a system."""
     for name, critic in (run.document.get("critics") or {}).items():
@@ -109,17 +155,12 @@ def _critics(run: Run) -> Iterator[Claim]:
             continue
         best = max(systems, key=lambda record: float(record["estimate"]))
         if critic["fooled"]:
-            fools = ", ".join(critic["fooled_by"])
-            yield Claim(
-                kind="critic-fooled", question="unrated", run=run.name,
-                verdict=f"Do not rank systems by {name}",
-                evidence=f"it values {fools} as much as {critic['worst_system']}",
-            )  # fmt: skip
+            yield _fooled(run, name, critic)
             continue
         yield Claim(
             kind="critic-first", question="unrated", strength="limited", run=run.name,
             verdict=f"{name} values {best['target']} most of {len(systems)} systems",
             number=with_interval(best),
-            evidence=f"every control is below every system by {number(critic['margin'])} or more; its intervals cover "
-            "chance alone, and nobody rated these systems",
+            evidence=f"every control is below every system by {number(critic['margin'])} or more; its intervals "
+            "account for sampling alone, and are not calibrated",
         )  # fmt: skip

@@ -28,7 +28,7 @@ def system_values(run: Run) -> Iterator[Figure]:
             kind="worths",
             title=title,
             meaning="Systems, the logged agent (dashed line) and controls that nobody wants. Where a control is worth "
-            "as much as a system, do not believe the ranking. These intervals know of chance alone.",
+            "as much as a system, do not believe the ranking. These intervals account for sampling alone.",
             notes=provenance_notes(mine),
             head=("target", "kind", "estimate", "low", "high", "less the logged", "low of it", "high of it"),
             rows=tuple(

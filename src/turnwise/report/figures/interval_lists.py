@@ -148,7 +148,9 @@ def estimates(run: Run) -> Iterator[Figure]:
         if not mine:
             continue
         truth = next((r["truth"] for r in there if r.get("truth") is not None), None)
-        title = f"what people would say of {target}: {rating}"
+        title, along = f"what people would say of {target}: {rating}", f"mean {rating}"
+        if run.rewarded_by_task:
+            title, along = f"what {target} would return: {rating}", f"return, {rating}"
         refused = [r["estimator"] for r in there if r["status"] == "refused"]
         known = f"The dashed line is the truth, {number(truth)}. " if truth is not None else ""
         yield Figure(
@@ -166,7 +168,7 @@ def estimates(run: Run) -> Iterator[Figure]:
                 for r in there
             ),
             svg=interval_list(
-                mine, title, names=[str(r["estimator"]) for r in mine], along=f"mean {rating}",
+                mine, title, names=[str(r["estimator"]) for r in mine], along=along,
                 rules=() if truth is None else (truth,),
             ),
         )  # fmt: skip

@@ -6,6 +6,7 @@ from turnwise.errors import counted
 from turnwise.report import plot
 from turnwise.report.figure import Figure, Record, provenance_notes
 from turnwise.report.regression import known_mean
+from turnwise.report.results import file_name
 from turnwise.report.runs import Run
 from turnwise.report.text import number
 
@@ -21,7 +22,7 @@ def iterations(run: Run) -> Iterator[Figure]:
         mine = [
             record
             for record in run.results
-            if record["estimator"] == name and record["rating"].replace(":", "-") == path.parent.name
+            if file_name(record["estimator"]) == name and file_name(record["rating"]) == path.parent.name
         ]
         quantities = dict.fromkeys(key for found in curves.values() for key in found if key != "iteration")
         for quantity in quantities:

@@ -207,4 +207,4 @@ def _write_projections(spec: OpeSpec, logged_data: LoggedData, targets: Sequence
     """
     if spec.output is not None:
         found = projections(logged_data, tuple(targets), model=spec.model or ENCODER, seed=spec.seed)
-        results.write(spec.output / logged_data.rating.replace(":", "-") / "pairs.json", found)
+        results.write(spec.output / results.file_name(logged_data.rating) / "pairs.json", found)

@@ -151,14 +151,8 @@ class TaskCalibration:
         values: Mapping[tuple[Hidden, str], float | Refused],
     ) -> TargetEstimate:
         """The estimate of one target from its raw value and those of the agents that calibrate it."""
-        others = self.others(target)
+        others, about = self.others(target), self.about(name, target)
         own = frozenset({target}) & {*self.episodes.agents}
-        n = (
-            int(np.sum(self.episodes.agent != self.episodes.agents.index(target)))
-            if own
-            else len(self.returns)
-        )
-        about = TargetEstimate(target=target, estimator=name, n_dialogues=n, n_agents=len(others))
         diagnostics: dict[str, Any] = {"calibrated": False}
         try:
             if target in raw.refused:

@@ -147,4 +147,4 @@ def write_turns(
                 {"dialogue": one.id, "turn": index, "estimator": name, "user": user, "replies": said, "q": q}
             )
             point += 1
-    results.write_lines(spec.output / f"{name}.turns.jsonl", records)
+    results.write_lines(spec.output / f"{results.file_name(name)}.turns.jsonl", records)

@@ -1,10 +1,10 @@
 """`turnwise ope --estimator critic` on task logs: the value of every system, with controls and baselines.
 
-Where at least five agents held the dialogues, values are calibrated over them by their known returns. Where one agent,
-usually people, held all of them, there is nothing to calibrate over, and values are refused. With --no-calibrate they
-are raw, on the scale of the reward, and three checks are shown with them. The value of the logged agent must equal its
-empirical discounted return; no control may reach the value of a real system; and simple baselines are printed, because
-a critic that ranks systems like the length of their replies adds nothing to it.
+Where at least four agents other than the target held dialogues, its value is calibrated over them by their known
+returns. Where one agent, usually people, held all of them, there is nothing to calibrate over, and values are refused.
+With --no-calibrate they are raw, on the scale of the reward, and three checks are shown with them. The value of the
+logged agent must equal its empirical discounted return; no control may reach the value of a real system; and simple
+baselines are printed, because a critic that ranks systems like the length of their replies adds nothing to it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -141,7 +141,12 @@ def _calibrated(spec: OpeSpec, logs: _Logs, targets: Sequence[str]) -> _Answer:
         section = critic_section(raw, who=who) | {"taught": critic.trained_controls}
         write_turns(spec, name, logs.dialogues, raw, asked, who=who)
     known = calibration.known
-    about = {"rating": critic.reward, "scale": (0.0, task_log.SUCCESS_REWARD), "spread": calibration.spread}
+    about: dict[str, Any] = {
+        "rating": critic.reward,
+        "of": "return",
+        "scale": (0.0, task_log.SUCCESS_REWARD),
+        "spread": calibration.spread,
+    }
     in_order = [estimates[target] for target in targets]
     if asked:
         write_figures(spec, critic.reward, in_order, known)

@@ -149,7 +149,7 @@ def write_figures(
     """
     if spec.output is None:
         return
-    place = spec.output / rating.replace(":", "-")
+    place = spec.output / results.file_name(rating)
     for name in dict.fromkeys(one.estimator for one in estimates):
         mine = [one for one in estimates if one.estimator == name and one.estimate is not None]
         drawn = [
@@ -158,7 +158,7 @@ def write_figures(
             if one.target in truth and one.estimate is not None
         ]
         if len(drawn) > 1:
-            with results.replacing(place / f"{name}.svg") as file:
+            with results.replacing(place / f"{results.file_name(name)}.svg") as file:
                 file.write(regression.standalone_svg(drawn, title=f"{name}, {rating}").encode())
         curves = {
             one.target: {key: list(map(float, curve)) for key, curve in one.curves.items()}
@@ -166,7 +166,7 @@ def write_figures(
             if one.curves
         }
         if curves:
-            results.write(place / f"{name}.curves.json", curves)
+            results.write(place / f"{results.file_name(name)}.curves.json", curves)
 
 
 def validation(
