@@ -84,7 +84,9 @@ def line(estimates: Floats, known: Floats, errors: Floats | None = None) -> Line
         raise Refused("all known agents get the same estimate: it cannot rank them")
     spread = float(np.sum((known - known.mean()) ** 2))
     if not spread > 1e-12 * max(1.0, float(known.mean()) ** 2):
-        raise Refused("all known agents have the same mean rating: nothing shows whether it can rank agents")
+        raise Refused(
+            "all known agents have the same mean rating or return: nothing shows whether it can rank agents"
+        )
     slope = float((estimates - centre) @ known) / size
     intercept = float(known.mean()) - slope * centre
     missed = known - intercept - slope * estimates
