@@ -90,7 +90,7 @@ def test_on_a_phone_a_link_leads_from_the_questions_to_the_reply(serve, visit, b
         page.keyboard.press("Enter")
     else:
         link.tap()
-    page.wait_for_function("document.querySelector('.rated').getBoundingClientRect().top < innerHeight")
+    page.wait_for_function("() => document.querySelector('.rated').getBoundingClientRect().top < innerHeight")
     assert on_screen(page, ".rated")
     assert has_focus(page, ".rated")  # a screen reader goes on there
     bar, reply = page.locator("form.answers").bounding_box(), page.locator(".rated").bounding_box()
@@ -110,7 +110,7 @@ def test_on_a_phone_a_link_leads_from_the_question_to_a_pair_of_replies(serve, v
     arrive(page, "message 0")
     assert not on_screen(page, ".rated")
     page.get_by_role("link", name="Show what is judged").tap()
-    page.wait_for_function("document.querySelector('.rated').getBoundingClientRect().top < innerHeight")
+    page.wait_for_function("() => document.querySelector('.rated').getBoundingClientRect().top < innerHeight")
     assert on_screen(page, ".rated >> nth=0")
     assert on_screen(page, ".rated >> nth=1")
 
@@ -134,7 +134,7 @@ def test_the_skip_link_leads_to_what_is_judged(serve, visit, width, mode, target
     arrive(page, "message 0")
     page.locator(".skip").focus()
     page.keyboard.press("Enter")
-    page.wait_for_function("location.hash === '#judged'")
+    page.wait_for_function("() => location.hash === '#judged'")
     assert has_focus(page, target)
 
 
