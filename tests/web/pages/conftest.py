@@ -35,7 +35,7 @@ def held(messages):
 
 
 def long(messages):
-    return "many words " * 200 + messages[-1]["content"]
+    return "many words " * 30 + messages[-1]["content"]
 
 
 def broken(messages):

@@ -70,9 +70,15 @@ def test_what_is_typed_while_a_message_is_on_its_way_outlives_a_reload(serve, vi
 
 def test_on_a_phone_the_field_for_a_message_stays_in_view(serve, visit):
     page, _ = begin(serve, visit, QUIET, "bots:long", width=390, height=700, has_touch=True)
-    page.keyboard.type("hello")
-    page.keyboard.press("Enter")
-    arrive(page, "many words hello")
+    edge = "e => [e.getBoundingClientRect().top, e.getBoundingClientRect().bottom]"
+    for number in range(4):  # together higher than the window
+        page.keyboard.type(f"hello {number}")
+        page.keyboard.press("Enter")
+        arrive(page, f"many words hello {number}")
+        page.locator("form.composer:not([aria-busy])").wait_for()
+        top, bottom = page.locator(".turns li").last.evaluate(edge)
+        assert top >= -1
+        assert bottom <= page.locator(".composer").evaluate(edge)[0] + 1  # not behind the field
     for place in (0, 99999):
         page.evaluate("place => scrollTo(0, place)", place)
         for part in (page.get_by_label("Your message"), page.get_by_role("button", name="Send")):
@@ -87,6 +93,12 @@ def test_nothing_typed_is_lost_when_the_agent_fails_or_the_page_is_loaded_again(
     page.keyboard.press("Enter")
     arrive(page, "could not reply")
     assert page.locator(".turns .user", has_text="hello").count() == 1
+    page.set_viewport_size({"width": 390, "height": 500})
+    page.reload()
+    arrive(page, "could not reply")
+    button, field = page.get_by_role("button", name="Ask again"), page.locator(".composer")
+    assert button.bounding_box()["y"] + button.bounding_box()["height"] <= field.bounding_box()["y"]
+    page.locator("#text").focus()
     page.keyboard.type("a long second message")
     page.get_by_role("button", name="Ask again").focus()
     page.keyboard.press("Enter")

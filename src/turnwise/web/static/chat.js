@@ -29,8 +29,14 @@ function message(role, text) {
   return entry;
 }
 
+// The last messages, and what went wrong, above the field for a message, which covers the lower edge of the window.
 function last_into_view() {
-  for (const column of document.querySelectorAll(".column")) column.lastElementChild?.scrollIntoView({ block: "nearest" });
+  document.documentElement.style.scrollPaddingBottom = `${composer.offsetHeight + 8}px`;
+  for (const column of document.querySelectorAll(".column")) {
+    const last = column.querySelector(".thinking") ?? column.querySelector(".turns > li:last-child");
+    last?.scrollIntoView({ block: "nearest" });
+  }
+  document.querySelector("#said .problems")?.scrollIntoView({ block: "nearest" });
 }
 
 // What was just sent, and a note that the assistants think; both go away with the next page.
