@@ -128,7 +128,7 @@ class Person:
         return True
 
     def _answer(self, visitor: Visitor) -> None:
-        shown = visitor.text.split("to rate", 1)[1].split("How appropriate", 1)[0].strip()
+        shown = visitor.text.split("to rate", 1)[1].split("Show what is judged", 1)[0].strip()
         if "of practice" in shown:
             visitor.send({"q0": "1" if "reply 0" in shown else "5"})
             assert "Our answer" in visitor.text

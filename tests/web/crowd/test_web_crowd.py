@@ -262,6 +262,19 @@ def test_a_person_who_fails_a_check_does_not_fill_the_quota(start: Starting):
     assert (row["status"], row["checks_failed"], row["pay"]) == ("completed", "1", "1.5 GBP")
 
 
+def test_a_person_for_whom_no_task_is_left_gets_the_code(start: Starting):
+    study = start(per_task=1, crowd={**CROWD, "code": "C0DE"}, **PLAIN)
+    first, late = join(study, "p1"), join(study, "p2")
+    assert work(first) == 12
+    assert "C0DE" not in late.text
+    late.send()
+    assert "Your completion code: C0DE" in late.text
+    assert [(row["status"], row["answers"]) for row in payments(study)] == [
+        ("completed", "12"),
+        ("completed", "0"),
+    ]
+
+
 def test_codes_are_the_studys_or_each_persons_own(start: Starting):
     study = start([short_dialogue(1, "a")], crowd=CROWD, **PLAIN)
     for person in ("a", "b"):

@@ -13,6 +13,7 @@ from turnwise.types import Dialogue
 
 AGENT = """
 import time
+from pathlib import Path
 
 
 def shop(messages):
@@ -25,6 +26,16 @@ def shop(messages):
 def slow(messages):
     time.sleep(1.5)
     return f"slowly: {messages[-1]['content']}"
+
+
+def held(messages):
+    while not Path("go").exists():
+        time.sleep(0.02)
+    return f"at last: {messages[-1]['content']}"
+
+
+def long(messages):
+    return "many words " * 30 + messages[-1]["content"]
 
 
 def broken(messages):

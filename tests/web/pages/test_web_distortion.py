@@ -71,6 +71,73 @@ def test_on_a_phone_the_questions_stay_in_view(serve, visit):
     assert on_screen(page, "form.answers")
 
 
+def has_focus(page, selector: str) -> bool:
+    return page.locator(selector).first.evaluate("e => document.activeElement === e")
+
+
+@pytest.mark.parametrize("by_key", [False, True])
+def test_on_a_phone_a_link_leads_from_the_questions_to_the_reply(serve, visit, by_key):
+    links = serve([long_dialogue()], QUIET, "--items", "last")
+    page = visit(links["anna"], width=390, height=700, has_touch=True)
+    page.get_by_role("button", name="Begin").click()
+    arrive(page, "message 0")
+    link = page.get_by_role("link", name="Show what is judged")
+    assert on_screen(page, ".to-judged")
+    assert link.bounding_box()["height"] >= 24  # the least size of a target for a finger (WCAG 2.5.8)
+    assert not on_screen(page, ".rated")
+    if by_key:
+        link.focus()
+        page.keyboard.press("Enter")
+    else:
+        link.tap()
+    page.wait_for_function("() => document.querySelector('.rated').getBoundingClientRect().top < innerHeight")
+    assert on_screen(page, ".rated")
+    assert has_focus(page, ".rated")  # a screen reader goes on there
+    bar, reply = page.locator("form.answers").bounding_box(), page.locator(".rated").bounding_box()
+    assert reply["y"] + reply["height"] <= bar["y"]  # the questions do not cover it
+    page.keyboard.press("4")
+    page.keyboard.press("Enter")
+    arrive(page, "Thank you")
+    assert [r["value"] for one in rated(links["admin"]) for r in one["ratings"]] == [4]
+
+
+def test_on_a_phone_a_link_leads_from_the_question_to_a_pair_of_replies(serve, visit):
+    heard = long_dialogue().turns[:-1]
+    pair = [Dialogue(name, name, (*heard, Turn("assistant", f"{name} replies"))) for name in ("a", "b")]
+    links = serve(pair, QUIET, "--mode", "pairwise", "--items", "last")
+    page = visit(links["anna"], width=390, height=700, has_touch=True)
+    page.get_by_role("button", name="Begin").click()
+    arrive(page, "message 0")
+    assert not on_screen(page, ".rated")
+    page.get_by_role("link", name="Show what is judged").tap()
+    page.wait_for_function("() => document.querySelector('.rated').getBoundingClientRect().top < innerHeight")
+    assert on_screen(page, ".rated >> nth=0")
+    assert on_screen(page, ".rated >> nth=1")
+
+
+def test_beside_the_context_no_link_to_the_reply_is_needed(serve, visit):
+    links = serve([long_dialogue()], QUIET, "--items", "last")
+    page = visit(links["anna"])
+    page.keyboard.press("Enter")
+    arrive(page, "The reply to rate")
+    assert not page.locator(".to-judged").is_visible()
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize(
+    ("mode", "target"), [("reply", ".rated"), ("dialogue", ".heard"), ("write", ".answers")]
+)
+def test_the_skip_link_leads_to_what_is_judged(serve, visit, width, mode, target):
+    links = serve([long_dialogue(4)], QUIET, "--mode", mode, "--items", "last")
+    page = visit(links["anna"], width=width)
+    page.get_by_role("button", name="Begin").click()
+    arrive(page, "message 0")
+    page.locator(".skip").focus()
+    page.keyboard.press("Enter")
+    page.wait_for_function("() => location.hash === '#judged'")
+    assert has_focus(page, target)
+
+
 def test_a_long_reply_beside_a_short_context_can_be_read_to_its_end(serve, visit):
     links = serve([short_dialogue(1, "a", LONG_REPLY)])
     page = visit(links["anna"], height=600)

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.studies import PLAIN, Running, Starting, exported, finish, ratings
+from tests.studies import PLAIN, Running, Starting, exported, finish, ratings, short_dialogue
 from turnwise.errors import DataError
 from turnwise.logs.items.items import Selection
 from turnwise.types import Dialogue, Turn
@@ -260,3 +260,25 @@ def test_whole_dialogues_can_be_compared(start: Starting):
     }
     assert chosen == {("a", "this", None)}
     assert not study.recorder.ledger.raters["anna"].failed_check
+
+
+def test_a_rater_for_whom_no_task_is_left_is_told_so(start: Starting):
+    study = start(per_task=1, **PLAIN)
+    late = study.visitor("late")
+    assert "Begin" in late.text
+    finish(study.visitor("anna"))
+    late.send()  # the page was opened before the last task was taken
+    assert "There are no more tasks for you at the moment" in late.text
+    assert "Tasks answered: 0" in study.visitor("ben").text
+
+
+def test_a_task_that_was_given_up_is_found_by_looking_for_more(start: Starting):
+    study = start([short_dialogue(1, "a")], per_task=1, minutes=10, **PLAIN)
+    now = [1e9]
+    study.recorder.clock = lambda: now[0]
+    study.visitor("anna").send()
+    ben = study.visitor("ben")
+    assert "There are no more tasks for you at the moment" in ben.text
+    now[0] += 11 * 60
+    ben.send()  # "Look for more"
+    assert "question 1?" in ben.text

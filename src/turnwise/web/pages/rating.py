@@ -65,7 +65,7 @@ class RaterPages:
             return self._task(rater, slot)
         if rater.completed_at is None and rater.slots and rater.slots[-1].purpose == "training":
             return self._feedback(rater, rater.slots[-1])
-        return self._message(rater, "done" if rater.slots else "welcome")
+        return self._message(rater, "welcome" if self._may_begin(rater) else "done")
 
     async def earlier(self, request: Request) -> Response:
         """The task with the number in the address, for a correction; of practice, the feedback."""
@@ -188,6 +188,17 @@ class RaterPages:
         if study.consent and not rater.consented:
             return "consent"
         return "screening" if study.screening and not rater.screened else "tasks"
+
+    def _may_begin(self, rater: Rater) -> bool:
+        """Whether the rater has not begun, and there is something to do.
+
+        A person of a crowd may begin even if every task is taken: they have finished then, and get their code.
+        """
+        if rater.slots or rater.completed_at is not None:
+            return False
+        ledger = self._recorder.ledger
+        has_task = next_practice(ledger, rater) is not None or tasks_ahead(ledger, rater) > 0
+        return has_task or rater.joined is not None
 
     def _check_stage(self, rater: Rater) -> None:
         """Raise the error 409 if the rater may not work on tasks; a person who came back gets the place again."""

@@ -6,6 +6,7 @@ const composer = document.querySelector("form[data-keys=chat]");
 const area = composer?.querySelector("textarea");
 const draft = `draft:${composer?.action}`;
 const said = () => document.querySelector("#said");
+const keep_draft = () => sessionStorage.setItem(draft, area.value);
 
 function complain(text) {
   const box = document.querySelector("#problem");
@@ -28,8 +29,14 @@ function message(role, text) {
   return entry;
 }
 
+// The last messages, and what went wrong, above the field for a message, which covers the lower edge of the window.
 function last_into_view() {
-  for (const column of document.querySelectorAll(".column")) column.lastElementChild?.scrollIntoView({ block: "nearest" });
+  document.documentElement.style.scrollPaddingBottom = `${composer.offsetHeight + 8}px`;
+  for (const column of document.querySelectorAll(".column")) {
+    const last = column.querySelector(".thinking") ?? column.querySelector(".turns > li:last-child");
+    last?.scrollIntoView({ block: "nearest" });
+  }
+  document.querySelector("#said .problems")?.scrollIntoView({ block: "nearest" });
 }
 
 // What was just sent, and a note that the assistants think; both go away with the next page.
@@ -66,8 +73,10 @@ async function refresh() {
   } catch { setTimeout(refresh, 2000); return; }
   const fresh = page.querySelector("form[data-keys=chat]");
   if (!fresh) { location.reload(); return; }
-  said().replaceWith(page.querySelector("#said"));
-  document.querySelector("#ending").replaceWith(page.querySelector("#ending"));
+  const replaced = [said(), document.querySelector("#ending")];
+  const had_focus = replaced.some((part) => part.contains(document.activeElement));
+  for (const part of replaced) part.replaceWith(page.getElementById(part.id));
+  if (had_focus) area.focus(); // the button that was pressed is gone, and the focus with it
   composer.elements.heard.value = fresh.elements.heard.value;
   composer.removeAttribute("aria-busy");
   watch();
@@ -85,10 +94,10 @@ async function send_message(fields, text) {
   let answer, problem = said().dataset.notSent;
   try {
     answer = await fetch(composer.action, { method: "POST", body: new URLSearchParams(fields) });
-    if (answer.status === 202) { if (typed) sessionStorage.removeItem(draft); follow(); return; }
+    if (answer.status === 202) { if (typed) keep_draft(); follow(); return; }
     if (answer.headers.get("content-type")?.includes("json")) problem = (await answer.json()).problem;
   } catch { /* no connection: `problem` says that nothing was sent */ }
-  if (typed) area.value = area.value ? `${text}\n${area.value}` : text;
+  if (typed) { area.value = area.value ? `${text}\n${area.value}` : text; keep_draft(); }
   composer.removeAttribute("aria-busy");
   await refresh();
   complain(problem);
@@ -103,7 +112,7 @@ function watch() {
 
 if (composer) {
   if (!area.value) area.value = sessionStorage.getItem(draft) || "";
-  area.addEventListener("input", () => sessionStorage.setItem(draft, area.value));
+  area.addEventListener("input", keep_draft);
   composer.addEventListener("submit", (event) => {
     event.preventDefault();
     const fields = new FormData(composer, event.submitter);
