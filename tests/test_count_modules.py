@@ -9,7 +9,7 @@ import pytest
 # Command -> modules; one that is added needs a reason. When the rooms were made there were 37, 49, 51, 42 and 28. Since
 # then every command reads foreign files (library/reading, logs/dialogue), fits its tables to the terminal (terminal,
 # report/fitting), checks the sums of what it reads again, runs plugins in one place (plugin_code), and limits threads
-# of linear algebra (run/workers/threads); `meta` also has the agreement inside agents, shared draws of systems and faster
+# of linear algebra (run/workers/threads); `meta` also has the agreement inside agents, shared draws of systems, faster
 # pair statistics; `ope` calibrates with errors of the known means; `attack` mixes strategies (slots, features, mixed).
 MOST = {"score": 45, "meta": 66, "ope": 58, "attack": 52, "rate-export": 35}
 # Command -> a module that it calls, and one that only other commands call.
