@@ -246,6 +246,7 @@ VALUES: Mapping[str, Callable[[Scene], str]] = {
     "output": lambda scene: scene.some("out", "out", "two", "é"),
     "report.output": lambda scene: scene.some("r.html", "r.md", "r.json", "r.txt", "sub/r.html"),
     "respond.output": lambda scene: scene.some("replied.jsonl", "replied.jsonl.gz", "a.jsonl"),
+    "simulate.draw": _number("0", "7", "1000"),
     "simulate.output": lambda scene: scene.some("made.jsonl", "made.jsonl.gz"),
     "train.output": lambda scene: scene.some("model", "model2"),
     "real": lambda scene: scene.some(*scene.there),

@@ -36,7 +36,7 @@ def work(server: Server, link: str, opinion: Callable[[str], int]) -> int:
     visitor.send()
     done = 0
     while visitor.is_asked:
-        shown = visitor.text.split("to rate", 1)[1].split("How appropriate", 1)[0].strip()
+        shown = visitor.text.split("to rate", 1)[1].split("Show what is judged", 1)[0].strip()
         value = {"lowest": 1, "highest": 5}.get(shown.partition("give the ")[2].partition(" ")[0])
         time.sleep(0.06)  # nobody is faster, and the server does not let them
         visitor.send({"q0": str(value or opinion(shown))})

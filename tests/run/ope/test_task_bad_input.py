@@ -76,6 +76,10 @@ def test_a_goal_that_cannot_be_met_is_told_with_its_place(
 ) -> None:
     code, said = ran(command, tmp_path, db=db, capsys=capsys, goal=goal)
     assert code in (2, 3)
+    if command == "ope" and "casino" in goal:  # a task of its own, in all dialogues
+        assert "the goals are about casino" in said
+        assert "critic[ontology=" in said
+        return
     assert message in said
     assert re.search(r"the goal of d\d+\b", said)
 

@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from typing import Any
 
 import httpx2
 import pytest
@@ -22,8 +23,8 @@ def running(monkeypatch: pytest.MonkeyPatch, *, most: int = 4096) -> Iterator[in
     started: list[uvicorn.Server] = []
 
     class Known(serving._Server):
-        def __init__(self, config: uvicorn.Config) -> None:
-            super().__init__(config)
+        def __init__(self, *given: Any) -> None:
+            super().__init__(*given)
             started.append(self)
 
         def install_signal_handlers(self) -> None:
