@@ -231,7 +231,7 @@ class Panel:
                 )
             middle = (self.y.start + self.y.end) / 2
             self.marks.append(
-                f'<text transform="translate(11 {middle:.0f}) rotate(-90)" text-anchor="middle" class="label">'
+                f'<text transform="translate(14 {middle:.0f}) rotate(-90)" text-anchor="middle" class="label">'
                 f"{escape(truncate(y, 40))}</text>"
             )
         self.text(
