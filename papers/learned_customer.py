@@ -5,7 +5,7 @@ the facts of its own intent. So its moves are learned, and its facts are its own
 the logged customer did, whether or not the flight meets its conditions.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,8 +15,9 @@ from turnwise.agents.tfidf import TfIdf
 from turnwise.errors import DataError
 from turnwise.run.dialogues.selfplay import swap_roles
 from turnwise.run.scoring.tally import generator
-from turnwise.types import Agent, Dialogue, DimensionScores, Rating, Turn
+from turnwise.types import Agent, Dialogue, Turn
 from turnwise.worlds.booking import customer, wording
+from turnwise.worlds.booking.other_customer import SceneWithOtherCustomer
 from turnwise.worlds.booking.parsing import is_leaving, parse_facts
 from turnwise.worlds.booking.world import Scene
 from turnwise.worlds.play import World, simulate_turns
@@ -41,11 +42,15 @@ class LearnedCustomer:
             )
         return cls(TfIdf.fit(swapped, window=1, nearest=nearest, role="assistant"))
 
-    def __call__(self, scene: Scene, /) -> "LearnedScene":
+    def __call__(self, scene: Scene, /) -> SceneWithOtherCustomer:
         """The scene, with this customer in place of its own."""
-        return LearnedScene(scene, self)
+        return SceneWithOtherCustomer(scene, self)
 
-    def next_message(self, scene: Scene, turns: Sequence[Turn], rng: np.random.Generator) -> str:
+    def first_message(self, scene: Scene, rng: np.random.Generator, /) -> str:
+        """The first message of the scene's own customer: it is not learned."""
+        return scene.first_message(rng)
+
+    def next_message(self, scene: Scene, turns: Sequence[Turn], rng: np.random.Generator, /) -> str:
         """What the scene's customer says after `turns`: the move of the retrieved turn, with its own facts.
 
         The move is to tell facts, accept, reject or wait. The customer leaves if the retrieved one left or at the limit
@@ -65,48 +70,6 @@ class LearnedCustomer:
         n_replies = sum(turn.role == "assistant" for turn in turns)
         is_last = is_leaving(text) or n_replies >= customer.MAX_REPLIES - 1
         return f"{said} {wording.LEAVING[intent.wording]}" if is_last else said
-
-
-@dataclass(frozen=True, slots=True)
-class LearnedScene:
-    """A scene of the booking world in which a learned customer talks; all but `next_message` is that of the scene."""
-
-    scene: Scene
-    customer: LearnedCustomer
-
-    @property
-    def briefing(self) -> Turn:
-        """The briefing of the scene."""
-        return self.scene.briefing
-
-    @property
-    def goal(self) -> Mapping[str, Any]:
-        """The goal of the scene's own customer."""
-        return self.scene.goal
-
-    def first_message(self, rng: np.random.Generator, /) -> str:
-        """The first message of the scene's own customer: it is not learned."""
-        return self.scene.first_message(rng)
-
-    def next_message(self, turns: Sequence[Turn], rng: np.random.Generator, /) -> str:
-        """What the learned customer says next; never None, as a customer who leaves says goodbye."""
-        return self.customer.next_message(self.scene, turns, rng)
-
-    def outcome(self, turns: Sequence[Turn], content: str, /) -> DimensionScores | None:
-        """The scene's scores of the decision in a reply to `turns`; None if the dialogue goes on."""
-        return self.scene.outcome(turns, content)
-
-    def with_decision_request(self, turns: Sequence[Turn], /) -> Sequence[Turn] | None:
-        """The turns as if the customer had asked for a decision now, as in the scene; never None."""
-        return self.scene.with_decision_request(turns)
-
-    def ratings(self, turns: Sequence[Turn], item: str, rng: np.random.Generator, /) -> tuple[Rating, ...]:
-        """The ratings that the scene gives the finished dialogue."""
-        return self.scene.ratings(turns, item, rng)
-
-    def truth(self, turns: Sequence[Turn], /) -> DimensionScores:
-        """The scores of the decision that ended the dialogue; empty without one."""
-        return self.scene.truth(turns)
 
 
 def play_in_world(

@@ -10,7 +10,8 @@ pytest.importorskip("torch")
 from turnwise.agents import resolve
 from turnwise.agents.booking_training import Settings, train_customer, train_seller
 from turnwise.agents.customer import TrainedCustomer
-from turnwise.agents.seller import ACTIONS, TrainedSeller, Words, action_of, seller_example
+from turnwise.agents.seller import TrainedSeller, action_of, seller_example
+from turnwise.agents.trained_speaker import ACTIONS, Words
 from turnwise.cli.common.group import run
 from turnwise.encode.models import folder
 from turnwise.errors import DataError, UsageError

@@ -68,7 +68,8 @@ def train_seller(
     say: Callable[[str], None] = lambda _: None,
 ) -> TrainedModel:
     """Train a seller; raises `DataError` if fewer than 20 dialogues have a flight table and a seller's turn."""
-    from turnwise.agents.seller import HEADS, Words, seller_example, seller_weights
+    from turnwise.agents.seller import HEADS, seller_example, seller_weights
+    from turnwise.agents.trained_speaker import Words
     from turnwise.worlds.booking.tokens import FEATURES, seller_pieces
 
     usable = [
@@ -102,7 +103,7 @@ def train_customer(
 ) -> TrainedModel:
     """Train a customer; raises `DataError` if fewer than 20 dialogues say what the customer wanted."""
     from turnwise.agents.customer import customer_example
-    from turnwise.agents.seller import Words
+    from turnwise.agents.trained_speaker import Words
     from turnwise.worlds.booking.tokens import customer_pieces, goal_pieces
 
     usable = [one for one in dialogues if one.goal and {"goal", "name", "origin", "price"} <= set(one.goal)]

@@ -11,86 +11,40 @@ from typing import Any
 
 import numpy as np
 
-from turnwise.agents.seller import MOST, Words
-from turnwise.encode.models.folder import Folder
-from turnwise.errors import DataError
-from turnwise.networks.transformer import Example, Reader
-from turnwise.types import Dialogue, DimensionScores, Rating, Turn
+from turnwise.agents.trained_speaker import MOST, TrainedSpeaker, Words
+from turnwise.networks.transformer import Example
+from turnwise.types import Dialogue, Turn
 from turnwise.worlds.booking.customer import MAX_REPLIES
+from turnwise.worlds.booking.other_customer import SceneWithOtherCustomer
 from turnwise.worlds.booking.tokens import customer_pieces, goal_pieces, own_values, written
 from turnwise.worlds.booking.wording import LEAVING
 from turnwise.worlds.booking.world import Scene
 
 
 @dataclass(frozen=True, eq=False)
-class TrainedCustomer:
+class TrainedCustomer(TrainedSpeaker):
     """A customer that a network makes; called with a scene it takes the place of the scene's own customer."""
 
-    reader: Reader
-    words: Words
-
-    @classmethod
-    def read(cls, folder: Folder) -> "TrainedCustomer":
-        """Load a folder that `turnwise train customer` wrote; raises `DataError` if it is damaged."""
-        try:
-            return cls(Reader.read(dict(folder.tensors), dict(folder.config)), Words(folder.config["words"]))
-        except (KeyError, TypeError, RuntimeError) as error:
-            raise DataError(f"{folder.path}: is damaged: {error}") from error
-
-    def __call__(self, scene: Scene, /) -> "TrainedScene":
+    def __call__(self, scene: Scene, /) -> SceneWithOtherCustomer:
         """The scene with this customer in place of its own."""
-        return TrainedScene(scene, self)
+        return SceneWithOtherCustomer(scene, self)
+
+    def first_message(self, scene: Scene, rng: np.random.Generator, /) -> str:
+        """The customer's first turn, by the network."""
+        return self.message(scene.goal, ())
+
+    def next_message(self, scene: Scene, turns: Sequence[Turn], rng: np.random.Generator, /) -> str:
+        """The customer's next turn, by the network; at the largest number of replies it also asks to finish."""
+        said = self.message(scene.goal, [turn for turn in turns if turn.role != "system"])
+        replies = sum(turn.role == "assistant" for turn in turns)
+        over = replies >= MAX_REPLIES - 1 and not said.endswith(LEAVING)
+        return f"{said} {LEAVING[0]}" if over else said
 
     def message(self, goal: Mapping[str, Any], turns: Sequence[Turn]) -> str:
         """What a customer with this goal says after `turns`, which may be empty."""
         said = self.reader.text(customer_context(goal, turns, self.words), self.words["<end>"], MOST)
         values = {f"OWN{slot}": value for slot, value in own_values(goal).items()}
         return written([self.words.all[number] for number in said], values)
-
-
-@dataclass(frozen=True, slots=True)
-class TrainedScene:
-    """A scene of the booking world in which a trained customer talks; its data and scores are those of the scene."""
-
-    scene: Scene
-    customer: TrainedCustomer
-
-    @property
-    def briefing(self) -> Turn:
-        """The briefing of the scene."""
-        return self.scene.briefing
-
-    @property
-    def goal(self) -> Mapping[str, Any]:
-        """What the customer wants."""
-        return self.scene.goal
-
-    def first_message(self, rng: np.random.Generator, /) -> str:
-        """The customer's first turn, by the network."""
-        return self.customer.message(self.goal, ())
-
-    def next_message(self, turns: Sequence[Turn], rng: np.random.Generator, /) -> str:
-        """The customer's next turn, by the network; at the largest number of replies it also asks to finish."""
-        said = self.customer.message(self.goal, [turn for turn in turns if turn.role != "system"])
-        replies = sum(turn.role == "assistant" for turn in turns)
-        over = replies >= MAX_REPLIES - 1 and not said.endswith(LEAVING)
-        return f"{said} {LEAVING[0]}" if over else said
-
-    def outcome(self, turns: Sequence[Turn], content: str, /) -> DimensionScores | None:
-        """The scene's scores of the decision in a reply to `turns`; None if the dialogue goes on."""
-        return self.scene.outcome(turns, content)
-
-    def with_decision_request(self, turns: Sequence[Turn], /) -> Sequence[Turn] | None:
-        """The turns as if the customer had asked for a decision now, as in the scene; never None."""
-        return self.scene.with_decision_request(turns)
-
-    def ratings(self, turns: Sequence[Turn], item: str, rng: np.random.Generator, /) -> tuple[Rating, ...]:
-        """The ratings that the scene gives the finished dialogue."""
-        return self.scene.ratings(turns, item, rng)
-
-    def truth(self, turns: Sequence[Turn], /) -> DimensionScores:
-        """The scores of the decision that ended the dialogue; empty without one."""
-        return self.scene.truth(turns)
 
 
 def customer_context(goal: Mapping[str, Any], turns: Sequence[Turn], words: Words) -> list[int]:

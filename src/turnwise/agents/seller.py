@@ -13,59 +13,20 @@ from typing import Any
 
 import numpy as np
 
-from turnwise.encode.models.folder import Folder
-from turnwise.errors import DataError
-from turnwise.networks.transformer import CHOICE, Example, Mark, Reader
+from turnwise.agents.trained_speaker import ACTIONS, MOST, TrainedSpeaker, Words
+from turnwise.networks.transformer import CHOICE, Example, Mark
 from turnwise.types import Dialogue, Reply, Turn
 from turnwise.worlds.booking.flights import DATES, Flight, Tables, parse_tables, tables_from_briefing
 from turnwise.worlds.booking.parsing import offered_flight, parse_decision
 from turnwise.worlds.booking.tokens import SLOTS, flight_features, seller_pieces, written
 
-ACTIONS = ("talk", "offer", "booked", "changed", "cancelled", "no_flight", "no_reservation")
 HEADS = {"intent": len(ACTIONS), "name": 2}
-MARKS = ("<pad>", "<user>", "<seller>", "<end>", "<unknown>", "<reservation>", "<none>")
-MOST = 40  # tokens of a reply
 _MADE = ("booked", "changed")  # decisions that need a flight
 
 
-class Words:
-    """The numbers of tokens: marks, actions, and the tokens of the training text."""
-
-    def __init__(self, pieces: Sequence[str]) -> None:
-        self.pieces = tuple(pieces)
-        self.all = (*MARKS, *(f"<{action}>" for action in ACTIONS), *pieces)
-        self._number = {piece: number for number, piece in enumerate(self.all)}
-
-    @classmethod
-    def learn(cls, texts: Sequence[Sequence[str]]) -> "Words":
-        """All tokens of the texts, in alphabetical order."""
-        return cls(sorted({piece for text in texts for piece in text}))
-
-    def __len__(self) -> int:
-        return len(self.all)
-
-    def __getitem__(self, piece: str) -> int:
-        return self._number.get(piece, self._number["<unknown>"])
-
-    def numbers(self, pieces: Sequence[str]) -> list[int]:
-        """The numbers of tokens; unknown ones are <unknown>."""
-        return [self[piece] for piece in pieces]
-
-
 @dataclass(frozen=True, eq=False)
-class TrainedSeller:
+class TrainedSeller(TrainedSpeaker):
     """A seller that a network makes."""
-
-    reader: Reader
-    words: Words
-
-    @classmethod
-    def read(cls, folder: Folder) -> "TrainedSeller":
-        """Load a folder that `turnwise train seller` wrote; raises `DataError` if it is damaged."""
-        try:
-            return cls(Reader.read(dict(folder.tensors), dict(folder.config)), Words(folder.config["words"]))
-        except (KeyError, TypeError, RuntimeError) as error:
-            raise DataError(f"{folder.path}: is damaged: {error}") from error
 
     def __call__(self, turns: Sequence[Turn], rng: np.random.Generator, /) -> Reply:
         table = tables_from_briefing(turns[0])

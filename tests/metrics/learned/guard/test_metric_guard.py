@@ -57,10 +57,8 @@ def kind(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-@pytest.fixture(scope="module")
-def hardened(tmp_path_factory: pytest.TempPathFactory, kind: str) -> tuple[Path, Path]:
+def with_guard(folder: Path, kind: str) -> tuple[Path, Path]:
     """A model, and the same with a guard against parrots."""
-    folder = tmp_path_factory.mktemp("guard")
     with (folder / "dialogues.jsonl").open("w") as file:
         for place, context in enumerate(talks(240, 5)):
             messages = [{"role": turn.role, "content": turn.text} for turn in context.item.turns]
@@ -71,6 +69,11 @@ def hardened(tmp_path_factory: pytest.TempPathFactory, kind: str) -> tuple[Path,
     settings = ["--set", "guard=fraud", "--set", f"start={folder / 'plain'}"]
     assert run([*asked, "-o", str(folder / "guarded"), *settings]) == 0
     return folder / "plain", folder / "guarded"
+
+
+@pytest.fixture(scope="module")
+def hardened(tmp_path_factory: pytest.TempPathFactory, kind: str) -> tuple[Path, Path]:
+    return with_guard(tmp_path_factory.mktemp("guard"), kind)
 
 
 def test_training_a_guard_keeps_the_heads_and_the_signature_names_the_guard(
@@ -117,11 +120,9 @@ def own_metric(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return "liking:likes_long"
 
 
-@pytest.fixture
-def guard_model(hardened: tuple[Path, Path], kind: str) -> Path:
-    if kind != "usr-ret":
-        pytest.skip("the guard is that of usr-ret")
-    return hardened[1]
+@pytest.fixture(scope="module")
+def guard_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return with_guard(tmp_path_factory.mktemp("worn"), "usr-ret")[1]
 
 
 def test_any_metric_can_wear_a_guard(guard_model: Path, own_metric: str) -> None:
