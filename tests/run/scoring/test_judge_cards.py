@@ -50,12 +50,17 @@ def test_a_metric_that_is_no_judge_needs_no_card(logs: Path, capsys: Any) -> Non
     assert list(cards()) == []
 
 
-def test_scores_are_calibrated_to_the_ratings_of_some_dialogues(logs: Path, capsys: Any) -> None:
+def write_partly_rated(logs: Path) -> None:
+    """Write partly.jsonl: the logs without the ratings of every third dialogue."""
     lines = [json.loads(line) for line in (logs / "logs.jsonl").read_text().splitlines()]
     for at, line in enumerate(lines):
         if at % 3 == 0:
             del line["ratings"]
     (logs / "partly.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
+def test_scores_are_calibrated_to_the_ratings_of_some_dialogues(logs: Path, capsys: Any) -> None:
+    write_partly_rated(logs)
     with serving(by_length) as server:
         judge = f"judge[address={server.address},model=m]"
         arguments = ["partly.jsonl", "-m", judge, "-q", "--format", "json", "--items", "all"]
@@ -70,11 +75,7 @@ def test_scores_are_calibrated_to_the_ratings_of_some_dialogues(logs: Path, caps
 
 
 def test_the_forecast_covers_unrated_items_that_calibration_needs(logs: Path, capsys: Any) -> None:
-    lines = [json.loads(line) for line in (logs / "logs.jsonl").read_text().splitlines()]
-    for at, line in enumerate(lines):
-        if at % 3 == 0:
-            del line["ratings"]
-    (logs / "partly.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    write_partly_rated(logs)
     with serving(by_length) as server:
         command = [
             "score",
