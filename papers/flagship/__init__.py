@@ -1,0 +1,1 @@
+"""Training of `turnwise`, second edition: text, networks, columns, regression. papers/learned.md has the commands."""

@@ -1,0 +1,208 @@
+"""`python -m papers.flagship.prepare DATA [--snli FILE] -o DIR`: the text of the training as one file.
+
+Dialogues that share a turn of six words or more with a rated item are left out. `DIR/corpus.json` has the number of
+dialogues of each corpus with its licence.
+"""
+
+import argparse
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+from tokenizers import Tokenizer
+
+from papers.flagship.corpus import save
+from papers.flagship.sources import SOURCES
+from papers.rated_corpora import SHARED_WORDS, rated
+from turnwise.encode.models.catalogue import locate
+from turnwise.encode.text.normalise import plain
+from turnwise.logs import native
+from turnwise.metrics.learned.encoded_items import TURNS
+from turnwise.types import Dialogue
+
+LONGEST = 80  # words of a turn that are kept
+PROBED = (
+    "personachat",
+    "dailydialog",
+    "empathetic_contexts",
+)  # their left-out dialogues are the contexts of frauds
+PROBES = 100  # contexts of each
+MOST_WORDS = 65_535  # different words, so that a word number fits into 16 bits
+EXTRA = {
+    "positives": 0,
+    "adversarial_negatives": 1,
+    "wrong": 1,
+}  # further replies: 0 right, 1 wrong, by people
+LABELS = {"entailment": 0, "neutral": 1, "contradiction": 2}
+
+
+class Store:
+    """Turns of text, collected before words get their numbers."""
+
+    def __init__(self) -> None:
+        self.turns: list[list[str]] = []
+        self.counts: Counter[str] = Counter()
+        self.kept: set[str] = set()  # words of rated items, which are never dropped
+
+    def add(self, text: str, *, rated: bool = False) -> int:
+        """Add a normalised text; returns the number of its turn."""
+        words = text.split()[:LONGEST]
+        self.turns.append(words)
+        self.counts.update(words)
+        if rated:
+            self.kept.update(words)
+        return len(self.turns) - 1
+
+    def numbered(self) -> tuple[list[str], np.ndarray, np.ndarray]:
+        """The words, the word numbers of all turns, and the end of each turn; the rarest words become `something`."""
+        common = [word for word, _ in self.counts.most_common() if word not in self.kept]
+        words = ["something", *sorted(self.kept - {"something"}), *(w for w in common if w != "something")]
+        words = words[:MOST_WORDS]
+        number = {word: at for at, word in enumerate(words)}
+        flat = np.array([number.get(word, 0) for turn in self.turns for word in turn], np.uint16)
+        return words, flat, np.cumsum([len(turn) for turn in self.turns]).astype(np.uint32)
+
+
+def shares(turns: Sequence[str], joined: str, pieces: set[tuple[str, ...]]) -> bool:
+    """Whether a turn of six words or more occurs in the rated text; `pieces` are the rated text's six-word pieces."""
+    for turn in turns:
+        words = turn.split()
+        if len(words) >= SHARED_WORDS and tuple(words[:SHARED_WORDS]) in pieces and turn in joined:
+            return True
+    return False
+
+
+def dialogues(data: Path, name: str) -> Iterator[Dialogue]:
+    """The dialogues of a corpus."""
+    path = data / f"{name}.jsonl.gz"
+    yield from native.read(str(path if path.exists() else data / f"{name}.jsonl"))
+
+
+def token_table(name: str, words: Sequence[str], prefix: str) -> dict[str, np.ndarray]:
+    """The tokens of each word by a model's tokeniser."""
+    tokeniser = Tokenizer.from_file(str(Path(locate(name)) / "tokenizer.json"))
+    tokeniser.no_truncation()
+    tokeniser.no_padding()
+    lists = [
+        coded.ids
+        for coded in tokeniser.encode_batch([prefix + word for word in words], add_special_tokens=False)
+    ]
+    return {
+        f"{name}_flat": np.array([token for ids in lists for token in ids], np.uint16),
+        f"{name}_ends": np.concatenate([[0], np.cumsum([len(ids) for ids in lists])]).astype(np.uint32),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--snli", type=Path, help="snli_1.0_train_subset.jsonl")
+    parser.add_argument("-o", "--out", type=Path, required=True)
+    given = parser.parse_args()
+    given.out.mkdir(parents=True, exist_ok=True)
+    store = Store()
+    rows: dict[str, list[int | float]] = {
+        name: [] for name in ("group", "context_start", "context_end", "reply", "value")
+    }
+    texts: set[str] = set()
+    for group, found in enumerate(rated(given.data)):
+        for item, value in zip(found.items, found.values, strict=True):
+            said = [text for turn in item.context if (text := plain(turn.text))]
+            texts |= {*said, plain(item.reply)}
+            said = said[-TURNS:]
+            start = len(store.turns)
+            for text in said:
+                store.add(text, rated=True)
+            rows["group"].append(group)
+            rows["context_start"].append(start)
+            rows["context_end"].append(len(store.turns))
+            rows["reply"].append(store.add(plain(item.reply), rated=True))
+            rows["value"].append(value)
+    joined = "\n".join(sorted(texts))
+    pieces = {
+        tuple(words[at : at + SHARED_WORDS])
+        for text in texts
+        if (words := text.split())
+        for at in range(len(words) - SHARED_WORDS + 1)
+    }
+    ranges: list[tuple[int, int, int]] = []  # first turn, end, source
+    machine: set[int] = set()  # turns that a machine wrote
+    extra: list[tuple[int, int, int]] = []  # dialogue, kind, turn
+    probes: list[
+        tuple[int, int, int, int]
+    ] = []  # source, first turn of the context, its end, the person's reply
+    about = {}
+    for source, (name, (licence, free, bots)) in enumerate(SOURCES.items()):
+        counted = Counter[str]()
+        for dialogue in dialogues(given.data, name):
+            said = [(turn.role, plain(turn.text)) for turn in dialogue.turns]
+            counted["read"] += 1
+            if shares([text for _, text in said], joined, pieces):
+                counted["shared"] += 1
+                if name in PROBED and counted["probes"] < PROBES and len(said) > 2:
+                    target = 1 + counted["probes"] % (len(said) - 1)
+                    texts_before = [text for _, text in said[max(0, target - TURNS) : target] if text]
+                    if texts_before and len(said[target][1].split()) > 2:
+                        start = len(store.turns)
+                        for text in texts_before:
+                            store.add(text, rated=True)
+                        probes.append(
+                            (source, start, len(store.turns), store.add(said[target][1], rated=True))
+                        )
+                        counted["probes"] += 1
+                continue
+            start = len(store.turns)
+            for role, text in said:
+                if text:
+                    number = store.add(text)
+                    if bots and role == "assistant" and dialogue.agent not in ("human", "unknown"):
+                        machine.add(number)
+            end = len(store.turns)
+            if end - start < 2:
+                continue
+            for key, kind in EXTRA.items():
+                for text in dialogue.meta.get(key, ()):
+                    if plain(text) and not shares([plain(text)], joined, pieces):
+                        extra.append((len(ranges), kind, store.add(plain(text))))
+            ranges.append((start, end, source))
+            counted["kept"] += 1
+            counted["turns"] += end - start
+        about[name] = {"licence": licence, "free": free, **counted}
+        print(name, about[name], flush=True)
+    pairs: list[tuple[int, int, int]] = []
+    if given.snli:
+        for line in given.snli.read_text().splitlines():
+            one = json.loads(line)
+            if one["gold_label"] in LABELS:
+                pairs.append((
+                    store.add(plain(one["sentence1"])), store.add(plain(one["sentence2"])), LABELS[one["gold_label"]],
+                ))  # fmt: skip
+    words, flat, ends = store.numbered()
+    machine_turns = np.zeros(len(store.turns), np.uint8)
+    machine_turns[sorted(machine)] = 1
+    arrays = {
+        "flat": flat,
+        "turn_ends": ends,
+        "machine": machine_turns,
+        "dialogues": np.array(ranges, np.uint32),
+        "extra": np.array(extra, np.uint32).reshape(-1, 3),
+        "probes": np.array(probes, np.uint32).reshape(-1, 4),
+        "pairs": np.array(pairs, np.uint32).reshape(-1, 3),
+        **{f"rated_{name}": np.array(column) for name, column in rows.items()},
+        **token_table("smollm2", words, " "),
+        **token_table("minilm", words, ""),
+    }
+    size = save(given.out, arrays, words)
+    (given.out / "corpus.json").write_text(json.dumps(about, indent=1) + "\n")
+    total = sum(one["turns"] for one in about.values())
+    print(
+        f"{len(ranges)} dialogues, {total} turns, {len(words)} of {len(store.counts)} words, {size / 1e6:.1f} MB"
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,523 @@
+"""`python -m papers.flagship.train_large STAGE ...`: train the adapters of `turnwise-large` on a GPU.
+
+Stages: `lm` (dialogue language model), `sample` (its replies, as machine-made candidates), `discriminate` (kinds and
+score). Each takes `--seconds`, writes a checkpoint every minute, and goes on from it when it is started again.
+"""
+
+import argparse
+import math
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+from torch.utils.data import DataLoader, IterableDataset
+
+from papers.flagship.candidates import KINDS, Candidates, Example
+from papers.flagship.corpus import Corpus, Ids
+from papers.flagship.sources import FREE, NAMES
+from papers.flagship.weights import base_llama, from_bytes, to_bytes
+from turnwise.networks.llama import END, attention_mask
+from turnwise.networks.reply_columns import Group, batches, columns
+from turnwise.networks.reply_model import Packed, ReplyModel, context_tokens, pack, reply_tokens
+
+RANK = 32
+RATE = {"lm": 6e-4, "discriminate": 5e-4}
+WARM_UP = 0.03  # share of the time
+EVERY = 60.0  # seconds between checkpoints
+WINDOWS = 256  # of the language model's batch
+CONTEXTS = 768  # contexts that are drawn at a time, sorted by length and cut into batches
+TOKENS = 16_000  # of a batch of the discriminator, with padding
+WITHOUT, BACKWARD, SENTENCES = 14, 6, 8  # further replies of a batch: no context, reversed, sentence pairs
+LIKELIHOOD_WEIGHT, LIST_WEIGHT, RELATION_WEIGHT = 0.3, 1.0, 0.3
+IGNORED = -1
+SMOOTHING = 0.6  # a corpus of n replies is drawn with a probability proportional to n to this power
+SAMPLED = 64_000  # contexts that get a machine-made reply
+NEW_TOKENS = 40
+
+
+def clock(started: float, seconds: float) -> float:
+    """The share of the time that is over."""
+    return (time.time() - started) / seconds
+
+
+def rate_at(share: float) -> float:
+    """Factor of the learning rate: a short warm-up, then a cosine to zero."""
+    if share < WARM_UP:
+        return share / WARM_UP
+    return 0.5 * (1 + math.cos(math.pi * min(1.0, (share - WARM_UP) / (1 - WARM_UP))))
+
+
+class Trainer:
+    """An optimiser with a schedule by the clock, and checkpoints."""
+
+    def __init__(self, model: ReplyModel, stage: str, seconds: float, path: Path) -> None:
+        self.model, self.seconds, self.path = model, seconds, path
+        self.parameters = model.trainable()
+        self.optimiser = torch.optim.AdamW(
+            list(self.parameters.values()), lr=RATE[stage], weight_decay=0.01, betas=(0.9, 0.98),
+        )  # fmt: skip
+        self.rate, self.used, self.step, self.saved = RATE[stage], 0.0, 0, 0.0
+        if path.exists():
+            kept = torch.load(path, map_location="cpu", weights_only=True)
+            with torch.no_grad():
+                for name, one in self.parameters.items():
+                    one.copy_(kept["weights"][name])
+            self.optimiser.load_state_dict(kept["optimiser"])
+            self.used, self.step = kept["used"], kept["step"]
+        self.last = self.saved = time.time()
+
+    @property
+    def share(self) -> float:
+        """The share of the time that is used, over all runs."""
+        return self.used / self.seconds
+
+    def update(self, loss: Tensor) -> None:
+        """One step."""
+        for group in self.optimiser.param_groups:
+            group["lr"] = self.rate * rate_at(self.share)
+        self.optimiser.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(list(self.parameters.values()), 1.0)
+        self.optimiser.step()
+        self.step += 1
+        now = time.time()
+        self.used, self.last = self.used + now - self.last, now
+        if now - self.saved > EVERY:
+            self.save()
+            self.saved = now
+
+    def save(self) -> None:
+        """Write the checkpoint."""
+        kept = {
+            "weights": {name: one.detach().cpu() for name, one in self.parameters.items()},
+            "optimiser": self.optimiser.state_dict(), "used": self.used, "step": self.step,
+        }  # fmt: skip
+        draft = self.path.with_suffix(".part")
+        torch.save(kept, draft)
+        draft.replace(self.path)
+
+
+def load_adapters(model: ReplyModel, path: Path) -> None:
+    """Copy the adapters and heads of a file of `save_adapters` into the model."""
+    with np.load(path) as packed, torch.no_grad():
+        found = from_bytes(dict(packed))
+        for name, one in model.trainable().items():
+            one.copy_(found[name])
+
+
+def save_adapters(model: ReplyModel, path: Path) -> None:
+    """Write adapters and heads as 8-bit integers, and round the model's own to the same values."""
+    packed = to_bytes(model.trainable())
+    np.savez(path, **packed)
+    load_adapters(model, path)
+
+
+def merged(model: ReplyModel) -> ReplyModel:
+    """The model in float32 with its adapters added to the weights, as it is used."""
+    model.float()
+    model.llama.merge()
+    return model
+
+
+def sources(free: bool) -> frozenset[int]:
+    """The numbers of the corpora that are used."""
+    return frozenset(n for n, name in enumerate(NAMES) if not free or name in FREE)
+
+
+# -- the language model --------------------------------------------------------------------------------------------
+
+
+class Windows(IterableDataset[tuple[Tensor, Tensor]]):
+    """Windows of dialogues as token sequences, (tokens, lengths)."""
+
+    def __init__(self, corpus: Corpus, given: argparse.Namespace) -> None:
+        self.corpus, self.given = corpus, given
+
+    def __iter__(self) -> Iterator[tuple[Tensor, Tensor]]:
+        worker = torch.utils.data.get_worker_info()
+        rng = np.random.default_rng([self.given.seed, worker.id if worker else 0, int(time.time())])
+        table = self.corpus.arrays["dialogues"]
+        chance = source_chances(table[:, 2], sources(self.given.free))
+        tokens = self.corpus.tokens("smollm2")
+        size = self.given.batch or WINDOWS
+        while True:
+            rows = []
+            for dialogue in rng.choice(len(table), size=size, p=chance):
+                start, end, _ = table[dialogue]
+                first = int(rng.integers(start, end))
+                turns = [tokens.tokens(self.corpus.turn(t)) for t in range(first, min(first + 7, end))]
+                row = np.concatenate([[1], *(np.append(turn[:80], END) for turn in turns)])[:160]
+                rows.append(row)
+            length = max(map(len, rows))
+            batch = np.full((size, length), END, np.int64)
+            for at, row in enumerate(rows):
+                batch[at, : len(row)] = row
+            yield torch.from_numpy(batch), torch.tensor([len(row) for row in rows])
+
+
+def source_chances(source: Ids, used: frozenset[int]) -> np.ndarray:
+    """The probability of each row, given its corpus."""
+    counts = np.bincount(source, minlength=len(NAMES)).astype(float)
+    weight = np.array([
+        counts[n] ** SMOOTHING / counts[n] if n in used and counts[n] else 0.0 for n in range(len(counts))
+    ])  # fmt: skip
+    chance = weight[source]
+    return chance / chance.sum()
+
+
+def language_model(given: argparse.Namespace) -> None:
+    corpus = Corpus.load(given.text)
+    model = ReplyModel(base_llama(given.base, rank=RANK)).to(given.device)
+    trainer = Trainer(model, "lm", given.seconds, given.out / "lm.pt")
+    loader = DataLoader(
+        Windows(corpus, given),
+        batch_size=None,
+        num_workers=given.workers,
+        prefetch_factor=None if not given.workers else 8,
+    )
+    for tokens, lengths in loader:
+        if trainer.share >= 1:
+            break
+        tokens, lengths = tokens.to(given.device), lengths.to(given.device)
+        size, length = tokens.shape
+        order = torch.arange(length, device=given.device)
+        segments = torch.where(order[None] < lengths[:, None], 0, -1)
+        with torch.autocast(given.device, torch.bfloat16):
+            hidden = model.llama(tokens, order.expand(size, -1), attention_mask(segments))
+            known = segments[:, 1:] == 0
+            logits = model.llama.token_logits(hidden[:, :-1][known])
+            loss = functional.cross_entropy(logits.float(), tokens[:, 1:][known])
+        trainer.update(loss)
+        if trainer.step % 50 == 0:
+            print(f"lm step {trainer.step} {trainer.used:.0f} s loss {loss.item():.3f}", flush=True)
+    save_adapters(model, given.out / "lm.npz")
+
+
+# -- its replies ---------------------------------------------------------------------------------------------------
+
+
+def sample(given: argparse.Namespace) -> None:
+    """Replies of the language model to contexts of the corpus: temperature .4 to 1.2, top-p .95."""
+    from tokenizers import Tokenizer
+
+    corpus = Corpus.load(given.text)
+    model = ReplyModel(base_llama(given.base, rank=RANK)).to(given.device)
+    load_adapters(model, given.out / "lm.npz")
+    model.llama.merge()
+    rng = np.random.default_rng(0)
+    torch.manual_seed(0)
+    pool = Candidates(corpus, sources=sources(given.free), samples={})
+    source = corpus.arrays["dialogues"][pool.targets[:, 0], 2]
+    chance = source_chances(source, sources(given.free))
+    count = min(given.count or SAMPLED, len(pool.targets))
+    chosen = rng.choice(len(pool.targets), size=count, replace=False, p=chance)
+    table = corpus.tokens("smollm2")
+    contexts = []
+    for number in chosen:
+        dialogue, target = pool.targets[number]
+        first = max(int(pool.ranges[dialogue, 0]), int(target) - 6)
+        turns = [table.tokens(corpus.turn(turn)) for turn in range(first, int(target))]
+        contexts.append(context_tokens(turns)[-64:])
+    order = np.argsort([len(one) for one in contexts], kind="stable")
+    tokeniser = Tokenizer.from_file(str(given.tokeniser))
+    numbers = {word: at for at, word in enumerate(corpus.words)}
+    targets, flat, ends = [], [], []
+    size = given.batch or 2048
+    started = time.time()
+    for at in range(0, count, size):
+        some = order[at : at + size]
+        for number, ids in zip(some, generate(model, [contexts[n] for n in some], given.device), strict=True):
+            words = [numbers.get(word) for word in tokeniser.decode(ids).split()]
+            if words and None not in words:
+                targets.append(int(pool.targets[chosen[number], 1]))
+                flat += words
+                ends.append(len(flat))
+        print(
+            f"{at + len(some)} of {count} contexts, {len(ends)} kept, {time.time() - started:.0f} s",
+            flush=True,
+        )
+    np.savez_compressed(
+        given.out / "samples.npz", target=np.array(targets, np.uint32), flat=np.array(flat, np.uint16),
+        ends=np.array(ends, np.uint32),
+    )  # fmt: skip
+
+
+@torch.inference_mode()
+def generate(model: ReplyModel, contexts: list[Ids], device: str) -> list[list[int]]:
+    """One sampled reply for each context."""
+    size, longest = len(contexts), max(map(len, contexts))
+    tokens = torch.zeros((size, longest), dtype=torch.long)
+    there = torch.zeros((size, longest), dtype=torch.bool)
+    for row, context in enumerate(contexts):
+        tokens[row, longest - len(context) :] = torch.from_numpy(context)
+        there[row, longest - len(context) :] = True
+    tokens, there = tokens.to(device), there.to(device)
+    positions = (there.cumsum(1) - 1).clamp(min=0)
+    causal = torch.ones((longest, longest), dtype=torch.bool, device=device).tril()
+    mask = causal & there[:, None, :] | torch.eye(longest, dtype=torch.bool, device=device)
+    past: list[list[Tensor]] = [[] for _ in model.llama.layers]
+    temperature = torch.empty((size, 1), device=device).uniform_(0.4, 1.2)
+    out, done = [], torch.zeros(size, dtype=torch.bool, device=device)
+    with torch.autocast(device, torch.bfloat16):
+        hidden = model.llama(tokens, positions, mask[:, None], past)[:, -1]
+        position = positions[:, -1:]
+        for _ in range(NEW_TOKENS):
+            chance = (model.llama.token_logits(hidden).float() / temperature).softmax(-1)
+            top, index = chance.topk(256, -1)
+            top = top * (top.cumsum(-1) - top < 0.95)
+            token = index.gather(1, torch.multinomial(top, 1))
+            token = torch.where(done[:, None], END, token)
+            out.append(token)
+            done |= token[:, 0] == END
+            if bool(done.all()):
+                break
+            there = torch.cat([there, torch.ones_like(there[:, :1])], 1)
+            position = position + 1
+            hidden = model.llama(token, position, there[:, None, None, :], past)[:, -1]
+    rows = torch.cat(out, 1).cpu().numpy()
+    return [row[: int(np.argmax(row == END))].tolist() if (row == END).any() else [] for row in rows]
+
+
+def read_samples(path: Path) -> dict[int, list[Ids]]:
+    """The sampled replies by the turn that they replace."""
+    with np.load(path) as found:
+        target, flat, ends = (found[name].astype(np.int64) for name in ("target", "flat", "ends"))
+    starts = np.concatenate([[0], ends[:-1]])
+    samples: dict[int, list[Ids]] = {}
+    for turn, start, end in zip(target.tolist(), starts, ends, strict=True):
+        samples.setdefault(turn, []).append(flat[start:end])
+    return samples
+
+
+# -- kinds of replies ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Coded:
+    """An example as tokens."""
+
+    context: Ids
+    replies: list[Ids]
+    kinds: list[int]
+    last: Ids  # the last turn of the context
+
+
+class Examples(IterableDataset[tuple[Packed, Tensor, Tensor, Tensor]]):
+    """Batches: packed contexts with replies, the kinds (b, c), which replies count for the
+    likelihood (b, c), relations (b,)."""
+
+    def __init__(self, corpus: Corpus, given: argparse.Namespace) -> None:
+        self.given = given
+        # The sampled replies are of a model that was trained on all text, so the free variant cannot use them.
+        samples = {} if given.free else read_samples(given.out / "samples.npz")
+        self.pool = Candidates(corpus, sources=sources(given.free), samples=samples)
+        source = corpus.arrays["dialogues"][self.pool.targets[:, 0], 2]
+        self.chance = source_chances(source, sources(given.free))
+        # A third of the draws are contexts that have a machine-made reply.
+        sampled = np.isin(self.pool.targets[:, 1], np.array(sorted(samples)))
+        self.sampled = self.chance * sampled if sampled.any() else self.chance
+        self.sampled = self.sampled / self.sampled.sum()
+        self.corpus, self.table = corpus, corpus.tokens("smollm2")
+
+    def __iter__(self) -> Iterator[tuple[Packed, Tensor, Tensor, Tensor]]:
+        worker = torch.utils.data.get_worker_info()
+        rng = np.random.default_rng([self.given.seed, worker.id if worker else 0, int(time.time())])
+        pairs = self.corpus.arrays["pairs"]
+        size = CONTEXTS // 3
+        while True:
+            drawn = np.concatenate([
+                rng.choice(len(self.chance), size=size, p=self.sampled),
+                rng.choice(len(self.chance), size=2 * size, p=self.chance),
+            ])  # fmt: skip
+            examples = [self.coded(self.pool.draw(int(number), rng)) for number in drawn]
+            lengths = np.array([len(one.context) + sum(map(len, one.replies)) for one in examples])
+            order = np.argsort(lengths, kind="stable")
+            cuts, start = [], 0
+            for at in range(1, len(order) + 1):
+                if at == len(order) or (at + 1 - start + 16) * lengths[order[at]] > (
+                    self.given.batch or TOKENS
+                ):
+                    cuts.append(order[start:at])
+                    start = at
+            for at in rng.permutation(len(cuts)):
+                yield self.batch(
+                    [examples[n] for n in cuts[at]], pairs[rng.integers(len(pairs), size=SENTENCES)], rng
+                )
+
+    def coded(self, one: Example) -> "Coded":
+        """The example as tokens."""
+        tokens = self.table.tokens
+        return Coded(
+            context_tokens([tokens(words) for words in one.context], joined=one.joined),
+            [reply_tokens(tokens(words)) for words in one.replies],
+            one.kinds,
+            reply_tokens(tokens(one.context[-1])),
+        )
+
+    def batch(
+        self, examples: "list[Coded]", pairs: Ids, rng: np.random.Generator
+    ) -> tuple[Packed, Tensor, Tensor, Tensor]:
+        groups: list[tuple[Ids, list[Ids]]] = [(one.context, one.replies) for one in examples]
+        kinds = [one.kinds for one in examples]
+        likely = [[at == 0 and kind == 0 for at, kind in enumerate(one.kinds)] for one in examples]
+        chosen = [examples[number] for number in rng.permutation(len(examples))]
+        for start in range(0, WITHOUT, 7):
+            if some := [one.replies[0] for one in chosen[start : start + 7]]:
+                groups.append((context_tokens(()), some))
+        for one in chosen[-BACKWARD:]:
+            groups.append((context_tokens([one.replies[0][:-1]], reversed_=True), [one.last]))
+        further = groups[len(examples) :]
+        kinds += [[IGNORED] * len(replies) for _, replies in further]
+        likely += [[True] * len(replies) for _, replies in further]
+        relation = [IGNORED] * len(groups)
+        tokens, turn = self.table.tokens, self.corpus.turn
+        for premise, hypothesis, label in pairs:
+            groups.append((context_tokens([tokens(turn(premise))]), [reply_tokens(tokens(turn(hypothesis)))]))
+            kinds.append([IGNORED])
+            likely.append([False])
+            relation.append(int(label))
+        most = max(map(len, kinds))
+        wanted = torch.tensor([row + [IGNORED] * (most - len(row)) for row in kinds])
+        counted = torch.tensor([row + [False] * (most - len(row)) for row in likely])
+        return pack(groups), wanted, counted, torch.tensor(relation)
+
+
+def losses(
+    model: ReplyModel, packed: Packed, kinds: Tensor, likely: Tensor, relation: Tensor
+) -> dict[str, Tensor]:
+    """The four losses of a batch."""
+    hidden = model.hidden(packed)
+    pooled = model.pooled(hidden, packed)
+    of_kinds = functional.cross_entropy(
+        model.kinds(pooled).flatten(0, 1).float(), kinds.flatten(), ignore_index=IGNORED
+    )
+    scores = model.score(pooled)[..., 0].float().masked_fill(~packed.there, -1e4)
+    ranked = (kinds[:, 0] == 0) & (packed.there.sum(1) > 1)
+    listwise = -scores[ranked].log_softmax(-1)[:, 0].mean()
+    wanted = likely.gather(1, (packed.segments - 1).clamp(min=0)) & (packed.segments > 0)
+    likelihood = -model.log_likelihoods(hidden, packed, wanted).mean()
+    related = functional.cross_entropy(model.relation(pooled[:, 0]).float(), relation, ignore_index=IGNORED)
+    return {"kinds": of_kinds, "list": listwise, "likelihood": likelihood, "relation": related}
+
+
+def discriminate(given: argparse.Namespace) -> None:
+    torch.manual_seed(given.seed)
+    corpus = Corpus.load(given.text)
+    model = ReplyModel(base_llama(given.base, rank=RANK)).to(given.device)
+    name = f"large-{'free-' if given.free else ''}{given.seed}"
+    if not given.free:  # the free variant has no start from a model that was trained on all text
+        with np.load(given.out / "lm.npz") as packed, torch.no_grad():
+            for key, value in from_bytes(dict(packed)).items():
+                if key.startswith("llama."):
+                    model.trainable()[key].copy_(value)
+    trainer = Trainer(model, "discriminate", given.seconds, given.out / f"{name}.pt")
+    loader = DataLoader(
+        Examples(corpus, given), batch_size=None, num_workers=given.workers,
+        prefetch_factor=8 if given.workers else None,
+    )  # fmt: skip
+    trainer.last = time.time()
+    sums: dict[str, float] = {}
+    for packed_batch, *labels in loader:
+        if trainer.share >= 1:
+            break
+        packed_batch = packed_batch.to(given.device)
+        with torch.autocast(given.device, torch.bfloat16):
+            found = losses(model, packed_batch, *(one.to(given.device) for one in labels))
+        trainer.update(
+            found["kinds"] + LIST_WEIGHT * found["list"] + LIKELIHOOD_WEIGHT * found["likelihood"]
+            + RELATION_WEIGHT * found["relation"]
+        )  # fmt: skip
+        if trainer.step % 25 == 0:
+            for key, value in found.items():
+                sums[key] = 0.8 * sums.get(key, value.item()) + 0.2 * value.item()
+        if trainer.step % 250 == 0:
+            line = ", ".join(f"{key} {value:.3f}" for key, value in sums.items())
+            print(f"{name} step {trainer.step} {trainer.used:.0f} s: {line}", flush=True)
+            if trainer.step % 1000 == 0:
+                report(model, corpus, given, name)
+    trainer.save()
+    save_adapters(model, given.out / f"{name}.npz")
+    merged(model)
+    table = report(model, corpus, given, name, half=False)
+    np.savez_compressed(given.out / f"{name}-rated.npz", columns=table, steps=trainer.step)
+
+
+def rated_groups(corpus: Corpus, table: str) -> list[Group]:
+    """The rated items as groups of one reply."""
+    tokens = corpus.tokens(table)
+    starts, ends, replies = (
+        corpus.arrays[f"rated_{name}"] for name in ("context_start", "context_end", "reply")
+    )
+    return [
+        ([tokens.tokens(corpus.turn(t)) for t in range(start, end)], [tokens.tokens(corpus.turn(reply))])
+        for start, end, reply in zip(starts, ends, replies, strict=True)
+    ]
+
+
+def table_of(
+    model: ReplyModel, groups: list[Group], device: str, *, most: int = 60_000, half: bool = False
+) -> np.ndarray:
+    """(n, k) the columns of all replies in the order of the groups."""
+    model.eval()
+    found: list[np.ndarray | None] = [None] * len(groups)
+    for batch in batches(groups, most):
+        some = [groups[at] for at in batch]
+        ends = np.cumsum([len(replies) for _, replies in some])[:-1]
+        parts = np.split(columns(model, some, device=device, half=half), ends)
+        for at, part in zip(batch, parts, strict=True):
+            found[at] = part
+    model.train()
+    return np.concatenate([part for part in found if part is not None])
+
+
+def report(
+    model: ReplyModel, corpus: Corpus, given: argparse.Namespace, name: str, *, half: bool = True
+) -> np.ndarray:
+    """The columns of the rated items; prints the mean Spearman of the score over the groups of `CHOICE` alone."""
+    from scipy.stats import spearmanr
+
+    table = table_of(model, rated_groups(corpus, "smollm2"), given.device, half=half)
+    group, value = corpus.arrays["rated_group"], corpus.arrays["rated_value"]
+    by_group = [
+        spearmanr(table[group == n, len(KINDS)], value[group == n])[0]
+        for n in np.unique(group)
+        if n in CHOICE
+    ]
+    print(f"{name}: Spearman of the score on the groups for choosing {np.mean(by_group):.3f}", flush=True)
+    return table
+
+
+CHOICE = (1, 2, 3, 4, 5)  # the groups that may be looked at while choosing: GRADE's three, FED, engagement
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("stage", choices=["lm", "sample", "discriminate"])
+    parser.add_argument("--text", type=Path, required=True, help="the folder of papers.flagship.prepare")
+    parser.add_argument("--base", type=Path, required=True, help="SmolLM2 as a GGUF file or a folder")
+    parser.add_argument("--tokeniser", type=Path, help="SmolLM2's tokenizer.json, for `sample`")
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seconds", type=float, default=300.0)
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--free", action="store_true", help="only text that is free for commercial use")
+    parser.add_argument(
+        "--batch", type=int, help="tokens of a batch; windows for `lm`, contexts for `sample`"
+    )
+    parser.add_argument("--count", type=int, help="contexts that get a sampled reply")
+    parser.add_argument("--workers", type=int, default=4)
+    given = parser.parse_args()
+    given.out.mkdir(parents=True, exist_ok=True)
+    torch.manual_seed(given.seed)
+    {"lm": language_model, "sample": sample, "discriminate": discriminate}[given.stage](given)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,227 @@
+"""`python -m papers.flagship.train_student ...`: distil the columns of the large reply model into a MiniLM.
+
+The large model labels contexts with their replies for `--label-seconds`; then the student learns to predict the
+columns, in standard deviations, for `--seconds`. Labels and student are kept, so a second start goes on.
+"""
+
+import argparse
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch.nn import functional
+from torch.utils.data import DataLoader, IterableDataset
+
+from papers.flagship.corpus import Corpus, Ids
+from papers.flagship.frauds import frauds
+from papers.flagship.train_large import CHOICE, Examples, load_adapters, merged, rate_at, table_of
+from papers.flagship.weights import base_llama, from_bytes, to_bytes
+from turnwise.networks.bert import Bert, BertShape
+from turnwise.networks.pair_model import PairModel, pad, pair_tokens
+from turnwise.networks.reply_columns import COLUMNS, Group
+from turnwise.networks.reply_model import ReplyModel
+
+RATE = 2e-4
+BATCH = 512
+LEAST = -12.0  # log probabilities below this count as this
+CHUNK = 512  # contexts that are labelled at a time
+Pair = tuple[list[Ids], Ids]  # words of the context's turns, oldest first, and of the reply
+
+
+def label(given: argparse.Namespace, corpus: Corpus, model: ReplyModel) -> tuple[list[Pair], np.ndarray]:
+    """Contexts with replies of all kinds, and the columns of the large model."""
+    path = given.out / f"{given.name}-labels.npz"
+    examples = Examples(corpus, given)
+    rng = np.random.default_rng([given.seed, 77])
+    tokens = corpus.tokens("smollm2").tokens
+    pairs: list[Pair] = []
+    tables = []
+    kept = np.load(path)["table"] if path.exists() else None
+    started = time.time()
+    while time.time() - started < given.label_seconds if kept is None else len(pairs) < len(kept):
+        chosen = np.concatenate([
+            rng.choice(len(examples.chance), size=CHUNK // 3, p=examples.sampled),
+            rng.choice(len(examples.chance), size=CHUNK - CHUNK // 3, p=examples.chance),
+        ])  # fmt: skip
+        groups: list[Group] = []
+        for number in chosen:
+            one = examples.pool.draw(int(number), rng)
+            context = [np.concatenate(one.context)] if one.joined else one.context
+            groups.append(([tokens(words) for words in context], [tokens(words) for words in one.replies]))
+            pairs += [(context, words) for words in one.replies]
+        if kept is None:
+            tables.append(table_of(model, groups, given.device, half=given.device == "cuda"))
+    table = kept if kept is not None else np.concatenate(tables)
+    np.savez(path, table=table)
+    print(f"{given.name}: {len(pairs)} pairs labelled in {time.time() - started:.0f} s", flush=True)
+    return pairs, table
+
+
+class Batches(IterableDataset):  # type: ignore[type-arg]
+    """Padded batches of pairs of similar length, with the numbers of their rows."""
+
+    def __init__(self, corpus: Corpus, pairs: list[Pair], size: int) -> None:
+        self.tokens, self.pairs, self.size = corpus.tokens("minilm").tokens, pairs, size
+
+    def __iter__(self) -> Iterator[tuple[torch.Tensor, ...]]:
+        worker = torch.utils.data.get_worker_info()
+        rng = np.random.default_rng([worker.id if worker else 0, int(time.time())])
+        while True:
+            rows = rng.integers(len(self.pairs), size=self.size * 16)
+            coded = [
+                pair_tokens(
+                    [self.tokens(turn) for turn in self.pairs[row][0]], self.tokens(self.pairs[row][1])
+                )
+                for row in rows
+            ]
+            order = np.argsort([len(one) for one, _ in coded], kind="stable")
+            for at in rng.permutation(16):
+                some = order[at * self.size : (at + 1) * self.size]
+                yield *pad([coded[n] for n in some]), torch.from_numpy(rows[some])
+
+
+def base_student(folder: Path) -> PairModel:
+    """A MiniLM with a fresh head."""
+    from safetensors.torch import load_file
+
+    shape = BertShape.of(json.loads((folder / "config.json").read_text()))
+    return PairModel(Bert(load_file(folder / "model.safetensors"), shape), len(COLUMNS))
+
+
+def save_student(student: PairModel, base: PairModel, path: Path) -> None:
+    """Write the difference from the base as 8-bit integers, and round the student to the same values."""
+    start = base.trainable()
+    packed = to_bytes({
+        name: one.detach().cpu() - (start[name].detach().cpu() if name.startswith("bert.") else 0)
+        for name, one in student.trainable().items()
+    })  # fmt: skip
+    np.savez(path, **packed)
+    found = from_bytes(packed)
+    with torch.no_grad():
+        for name, one in student.trainable().items():
+            one.copy_(found[name] + (start[name].detach().cpu() if name.startswith("bert.") else 0))
+
+
+@torch.inference_mode()
+def predict(student: PairModel, corpus: Corpus, pairs: list[Pair], device: str) -> np.ndarray:
+    """(n, k) the predicted columns, in standard deviations."""
+    tokens = corpus.tokens("minilm").tokens
+    coded = [pair_tokens([tokens(turn) for turn in turns], tokens(reply)) for turns, reply in pairs]
+    found = np.zeros((len(pairs), len(COLUMNS)), np.float32)
+    order = np.argsort([len(one) for one, _ in coded], kind="stable")
+    student.eval()
+    for at in range(0, len(order), 256):
+        some = order[at : at + 256]
+        found[some] = (
+            student(*(one.to(device) for one in pad([coded[n] for n in some]))).float().cpu().numpy()
+        )
+    student.train()
+    return found
+
+
+def rated_pairs(corpus: Corpus) -> list[Pair]:
+    starts, ends, replies = (
+        corpus.arrays[f"rated_{name}"] for name in ("context_start", "context_end", "reply")
+    )
+    return [
+        ([corpus.turn(turn) for turn in range(start, end)], corpus.turn(reply))
+        for start, end, reply in zip(starts, ends, replies, strict=True)
+    ]
+
+
+def spearman_of_score(corpus: Corpus, table: np.ndarray) -> float:
+    """Mean Spearman of the column `score` over the groups that may be looked at while choosing."""
+    from scipy.stats import spearmanr
+
+    group, value = corpus.arrays["rated_group"], corpus.arrays["rated_value"]
+    at = COLUMNS.index("score")
+    return float(np.mean([spearmanr(table[group == n, at], value[group == n])[0] for n in CHOICE]))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--text", type=Path, required=True)
+    parser.add_argument("--base", type=Path, required=True, help="SmolLM2 as a GGUF file or a folder")
+    parser.add_argument("--student", type=Path, required=True, help="the folder of MiniLM")
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--free", action="store_true")
+    parser.add_argument("--label-seconds", type=float, default=110.0)
+    parser.add_argument("--seconds", type=float, default=150.0)
+    parser.add_argument("--batch", type=int)
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--workers", type=int, default=4)
+    given = parser.parse_args()
+    given.name = f"student-{'free-' if given.free else ''}{given.seed}"
+    torch.manual_seed(given.seed)
+    corpus = Corpus.load(given.text)
+    model = ReplyModel(base_llama(given.base, rank=32))
+    load_adapters(model, given.out / f"{given.name.replace('student', 'large')}.npz")
+    merged(model).to(given.device)
+    tested = frauds(corpus, np.random.default_rng(0))
+    of_frauds: list[Pair] = [(context, words) for _, _, context, words in tested]
+    tokens = corpus.tokens("smollm2").tokens
+    large_frauds = table_of(
+        model,
+        [([tokens(turn) for turn in turns], [tokens(words)]) for turns, words in of_frauds],
+        given.device,
+    )
+    pairs, table = label(given, corpus, model)
+    del model
+    table = np.maximum(table, np.where([name.startswith("log p") for name in COLUMNS], LEAST, -np.inf))
+    mean, spread = table.mean(0), table.std(0)
+    target = torch.from_numpy(((table - mean) / spread).astype(np.float32)).to(given.device)
+    student, base = base_student(given.student).to(given.device), base_student(given.student)
+    parameters = student.trainable()
+    optimiser = torch.optim.AdamW(list(parameters.values()), lr=RATE, weight_decay=0.01)
+    path = given.out / f"{given.name}.pt"
+    used, step = 0.0, 0
+    if path.exists():
+        kept = torch.load(path, map_location="cpu", weights_only=True)
+        student.load_state_dict(kept["student"])
+        optimiser.load_state_dict(kept["optimiser"])
+        used, step = kept["used"], kept["step"]
+    loader = DataLoader(
+        Batches(corpus, pairs, given.batch or BATCH), batch_size=None, num_workers=given.workers,
+        prefetch_factor=8 if given.workers else None,
+    )  # fmt: skip
+    last = saved = time.time()
+    for *inputs, rows in loader:
+        if used >= given.seconds:
+            break
+        for group in optimiser.param_groups:
+            group["lr"] = RATE * rate_at(used / given.seconds)
+        with torch.autocast(given.device, torch.bfloat16):
+            found = student(*(one.to(given.device) for one in inputs))
+        loss = functional.mse_loss(found.float().clamp(-8, 8), target[rows.to(given.device)].clamp(-8, 8))
+        optimiser.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(list(parameters.values()), 1.0)
+        optimiser.step()
+        step += 1
+        now = time.time()
+        used, last = used + now - last, now
+        if step % 250 == 0:
+            print(f"{given.name} step {step} {used:.0f} s loss {loss.item():.3f}", flush=True)
+        if now - saved > 60:
+            state = {"student": student.state_dict(), "optimiser": optimiser.state_dict()}
+            torch.save({**state, "used": used, "step": step}, path)
+            saved = now
+    save_student(student, base, given.out / f"{given.name}.npz")
+    rated, fraud = (predict(student, corpus, one, given.device) for one in (rated_pairs(corpus), of_frauds))
+    print(
+        f"{given.name}: Spearman of the score on the groups for choosing {spearman_of_score(corpus, rated):.3f}"
+    )
+    np.savez_compressed(
+        given.out / f"{given.name}-rated.npz", rated=rated, frauds=fraud, large_frauds=large_frauds, mean=mean,
+        spread=spread, pairs=len(pairs), steps=step, name=np.array([f"{at}|{name}" for at, name, _, _ in tested]),
+    )  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()
