@@ -63,6 +63,7 @@ _OWN: dict[str, Entry] = {
     "ter": _own("reference.ter:Ter"),
     **{f"rouge-{n}": _own("reference.rouge:RougeN", order=n) for n in (1, 2)},
     "rouge-l": _own("reference.rouge:RougeL"),
+    "rouge-lsum": _own("reference.rouge_lsum:RougeLsum"),
     "rouge-l-b1.2": _own("reference.rouge:RougeLCaption"),
     "meteor": _own("reference.meteor:Meteor"),
     "average": _own("reference.embedding:Average"),
