@@ -76,6 +76,7 @@ _OWN: dict[str, Entry] = {
     "fbd-paper": _own("distribution.fbd:FbdPaper"),
     "prd": _own("distribution.prd:Prd"),
     "prd-paper": _own("distribution.prd:PrdPaper"),
+    "mauve": _own("distribution.mauve:Mauve"),
     "mmd": _own("distribution.mmd:Mmd"),
     "regression": _own("learned.regression:Regression"),
     "turnwise": _own("learned.turnwise.metric:Turnwise"),

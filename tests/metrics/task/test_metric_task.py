@@ -142,7 +142,7 @@ def test_the_rate_of_a_domain_counts_that_part_of_the_goals_that_have_it(db: str
     np.testing.assert_array_equal(rates("inform[domain=restaurant]"), [100, 100, nan, 100])
     np.testing.assert_array_equal(rates("success[domain=restaurant]"), [100, 0, nan, 50])
     np.testing.assert_array_equal(rates("success[domain=train]"), [0, nan, 100, 50])
-    with pytest.raises(UsageError, match="there is no domain `trains`.*train"):
+    with pytest.raises(UsageError, match="there is no domain `trains`"):
         resolve("success[domain=trains]", db=db)
 
 
