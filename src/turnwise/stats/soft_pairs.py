@@ -15,6 +15,8 @@ import numpy as np
 from turnwise.stats.permutation import permuted_systems_test
 from turnwise.types import Floats, Ints
 
+_ROUNDING = 1e-9  # a cluster whose influence on a system is a smaller share of the largest one has none
+
 
 def influence(value: Floats, left_out: Floats) -> Floats:
     """(C, S) what each cluster contributes to (S,) values, from the (C, S) values without it.
@@ -36,7 +38,8 @@ def better_p(value: Floats, influences: Floats) -> Floats:
     products = influences.T @ influences
     own = np.diag(products)
     variance = own[:, None] + own - 2 * products
-    there = influences != 0
+    size = np.abs(influences)
+    there = size > _ROUNDING * size.max(axis=0, initial=0.0)
     clusters = np.count_nonzero(there[:, :, None] | there[:, None, :], axis=0)
     error = np.sqrt(np.maximum(variance, 0.0) + gap**2 / np.maximum(clusters, 1))
     return np.asarray(ndtr(-np.divide(gap, error, out=np.zeros_like(gap), where=error > 0)))
