@@ -10,8 +10,8 @@ from turnwise.meta.points import Points, mean_ratings, rated_rows, rating_sums, 
 from turnwise.meta.system_draws import left_out_scores
 from turnwise.meta.table import ScoreTable
 from turnwise.stats.clusters import cluster_codes, cluster_sums, codes
+from turnwise.stats.pairs.soft_pairs import better_p, influence, soft_accuracy, soft_accuracy_test
 from turnwise.stats.resample import jackknife_sums
-from turnwise.stats.soft_pairs import better_p, influence, soft_accuracy, soft_accuracy_test
 from turnwise.types import Floats, Summed
 
 STATISTIC = "soft-pairwise"

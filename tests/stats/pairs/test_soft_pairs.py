@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from turnwise.stats.soft_pairs import better_p, influence, soft_accuracy, soft_accuracy_test
+from turnwise.stats.pairs.soft_pairs import better_p, influence, soft_accuracy, soft_accuracy_test
 
 SWAPS = 20_000
 
