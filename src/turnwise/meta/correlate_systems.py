@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from turnwise.meta import soft_pairwise
 from turnwise.meta.finding_fields import (
     Resampling,
     clipped,
@@ -27,7 +26,7 @@ from turnwise.stats.interval import Interval, interval_of_sums
 from turnwise.types import Floats, Summed
 
 MIN_SYSTEMS = 3  # two systems always have a correlation of 1 or -1
-SYSTEMS_ONLY = frozenset({soft_pairwise.STATISTIC})  # statistics without a value over turns or dialogues
+SYSTEMS_ONLY = frozenset({"soft-pairwise"})  # statistics without a value over turns or dialogues
 
 
 def correlate_systems(
@@ -109,10 +108,12 @@ def _soft_pairwise(
     """Soft pairwise accuracy. It has no interval: the p-values that it compares depend on the number of dialogues, so
     that there is no value in a population of dialogues to cover.
     """
+    from turnwise.meta.soft_pairwise import certainty
+
     none = "none: the p-values that are compared hold the sampling error"
     if len(points.x) < MIN_SYSTEMS or np.isnan(points.x).any() or np.ptp(points.y) == 0:
         return _OverSystems(float("nan"), float("nan"), None, none, {})
-    sure = soft_pairwise.certainty(table, gold, points)
+    sure = certainty(table, gold, points)
     value = sure.accuracy()
     p = sure.p_value(points.names, draws=resampling.draws, rng=resampling.rng)
     return _OverSystems(value, p, None, none, without_each_agent(points, sure.accuracy))

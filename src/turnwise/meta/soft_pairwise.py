@@ -14,8 +14,6 @@ from turnwise.stats.pairs.soft_pairs import better_p, influence, soft_accuracy, 
 from turnwise.stats.resample import jackknife_sums
 from turnwise.types import Floats, Summed
 
-STATISTIC = "soft-pairwise"
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Certainty:
