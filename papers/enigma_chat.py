@@ -1,9 +1,9 @@
-"""`python papers/enigma_chat.py [all|less] [FAMILY:SEED...]`: the ten scores of the chat world, each agent left out (ENIGMA's Table 2).
+"""`python papers/enigma_chat.py [all|less] [FAMILY:SEED...]`: ten scores of chat, each agent left out (ENIGMA).
 
-Simulates 12 agents with 40 dialogues each, estimates every agent from the dialogues of the other eleven on each of the ten
-scores (`turnwise ope --all`), and keeps the rows in papers/enigma-chat.json. With `less` it repeats this with half and
-with a tenth of the dialogues, and without the agents that are most like the target. `show` alone rewrites the tables of
-papers/enigma-chat.md.
+Simulates 12 agents with 40 dialogues each, estimates every agent from the dialogues of the other eleven on each of the
+ten scores (`turnwise ope --all`), and keeps the rows in papers/enigma-chat.json. With `less` it repeats this with half
+and with a tenth of the dialogues, and without the agents that are most like the target. `show` alone rewrites the
+tables of papers/enigma-chat.md.
 """
 
 import json
@@ -46,7 +46,9 @@ def run(family: str, seed: int, rows: list[dict], *, less: bool) -> None:
     with TemporaryDirectory() as folder:
         logs = Path(folder) / "logs.jsonl"
         sizes = ("--agents", AGENTS, "--dialogues", DIALOGUES, "--samples", SAMPLES, "--truth", TRUTH)
-        turnwise("simulate", "chat", "--family", family, "--seed", str(seed), *map(str, sizes), "-o", str(logs))
+        turnwise(
+            "simulate", "chat", "--family", family, "--seed", str(seed), *map(str, sizes), "-o", str(logs)
+        )
         truth = json.loads(logs.with_suffix(".truth.json").read_text())["agents"]
         for setting, score in wanted:
             means = [agent[score]["mean"] for agent in truth.values()]
@@ -54,12 +56,12 @@ def run(family: str, seed: int, rows: list[dict], *, less: bool) -> None:
                 str(logs), "--truth", str(logs.with_suffix(".truth.json")), "--rating", score, "--estimator",
                 ESTIMATORS, *settings[setting],
             )  # fmt: skip
-            rows += [
-                {"family": family, "seed": seed, "setting": setting, "score": score, "spread": float(np.ptp(means)), **row}
-                for row in found
-            ]  # fmt: skip
+            case = {"family": family, "seed": seed, "setting": setting, "score": score}
+            rows += [{**case, "spread": float(np.ptp(means)), **row} for row in found]
             KEPT.write_text(json.dumps(rows, indent=1) + "\n")
-            print(family, seed, setting, score, *(f"{r['estimator']} {r['pearson']}" for r in found), flush=True)
+            print(
+                family, seed, setting, score, *(f"{r['estimator']} {r['pearson']}" for r in found), flush=True
+            )
 
 
 def line(*cells: object) -> str:
@@ -79,27 +81,37 @@ def over(rows: list[dict], key: str) -> str:
 def tables(rows: list[dict]) -> str:
     """The table by score, and the summary beside the paper's."""
     columns = ("spread", "pearson", "spearman", "mae", "coverage", "half_width")
-    lines = [line("family", "seed", "score", "estimator", *columns, "answered", "refused"), line(*["---"] * 12)]
+    lines = [
+        line("family", "seed", "score", "estimator", *columns, "answered", "refused"),
+        line(*["---"] * 12),
+    ]
     for row in rows:
         if row["setting"] == "all" and row["estimator"] == "robust":
             lines.append(
                 line(
-                    row["family"], row["seed"], row["score"], row["estimator"], *(number(row[c]) for c in columns),
-                    row["n_agents"], row["refused"],
-                )  # fmt: skip
+                    row["family"],
+                    row["seed"],
+                    row["score"],
+                    row["estimator"],
+                    *(number(row[c]) for c in columns),
+                    row["n_agents"],
+                    row["refused"],
+                )
             )
-    summary = [
-        line("setting", "family", "seeds", "estimator", "Pearson: mean, least, largest", "Spearman: mean, least, largest",
-             "coverage"),
-        line(*["---"] * 7),
-    ]  # fmt: skip
-    keys = sorted({(row["setting"], row["family"], row["estimator"]) for row in rows}, key=lambda k: (list(SETTINGS).index(k[0]), k[1], k[2]))
-    for setting, family, estimator in keys:
-        some = [r for r in rows if (r["setting"], r["family"], r["estimator"]) == (setting, family, estimator)]
-        known = [r for r in some if r["coverage"] is not None]
-        covered = np.average([r["coverage"] for r in known], weights=[r["n_agents"] for r in known]) if known else None
-        seeds = len({r["seed"] for r in some})
-        summary.append(line(setting, family, seeds, estimator, over(some, "pearson"), over(some, "spearman"), number(covered)))
+    three = "mean, least, largest"
+    head = ("setting", "family", "seeds", "estimator", f"Pearson: {three}", f"Spearman: {three}", "coverage")
+    summary = [line(*head), line(*["---"] * len(head))]
+    order = list(SETTINGS)
+    keys = {(row["setting"], row["family"], row["estimator"]) for row in rows}
+    for key in sorted(keys, key=lambda one: (order.index(one[0]), *one[1:])):
+        some = [row for row in rows if (row["setting"], row["family"], row["estimator"]) == key]
+        known = [row for row in some if row["coverage"] is not None]
+        agents = [row["n_agents"] for row in known]
+        covered = np.average([row["coverage"] for row in known], weights=agents) if known else None
+        setting, family, estimator = key
+        seeds = len({row["seed"] for row in some})
+        cells = (over(some, "pearson"), over(some, "spearman"), number(covered))
+        summary.append(line(setting, family, seeds, estimator, *cells))
     for setting, (pearson, spearman) in PUBLISHED.items():
         both = (", ".join(map(number, one)) for one in (pearson, spearman))
         summary.append(line(setting, "*ConvAI2, 28 agents, people*", 1, "*ENIGMA, as published*", *both, "-"))
