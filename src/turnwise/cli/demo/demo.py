@@ -56,7 +56,8 @@ STEPS = (
     Step(
         "meta-distance",
         "Which distance between distributions agrees with the raters, agent by agent?",
-        "meta {logs} -m {distances} --real {people} --level system --dimension overall --statistic spearman --no-intervals",
+        "meta {logs} -m {distances} --real {people} --level system --dimension overall --statistic spearman "
+        "--no-intervals",
     ),
     Step(
         "attack",
