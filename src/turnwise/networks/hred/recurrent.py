@@ -33,8 +33,9 @@ class NormalisedLSTM(nn.Module):
         driven = self.norm_input(self.of_input(inputs[torch.as_tensor(order, device=inputs.device)]))
         state = cell = inputs.new_zeros(len(sizes), self.hidden)
         states = []
-        for step, count in enumerate(alive):
-            state, cell = self._step(driven[:count, step], state[:count], cell[:count])
+        # `unbind`, because the gradient of a slice of `driven` would fill a table of its whole size at every step.
+        for now, count in zip(driven[:, : len(alive)].unbind(dim=1), alive, strict=True):
+            state, cell = self._step(now[:count], state[:count], cell[:count])
             states.append(state)
         starts = np.cumsum([0, *alive[:-1]])
         ends = np.minimum(np.arange(inputs.shape[1]), sizes[:, None] - 1)  # (b, t)
