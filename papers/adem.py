@@ -7,6 +7,7 @@
     python papers/adem.py length DATA                            Table 8, and reply length against ratings
     python papers/adem.py speakers DATA                          Table 10: speaker tokens put in and taken out
     python papers/adem.py parting DATA                           Tables 6, 9, 12 and 13
+    python papers/adem.py contexts DATA                          Table 7
     python papers/adem.py curves DATA                            fig. 7
     python papers/adem.py scatter DATA [--plot FILE]             figs 3 and 4 as data, and drawn where matplotlib is
     python papers/adem.py untrained VHRED -o DIR                 VHRED's encoder with random weights
@@ -38,6 +39,7 @@ from adem_corpora import (
     predicted,
     write_untrained,
 )
+from adem_examples import HEAD, KINDS, by_context, drawn
 from adem_tables import agreement, by_group, cell, difference, draw, mean, means, systems, table, with_p
 
 from turnwise.meta.disagreements import disagreements
@@ -219,17 +221,18 @@ def parted(data: Path, given: argparse.Namespace) -> tuple[Any, str]:
         "beaten": "of these, bleu-2 or rouge-l above 4",
         "fooled": "people 2 or less, bleu-2 or rouge-l below 2, adem above 4",
     }
-    rng = np.random.default_rng(0)
-    drawn = {
-        kind: [str(people.items[row].id) for row in rng.permutation(np.flatnonzero(getattr(found, kind)))[:3]]
-        for kind in ("rescued", "beaten", "fooled")
-    }
-    examples_ = [[kind, name] for kind, ids in drawn.items() for name in ids]
     text = table(["replies", "number"], [[words, str(counts[key])] for key, words in names.items()])
-    return {
-        "counts": counts,
-        "drawn": drawn,
-    }, f"{text}\n\nDrawn at random:\n\n{table(['kind', 'reply'], examples_)}"
+    shown = drawn(people, adem, others, found)
+    for kind, title in KINDS.items():
+        lines = shown[kind]["lines"]
+        text += f"\n\n{title}:\n\n{table(HEAD, lines)}" if lines else f"\n\n{title}: there is no such reply."
+    return {"counts": counts, "drawn": {kind: one["ids"] for kind, one in shown.items()}}, text
+
+
+def contexts(data: Path, given: argparse.Namespace) -> tuple[Any, str]:
+    """Table 7: all replies to three contexts with the ratings of people and of `adem`."""
+    ids, lines = by_context(*predicted(data, given.encoder[0]))
+    return ids, table(["context, its end", "reference", "reply", "people", "adem"], lines)
 
 
 def curves(data: Path, given: argparse.Namespace) -> tuple[Any, str]:
@@ -269,7 +272,7 @@ def scatter(data: Path, given: argparse.Namespace) -> tuple[Any, str]:
 
 SECTIONS: dict[str, Callable[[Path, argparse.Namespace], tuple[Any, str]]] = {
     "replies": replies, "encoders": encoders, "unseen": unseen, "amount": amount, "length": length,
-    "speakers": speakers, "parting": parted, "curves": curves, "scatter": scatter,
+    "speakers": speakers, "parting": parted, "contexts": contexts, "curves": curves, "scatter": scatter,
 }  # fmt: skip
 
 
