@@ -1,4 +1,4 @@
-"""Pretrain HRED, VHRED and a dual encoder on public dialogues; `papers/pretraining.json` has the curves.
+"""Pretrain HRED, VHRED, a dual and a character encoder on dialogues; `papers/pretraining.json` has the curves.
 
     python papers/pretraining.py prepare out/pretraining.json.gz       the dialogues that share no turn with rated ones
     python papers/pretraining.py train out/pretraining.json.gz vhred -o out/vhred [--set KEY=VALUE]... [--half]
@@ -73,7 +73,7 @@ def train(source: Path, kind: str, target: Path, settings: dict[str, Any], given
     import torch
 
     from turnwise.encode.models import folder
-    from turnwise.networks import dual
+    from turnwise.networks import characters, dual
     from turnwise.networks.hred import pretraining
     from turnwise.types import Dialogue, Turn
 
@@ -92,7 +92,7 @@ def train(source: Path, kind: str, target: Path, settings: dict[str, Any], given
         if time.perf_counter() - start > given.seconds:
             raise _Enough(line)
 
-    module = dual if kind == "dual" else pretraining
+    module = {"dual": dual, "characters": characters}.get(kind, pretraining)
 
     def go(say: Callable[[str], None], **more: Any) -> Any:
         chosen, rng = module.Settings(**{**settings, **more}), np.random.default_rng(0)
@@ -137,7 +137,7 @@ def main() -> None:
     commands.add_parser("prepare").add_argument("target", type=Path)
     training = commands.add_parser("train")
     training.add_argument("source", type=Path)
-    training.add_argument("kind", choices=["hred", "vhred", "dual"])
+    training.add_argument("kind", choices=["hred", "vhred", "dual", "characters"])
     training.add_argument("-o", "--output", type=Path, required=True)
     training.add_argument("--set", action="append", default=[])
     training.add_argument("--half", action="store_true", help="store weights in half precision")

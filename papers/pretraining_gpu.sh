@@ -1,6 +1,6 @@
 #!/bin/bash
 # Train the masked language model and VHRED on a GPU machine without a network, with what papers/masked_lm.py prepared.
-#   HERE=FOLDER [PY=python3] papers/pretraining_gpu.sh OUTPUT NAME:SECONDS...     NAME: masked, masked-all, vhred or hred
+#   HERE=FOLDER [PY=python3] papers/pretraining_gpu.sh OUTPUT NAME:SECONDS...     see `one`
 # The named trainings run side by side. HERE has dialogues.json.xz, minilm.npz.xz and wheels/ of msgspec and ijson.
 # Checkpoints are in out/, from which a later call resumes. OUTPUT gets for each a tar file in parts of 15 MB:
 # cat OUTPUT/NAME.tar.* | tar x
@@ -19,6 +19,9 @@ one() {
     vhred | hred)
       set -- papers/pretraining.py train "$HERE/dialogues.json.xz" "$name" --half --encoder --set batch=128 \
         --set at_once=128 --set every=250 --set patience=4 --set anneal=1500 ${PRETRAINING:-} ;;
+    characters | dual)
+      set -- papers/pretraining.py train "$HERE/dialogues.json.xz" "$name" --half --set batch=256 --set at_once=256 \
+        --set every=250 --set patience=4 ${PRETRAINING:-} ;;
     *) echo "there is no training $name" >&2; return 2 ;;
   esac
   "$PY" "$@" -o "out/$name" --seconds "$seconds"
