@@ -3,6 +3,7 @@
     python papers/masked_lm.py prepare DATA MINILM out/carry            dialogues and rounded weights, below 25 MB
     python papers/masked_lm.py train out/carry -o out/masked --work out/masked.work --seconds 240 [--corpora all]
     python papers/masked_lm.py join out/masked MINILM out/minilm-mlm    a folder that `usr-mlm[model=FOLDER]` reads
+    python papers/masked_lm.py ship out/masked MINILM src/turnwise/data/models/usr-mlm   the difference that is shipped
 
 No package registry has a masked language model with its head, so one is trained. The head is BERT's: a linear layer,
 GELU and layer normalisation, then the word embeddings as the output layer, with a bias. The word embeddings are frozen,
@@ -34,6 +35,15 @@ MOST_TURNS = 4  # turns of context in an example, at most
 MASKED = 0.15
 PART = 15 * 2**20  # bytes of a file of weights
 CLS, SEP, MASK, PAD = 101, 102, 103, 0
+LICENCES = {  # of the permissive corpora
+    "chitchat_byu": "MIT",
+    "personachat": "MIT (as carried by Xpersona)",
+    "dailydialogpp": "MIT; most utterances of its contexts are also in DailyDialog (CC BY-NC-SA 4.0)",
+    "more/dailydialogpp_positives": "MIT; most utterances of its contexts are also in DailyDialog (CC BY-NC-SA 4.0)",
+    "more/synthetic_personachat": "CC BY 4.0",
+    "more/topical_chat": "CDLA-Sharing",
+    "more/self_dialogue": "BSD-3-Clause",
+}
 FIRST_WORD = 1996  # tokens below are marks and single letters: never drawn as a replacement
 
 
@@ -359,6 +369,29 @@ def join(trained: Path, minilm: Path, target: Path) -> None:
         shutil.copy(minilm / name, target / name)
 
 
+def ship(trained: Path, minilm: Path, target: Path) -> None:
+    """Write the difference from MiniLM in 4 bits, as the package ships it."""
+    from safetensors.numpy import load_file
+
+    from turnwise.encode.models import folder
+    from turnwise.encode.neural.masked_difference import pack
+
+    base = {f"bert.{name}": array for name, array in load_file(minilm / "model.safetensors").items()}
+    about = json.loads((trained / "card.json").read_text())
+    licences = {name: LICENCES[name] for name in about["held_out"]}
+    fields = ("dialogues", "replies", "tokens", "updates", "seconds", "device")
+    card = {
+        "data": {"text": licences, "left_out": "dialogues that share a turn with a rated item",
+                 **{field: about[field] for field in fields}},
+        "held_out": {"perplexity": about["curve"][-1]["perplexity"], "before": about["curve"][0]["perplexity"]},
+        "languages": "English (MiniLM's)", "licence": "Apache-2.0",
+        "command": "papers/masked_lm.py train ... --corpora permissive, then ship",
+    }  # fmt: skip
+    tensors = pack(read_trained(trained), base)
+    folder.save(target, kind="usr-mlm", tensors=tensors, config={"base": "minilm"}, card=card)
+    print(f"{target}: {sum(array.nbytes for array in tensors.values())} bytes")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -378,9 +411,10 @@ def main() -> None:
     training.add_argument("--batch", type=int, default=512)
     training.add_argument("--rate", type=float, default=5e-4)
     training.add_argument("--most", type=int, default=0, help="dialogues, for a trial; 0: all")
-    joining = commands.add_parser("join")
-    for name in ("trained", "minilm", "target"):
-        joining.add_argument(name, type=Path)
+    for command in ("join", "ship"):
+        joining = commands.add_parser(command)
+        for name in ("trained", "minilm", "target"):
+            joining.add_argument(name, type=Path)
     given = parser.parse_args()
     if given.command == "prepare":
         from masked_lm_corpora import prepare
@@ -391,7 +425,7 @@ def main() -> None:
     elif given.command == "train":
         train(given.carried, given.output, given.work, given)
     else:
-        join(given.trained, given.minilm, given.target)
+        {"join": join, "ship": ship}[given.command](given.trained, given.minilm, given.target)
 
 
 if __name__ == "__main__":

@@ -12,12 +12,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from transformers import AutoModelForMaskedLM
+from safetensors.numpy import load_file
+from transformers import AutoModelForMaskedLM, BertConfig, BertForMaskedLM
 
 from turnwise.encode.batches import by_shape
 from turnwise.encode.cache.disk import Cache
+from turnwise.encode.models.folder import Folder
 from turnwise.encode.neural import loading
-from turnwise.errors import UsageError
+from turnwise.encode.neural.masked_difference import unpack
+from turnwise.errors import DataError, UsageError
 from turnwise.types import Floats, Signature
 
 _LONGEST = 512  # largest number of tokens, if the model states no limit
@@ -40,6 +43,7 @@ class MaskedLM:
     label: str  # name@hash
     device: str = field(default_factory=loading.default_device)
     cache: Cache | None = None
+    difference: Folder | None = None  # the model is the body in `folder` changed by this, with a head
 
     @cached_property
     def tokenizer(self) -> Any:
@@ -54,6 +58,8 @@ class MaskedLM:
     @cached_property
     def model(self) -> Any:
         """The model with its head, loaded when first needed; `UsageError` if the folder lacks some of its weights."""
+        if self.difference is not None:
+            return _changed(self.folder, self.difference).eval().to(self.device)
         with loading.quiet():
             model, found = AutoModelForMaskedLM.from_pretrained(
                 self.folder, local_files_only=True, dtype=torch.float32, output_loading_info=True
@@ -137,3 +143,22 @@ class MaskedLM:
         ids = [*first, *said, tokenizer.sep_token_id]
         types = [0] * len(first) + [1] * (len(said) + 1)
         return _Input(ids, types, list(range(len(first), len(first) + len(said))))
+
+
+def _changed(folder: Path, difference: Folder) -> Any:
+    """BERT with a head for masked words: the body in a folder, changed by a stored difference.
+
+    The output layer is the body's word embeddings. A `DataError` if the difference is from another body.
+    """
+    base = {f"bert.{name}": array for name, array in load_file(folder / "model.safetensors").items()}
+    words = "bert.embeddings.word_embeddings.weight"
+    weights = {words: base[words], **unpack(difference.tensors, base)}
+    with loading.quiet():
+        model = BertForMaskedLM(BertConfig.from_pretrained(folder, local_files_only=True))
+    state = {name: torch.as_tensor(array) for name, array in weights.items()}
+    absent, unknown = model.load_state_dict(state, strict=False)
+    tied = {"cls.predictions.decoder.weight", "cls.predictions.decoder.bias", "bert.embeddings.position_ids"}
+    if wrong := sorted({*absent, *unknown} - tied):
+        raise DataError(f"{difference.path} does not fit the model in {folder}: {wrong[0]}")
+    model.tie_weights()
+    return model

@@ -1,9 +1,9 @@
 """USR's masked-language-model score (Mehri and Eskenazi 2020): mean log-probability of the reply's masked tokens.
 
 Each token of the reply is masked in turn and predicted from the other tokens and the context. Values are 0 or below;
-higher means more fluent and expected words. The paper fine-tunes RoBERTa-base on the evaluated corpus. Here any masked
-LM can be used, from the hub or a folder, fine-tuned or not. The default is RoBERTa-base without fine-tuning; if it is
-not on this machine, the metric is skipped with a message on how to get it.
+higher means more fluent and expected words. The paper fine-tunes RoBERTa-base on the evaluated corpus. The default here
+is MiniLM after further training as a masked language model on dialogues (papers/masked_lm.py), which ships with the
+package as the difference from MiniLM. Any other masked language model can be used, from the hub or a folder.
 """
 
 from collections.abc import Sequence
@@ -15,6 +15,7 @@ import numpy as np
 
 from turnwise.encode import Cache
 from turnwise.encode.models.catalogue import label, locate
+from turnwise.metrics.learned.trained import load_trained
 from turnwise.metrics.rows import Ratio
 from turnwise.types import Card, Floats, Item, Level, Need, Signature
 
@@ -39,7 +40,7 @@ class UsrMlm(Ratio):
         citation="Mehri and Eskenazi 2020, USR: An Unsupervised and Reference Free Evaluation Metric for Dialog",
     )
 
-    model: str = "FacebookAI/roberta-base"
+    model: str = ""  # a folder or hub id of a masked language model; "": the one that ships with the package
     turns: int = 1  # turns of context; the paper uses one
 
     @property
@@ -57,8 +58,12 @@ class UsrMlm(Ratio):
 
 @cache
 def _model(spec: str) -> "MaskedLM":
-    """The masked language model of this name, loaded once."""
-    folder = locate(spec)
+    """The masked language model of this name, loaded once; "" is MiniLM with the shipped difference."""
+    difference = None if spec else load_trained("usr-mlm", "")
+    name = str(difference.config["base"]) if difference else spec
+    folder = locate(name)
     from turnwise.encode.neural.masked import MaskedLM
 
-    return MaskedLM(folder, label(spec), cache=Cache())
+    if difference is None:
+        return MaskedLM(folder, label(spec), cache=Cache())
+    return MaskedLM(folder, f"{label(name)}+{difference.digest[:8]}", cache=Cache(), difference=difference)
