@@ -44,7 +44,7 @@ def attack(data: Path, metric: str, corpus: str, out: Path, given: argparse.Name
         if code:
             raise SystemExit(code)
     document = json.loads((out / "results.json").read_bytes())
-    frauds = [one for one in document["results"] if one["kind"] not in OWN]
+    frauds = [one for one in document["results"] if one["kind"] not in OWN and one["gain"] is not None]
     best = max(frauds, key=lambda one: one["gain"])
     kept = {key: best[key] for key in ("kind", "score", "gain", "gain_interval", "significant")}
     return {
@@ -81,6 +81,7 @@ def measure(data: Path, name: str, spec: str, given: argparse.Namespace) -> None
     line["attack"] = {"count": given.count, "budget": given.budget, "seed": given.seed}
     if not given.no_agreement:
         line["agreement"] = agreement(data, metric, worn)
+        _write(name, line)
     for corpus in given.corpora.split(","):
         both = {}
         for when, one in (("before", metric), ("after", worn)):
