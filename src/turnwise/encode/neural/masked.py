@@ -156,7 +156,12 @@ def _changed(folder: Path, difference: Folder) -> Any:
     with loading.quiet():
         model = BertForMaskedLM(BertConfig.from_pretrained(folder, local_files_only=True))
     state = {name: torch.as_tensor(array) for name, array in weights.items()}
-    absent, unknown = model.load_state_dict(state, strict=False)
+    try:
+        absent, unknown = model.load_state_dict(state, strict=False)
+    except RuntimeError as error:  # weights of other shapes
+        raise DataError(
+            f"{difference.path} does not fit the model in {folder}: {str(error).splitlines()[-1].strip()}"
+        ) from error
     tied = {"cls.predictions.decoder.weight", "cls.predictions.decoder.bias", "bert.embeddings.position_ids"}
     if wrong := sorted({*absent, *unknown} - tied):
         raise DataError(f"{difference.path} does not fit the model in {folder}: {wrong[0]}")
