@@ -262,8 +262,9 @@ def harden(data: Path, metric: str, learn_from: str, out: Path, more: Sequence[s
         ]}
         for one in document["rounds"]
     ]  # fmt: skip
-    line = {"what": "harden", "metric": metric, "robust": document["robust"], "rounds": rounds,
-            "agreement": document["agreement"]}  # fmt: skip
+    # Runs with other settings are kept beside each other.
+    line = {"what": "harden", "metric": metric, "corpus": " ".join(more), "robust": document["robust"],
+            "rounds": rounds, "agreement": document["agreement"]}  # fmt: skip
     (out / "harden.json").write_text(json.dumps(line))
 
 
@@ -378,6 +379,7 @@ def show() -> None:
                     f"- rl, {one['metric']}, {one['corpus']}: people {one['people']:.3f}; {reward}; {line['final']}"
                 )
         if one["what"] == "harden":
+            print(f"- harden {one['metric']} {one['corpus']}")
             for line in one["rounds"]:
                 for part in line["attacked"]:
                     result = (
