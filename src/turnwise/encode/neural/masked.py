@@ -154,7 +154,8 @@ def _changed(folder: Path, difference: Folder) -> Any:
     words = "bert.embeddings.word_embeddings.weight"
     weights = {words: base[words], **unpack(difference.tensors, base)}
     with loading.quiet():
-        model = BertForMaskedLM(BertConfig.from_pretrained(folder, local_files_only=True))
+        config = BertConfig.from_pretrained(folder, local_files_only=True)
+        model = BertForMaskedLM(config)  # type: ignore[no-untyped-call]
     state = {name: torch.as_tensor(array) for name, array in weights.items()}
     try:
         absent, unknown = model.load_state_dict(state, strict=False)

@@ -71,4 +71,5 @@ def _scales(groups: NDArray[np.float32]) -> NDArray[np.float32]:
         codes = np.clip(np.round(groups / scales[..., None]), -LEVELS, LEVELS)
         wrong = ((codes * scales[..., None] - groups) ** 2).sum(axis=2)
         best, error = np.where(wrong < error, scales, best), np.minimum(wrong, error)
-    return best.astype(np.float32)
+    scales_found: NDArray[np.float32] = best.astype(np.float32)
+    return scales_found
