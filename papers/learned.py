@@ -39,7 +39,8 @@ from turnwise.stats.interval import interval_of_correlation
 from turnwise.types import Floats, Metric
 
 KEPT = Path(__file__).with_suffix(".json")
-METRICS = ("relatedness", "usr-ret[context=one]", "usr-ret", "maude", "att", "loglik", "usr-mlm")
+METRICS = ("relatedness", "usr-ret[context=one]", "usr-ret", "maude", "att", "loglik")
+MASKED = "usr-ret+usr-ret[context=one]+usr-mlm"  # USR's own sub-metrics: a masked language model instead of `loglik`
 REFERENCED = (
     "bleu-1 bleu-2 bleu-3 bleu-4 rouge-1 rouge-2 rouge-l rouge-l-b1.2 meteor chrf average greedy extrema extrema-max "
     "bertscore-p bertscore-r bertscore adem-start"
@@ -215,12 +216,19 @@ def by_name(names: Sequence[str]) -> Callable[[Corpora], dict[str, Any]]:
     return part
 
 
-def full(corpora: Corpora) -> dict[str, Any]:
-    every = range(len(corpora.groups))
-    parts = [sub_metric(name) for name in SUB_METRICS.split("+")]
-    tables = [scores(parts, group.items) for group in corpora.groups]
-    found = [corpora.fit([m for m in every if m != n], "all", 1.0, tables).predict(tables[n]) for n in every]
-    return laid_out(corpora, {"usr-full, corpus left out": found})
+def full(label: str, names: str) -> Callable[[Corpora], dict[str, Any]]:
+    """A part with the row of `usr-full` on these sub-metrics."""
+
+    def part(corpora: Corpora) -> dict[str, Any]:
+        every = range(len(corpora.groups))
+        parts = [sub_metric(name) for name in names.split("+")]
+        tables = [scores(parts, group.items) for group in corpora.groups]
+        found = [
+            corpora.fit([m for m in every if m != n], "all", 1.0, tables).predict(tables[n]) for n in every
+        ]
+        return laid_out(corpora, {label: found})
+
+    return part
 
 
 def own(corpora: Corpora) -> dict[str, Any]:
@@ -282,7 +290,9 @@ def frauds(corpora: Corpora) -> dict[str, Any]:
 
 
 PARTS: dict[str, Callable[[Corpora], dict[str, Any]]] = {
-    "metrics": by_name(METRICS), "references": by_name(REFERENCED), "usr-full": full, "turnwise": own,
+    "metrics": by_name(METRICS), "references": by_name(REFERENCED), "turnwise": own,
+    "usr-full": full("usr-full, corpus left out", SUB_METRICS), "masked": by_name(("usr-mlm",)),
+    "usr-full-masked": full("usr-full with `usr-mlm`, corpus left out", MASKED),
     "calibrated": with_ratings, "frauds": frauds, "pmi": by_name(("pmi",)),
 }  # fmt: skip
 
