@@ -123,7 +123,8 @@ def ship(trained: Path, minilm: Path, target: Path) -> None:
                  **{field: about[field] for field in fields}},
         "held_out": {"perplexity": about["curve"][-1]["perplexity"], "before": about["curve"][0]["perplexity"]},
         "languages": "English (MiniLM's)", "licence": "Apache-2.0",
-        "command": "papers/masked_lm.py train ... --corpora permissive, then ship",
+        "attacks": ["copies of the context, and repetitions: papers/probing.md"],
+        "command": "python papers/masked_lm.py train CARRIED -o OUT --work WORK --seconds 240, then ship",
     }  # fmt: skip
     tensors = pack(read_trained(trained), base)
     folder.save(target, kind="usr-mlm", tensors=tensors, config={"base": "minilm"}, card=card)

@@ -1,7 +1,7 @@
 """A masked language model stored as its difference from a model that is already on this machine.
 
 The package ships a masked language model this way: MiniLM's body after further training, and a head whose output layer
-is MiniLM's word embeddings. Of a matrix only the difference from MiniLM's is stored, in 4 bits: each group of 64
+is MiniLM's word embeddings. Of a matrix only the difference from MiniLM's is stored, in 4 bits: each group of 128
 weights of a row has a scale. A vector is stored as it is, in half precision.
 """
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from turnwise.errors import DataError
 
-GROUP = 64  # weights of a row that share a scale
+GROUP = 128  # weights of a row that share a scale
 LEVELS = 7  # codes are -7 to 7
 CODES, SCALES = ".codes", ".scales"
 _STEPS = np.linspace(0.6, 1.0, 9)  # shares of the largest weight that are tried as the end of a group's range
@@ -24,7 +24,7 @@ Arrays = dict[str, NDArray[Any]]
 def pack(trained: Mapping[str, NDArray[Any]], base: Mapping[str, NDArray[Any]]) -> Arrays:
     """Tensors to store: 4-bit differences of the matrices from `base` (from 0 where it has none), vectors in half.
 
-    A matrix whose rows are no multiple of 64 weights is stored in half precision.
+    A matrix whose rows are no multiple of 128 weights is stored in half precision.
     """
     stored: Arrays = {}
     for name, array in trained.items():
