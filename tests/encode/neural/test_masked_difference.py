@@ -52,7 +52,11 @@ def test_the_difference_of_another_model_is_refused() -> None:
         unpack(stored, {"w": np.ones((2, 2 * GROUP), dtype=np.float32)})
 
 
-def test_a_stored_difference_scores_as_the_model_it_was_made_from(tmp_path: Path) -> None:
+@pytest.mark.parametrize("bf16", [False, True])
+def test_a_stored_difference_scores_as_the_model_it_was_made_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bf16: bool
+) -> None:
+    monkeypatch.setattr("turnwise.encode.neural.loading.computes_bf16", lambda _: bf16)
     body, whole = write_bert(tmp_path / "body", max_length=256), write_masked(tmp_path / "whole", seed=1)
     base = {f"bert.{name}": array for name, array in load_file(body / "model.safetensors").items()}
     trained = {
@@ -75,7 +79,8 @@ def test_a_stored_difference_scores_as_the_model_it_was_made_from(tmp_path: Path
         made.model.bert.embeddings.word_embeddings.weight
     )
     # Matrices of this size are stored in half precision.
-    assert made.score(PAIRS) == pytest.approx(reference.score(PAIRS), rel=1e-3, abs=1e-2)
+    assert made.score(PAIRS) == pytest.approx(reference.score(PAIRS), rel=0.05 if bf16 else 1e-3, abs=1e-2)
+    assert ("precision:bf16" in str(made.signature)) == bf16
 
 
 @pytest.mark.parametrize("size", [29, 114])

@@ -24,7 +24,8 @@ from turnwise.errors import DataError, UsageError
 from turnwise.types import Floats, Signature
 
 _LONGEST = 512  # largest number of tokens, if the model states no limit
-_BUDGET = 1024  # tokens in a batch; each needs logits for the whole vocabulary
+_BUDGET = 1024  # tokens in a batch; some models compute logits of the whole vocabulary for each
+_HEADS = ("cls", "lm_head")  # names of the head in BERT and RoBERTa
 
 
 class _Input(NamedTuple):
@@ -59,7 +60,8 @@ class MaskedLM:
     def model(self) -> Any:
         """The model with its head, loaded when first needed; `UsageError` if the folder lacks some of its weights."""
         if self.difference is not None:
-            return _changed(self.folder, self.difference).eval().to(self.device)
+            made = _changed(self.folder, self.difference).eval()
+            return made.to(self.device, torch.bfloat16 if self._bf16 else torch.float32)
         with loading.quiet():
             model, found = AutoModelForMaskedLM.from_pretrained(
                 self.folder, local_files_only=True, dtype=torch.float32, output_loading_info=True
@@ -70,8 +72,14 @@ class MaskedLM:
 
     @property
     def signature(self) -> Signature:
-        """That each token is masked in turn, and the largest length."""
-        return Signature(self.label, (("mask", "each"), ("max", str(self._longest))))
+        """That each token is masked in turn, the largest length, and the precision where it is not float32."""
+        precision = (("precision", "bf16"),) if self._bf16 else ()
+        return Signature(self.label, (("mask", "each"), ("max", str(self._longest)), *precision))
+
+    @property
+    def _bf16(self) -> bool:
+        """Whether bfloat16 is used: for 4-bit differences, which it does not make less exact, where it is faster."""
+        return self.difference is not None and loading.computes_bf16(self.device)
 
     @property
     def _longest(self) -> int:
@@ -124,9 +132,22 @@ class MaskedLM:
         if "token_type_ids" in self.tokenizer.model_input_names:
             given["token_type_ids"] = torch.tensor([one.types for one in inputs], device=self.device)
         with torch.inference_mode():
-            logits = self.model(**given).logits[rows, at].float()
+            logits = self._logits(given, rows, at).float()
         picked: Floats = torch.log_softmax(logits, dim=-1)[rows, targets].double().cpu().numpy()
         return picked
+
+    def _logits(self, given: dict[str, torch.Tensor], rows: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
+        """(b, vocabulary) the logits at one position of each input.
+
+        The output layer costs as much as a small body, so it is applied to these positions alone where the head is a
+        module of its own, as BERT's and RoBERTa's is.
+        """
+        head = next((part for name in _HEADS if (part := getattr(self.model, name, None)) is not None), None)
+        if head is None:
+            whole: torch.Tensor = self.model(**given).logits[rows, at]
+            return whole
+        logits: torch.Tensor = head(self.model.base_model(**given)[0][rows, at])
+        return logits
 
     def _input(self, context: str, text: str) -> _Input:
         """[CLS] context [SEP] text [SEP], with the model's own number of separators between the two.
