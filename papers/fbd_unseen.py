@@ -3,7 +3,8 @@
     python -m papers.fbd_unseen DATA -o OUT      system-level agreement of the recipe as it ships
     python -m papers.fbd_unseen show             the table of papers/fbd-prd.md
 
-Corpora with five systems or more: dstc7 (ten; replies without a context, 42 references each), ji2022 (seven bots, three
+Corpora with five systems or more: dstc7 (nine; replies without a context, 42 references each; the system `Constant`,
+which always says the same, is left out), ji2022 (seven bots, three
 replications; the bot `qc`, which was degraded on purpose, is left out) and convai2_2018 (the bots with 15 rated
 dialogues or more). The real side of the latter two, which have no people's replies, is PersonaChat.
 """
@@ -42,9 +43,12 @@ def prepare(data: Path, out: Path) -> dict[str, list[str]]:
     ]
     rated = Counter(one.agent for one in chats)
     native.write((one for one in chats if rated[one.agent] >= FEWEST), str(out / "convai2.jsonl.gz"))
+    # A distance refuses a system whose replies are all the same: they have no distribution.
+    posts = (one for one in native.read(str(data / "dstc7.jsonl.gz")) if one.agent != "Constant")
+    native.write(posts, str(out / "dstc7.jsonl.gz"))
     real = ["--real", str(data / "personachat.jsonl.gz"), "--items", "all", "-m", WITHOUT_REFERENCES]
     return {
-        "dstc7": [str(data / "dstc7.jsonl.gz"), "--dimension", "all", "-m", WITH_REFERENCES],
+        "dstc7": [str(out / "dstc7.jsonl.gz"), "--dimension", "all", "-m", WITH_REFERENCES],
         "convai2_2018": [str(out / "convai2.jsonl.gz"), "--dimension", "overall", *real],
         "ji2022": [str(out / "ji2022.jsonl.gz"), "--dimension", "all", "--by", "meta.run", *real],
     }

@@ -4,8 +4,7 @@ The score is a predicted rating in standard deviations of the training ratings; 
 
 The paper combines a masked-LM score and two retrieval scores (context, facts). Here the sub-metrics are a setting. By
 default they are the retrieval score with several turns and with one, and `loglik` of a small language model instead of
-the masked LM, whose weights no package registry has. With a masked LM: `train usr-full DATA --set
-parts=usr-ret+usr-mlm`.
+the masked LM. With the masked LM: `train usr-full DATA --set parts=usr-ret+usr-ret[context=one]+usr-mlm`.
 """
 
 from collections.abc import Sequence
