@@ -24,8 +24,7 @@ from turnwise.logs import native
 from turnwise.types import Dialogue
 
 RESULTS = Path(__file__).with_suffix(".json")
-DISTANCES = "fbd,fbd-paper,prd,mmd"
-WITHOUT_REFERENCES = f"{DISTANCES},relatedness,usr-ret,maude,att,turnwise,length,distinct-2"
+WITHOUT_REFERENCES = "fbd,prd,mmd,relatedness,usr-ret,length,distinct-2"
 WITH_REFERENCES = "fbd,prd,mmd,bleu-4,rouge-l,meteor,chrf,average,greedy,extrema,bertscore,length,distinct-2"
 FEWEST = 15  # rated dialogues of a bot
 
@@ -46,11 +45,25 @@ def prepare(data: Path, out: Path) -> dict[str, list[str]]:
     # A distance refuses a system whose replies are all the same: they have no distribution.
     posts = (one for one in native.read(str(data / "dstc7.jsonl.gz")) if one.agent != "Constant")
     native.write(posts, str(out / "dstc7.jsonl.gz"))
-    real = ["--real", str(data / "personachat.jsonl.gz"), "--items", "all", "-m", WITHOUT_REFERENCES]
+    real = ["--real", str(data / "personachat.jsonl.gz"), "--items", "all", "-m"]
     return {
         "dstc7": [str(out / "dstc7.jsonl.gz"), "--dimension", "all", "-m", WITH_REFERENCES],
-        "convai2_2018": [str(out / "convai2.jsonl.gz"), "--dimension", "overall", *real],
-        "ji2022": [str(out / "ji2022.jsonl.gz"), "--dimension", "all", "--by", "meta.run", *real],
+        "convai2_2018": [
+            str(out / "convai2.jsonl.gz"),
+            "--dimension",
+            "overall",
+            *real,
+            f"{WITHOUT_REFERENCES},fbd-paper,maude,att,turnwise",
+        ],
+        "ji2022": [
+            str(out / "ji2022.jsonl.gz"),
+            "--dimension",
+            "all",
+            "--by",
+            "meta.run",
+            *real,
+            WITHOUT_REFERENCES,
+        ],
     }
 
 
