@@ -13,6 +13,7 @@ import argparse
 import json
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -74,11 +75,13 @@ def _with_overall(dialogue: Dialogue) -> Dialogue:
     return replace(dialogue, ratings=(*dialogue.ratings, overall))
 
 
-def measure(data: Path, out: Path) -> None:
+def measure(data: Path, out: Path, corpora: Sequence[str]) -> None:
     """Run `turnwise meta` at system level on each corpus, and keep correlations, p-values and numbers of systems."""
     out.mkdir(parents=True, exist_ok=True)
     kept: list[dict[str, Any]] = json.loads(RESULTS.read_text()) if RESULTS.exists() else []
-    for corpus, arguments in prepare(data, out).items():
+    prepared = prepare(data, out)
+    for corpus in corpora:
+        arguments = prepared[corpus]
         folder = out / f"meta-{corpus}"
         if not (folder / "results.json").exists():
             options = [
@@ -133,8 +136,9 @@ if __name__ == "__main__":
     )
     parser.add_argument("data")
     parser.add_argument("-o", "--output", type=Path, default=Path("out/fbd-unseen"))
+    parser.add_argument("--corpora", default="dstc7,convai2_2018,ji2022")
     given = parser.parse_args()
     if given.data == "show":
         show()
     else:
-        measure(Path(given.data), given.output)
+        measure(Path(given.data), given.output, given.corpora.split(","))
