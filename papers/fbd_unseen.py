@@ -1,39 +1,74 @@
 """FBD and others on rated corpora that had no part in any choice; results go to papers/fbd_unseen.json.
 
-    python -m papers.fbd_unseen DATA -o OUT      system-level agreement of the recipe as it ships
-    python -m papers.fbd_unseen show             the table of papers/fbd-prd.md
+    python -m papers.fbd_unseen DATA      system-level agreement of the recipe as it ships
+    python -m papers.fbd_unseen show      the table of papers/fbd-prd.md
 
-Corpora with five systems or more: dstc7 (nine; replies without a context, 42 references each; the system `Constant`,
-which always says the same, is left out), ji2022 (seven bots, three
-replications; the bot `qc`, which was degraded on purpose, is left out) and convai2_2018 (the bots with 15 rated
-dialogues or more). The real side of the latter two, which have no people's replies, is PersonaChat.
+Corpora with five systems or more: dstc7 (nine; replies without a context, 42 references each; `Constant`, which always
+says the same, has no distribution and is left out), ji2022 (seven bots, three replications; `qc`, which was degraded on
+purpose, is left out) and convai2_2018 (the bots with 15 rated dialogues or more). The real side of these two, which
+have no people's replies, is PersonaChat. The numbers are those of `turnwise meta --level system --real FILE`, which
+takes longer, because it resamples.
 """
 
-import argparse
 import json
 import sys
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from turnwise.cli.common.group import run
 from turnwise.logs import native
-from turnwise.types import Dialogue
+from turnwise.logs.items.items import Selection, items
+from turnwise.metrics import resolve
+from turnwise.stats.correlation import STATISTICS
+from turnwise.types import Dialogue, Floats, Item, NeedsFitting, Summed
 
 RESULTS = Path(__file__).with_suffix(".json")
-WITHOUT_REFERENCES = "fbd,prd,mmd,relatedness,usr-ret,length,distinct-2"
-WITH_REFERENCES = "fbd,prd,mmd,bleu-4,rouge-l,meteor,chrf,average,greedy,extrema,bertscore,length,distinct-2"
-FEWEST = 15  # rated dialogues of a bot
+DISTANCES = ("fbd", "fbd-paper", "prd", "mmd")
+OTHERS = ("relatedness", "usr-ret", "length", "distinct-2")
+REFERENCED = tuple("bleu-4 rouge-l meteor chrf average greedy extrema bertscore length distinct-2".split())
+FEWEST = 15  # rated dialogues of a bot of convai2_2018
+DRAWS = 5000  # permutations of the systems, where there are more than seven
 
 
-def prepare(data: Path, out: Path) -> dict[str, list[str]]:
-    """Write the selected dialogues; the arguments of `turnwise meta` for each corpus."""
-    bots = (one for one in native.read(str(data / "ji2022.jsonl.gz")) if one.agent != "qc")
-    native.write(map(_with_overall, bots), str(out / "ji2022.jsonl.gz"))
+@dataclass(frozen=True)
+class Corpus:
+    """The replies of rated systems, and the mean rating of each system on each dimension."""
+
+    name: str
+    replies: dict[str, list[Item]]  # system -> replies
+    ratings: dict[str, dict[str, float]]  # dimension -> system -> mean
+    metrics: tuple[str, ...]
+
+    @classmethod
+    def of(cls, name: str, dialogues: Sequence[Dialogue], metrics: tuple[str, ...]) -> "Corpus":
+        """A rating of ji2022 called `overall` is added: the mean of its seven, as its authors have it."""
+        replies: dict[str, list[Item]] = {}
+        for item in items(dialogues, Selection(items="all")):
+            replies.setdefault(item.agent, []).append(item)
+        values: dict[str, dict[str, list[float]]] = {}
+        for dialogue in dialogues:
+            whole = [rating for rating in dialogue.ratings if rating.dimension != "utterance_good"]
+            for rating in whole:
+                values.setdefault(rating.dimension, {}).setdefault(dialogue.agent, []).append(rating.value)
+            if name.startswith("ji2022"):
+                mean = float(np.mean([rating.value for rating in whole]))
+                values.setdefault("overall", {}).setdefault(dialogue.agent, []).append(mean)
+        means = {
+            dimension: {agent: float(np.mean(given[agent])) for agent in replies if agent in given}
+            for dimension, given in values.items()
+        }
+        return cls(name, replies, means, metrics)
+
+
+def corpora(data: Path) -> Iterator[Corpus]:
+    """The five corpora."""
+    posts = [one for one in native.read(str(data / "dstc7.jsonl.gz")) if one.agent != "Constant"]
+    yield Corpus.of("dstc7", posts, ("fbd", "prd", "mmd", *REFERENCED))
     chats = [
         one
         for one in native.read(str(data / "convai2_2018.jsonl.gz"))
@@ -42,103 +77,104 @@ def prepare(data: Path, out: Path) -> dict[str, list[str]]:
         and {turn.role for turn in one.turns} == {"user", "assistant"}
     ]
     rated = Counter(one.agent for one in chats)
-    native.write((one for one in chats if rated[one.agent] >= FEWEST), str(out / "convai2.jsonl.gz"))
-    # A distance refuses a system whose replies are all the same: they have no distribution.
-    posts = (one for one in native.read(str(data / "dstc7.jsonl.gz")) if one.agent != "Constant")
-    native.write(posts, str(out / "dstc7.jsonl.gz"))
-    real = ["--real", str(data / "personachat.jsonl.gz"), "--items", "all", "-m"]
-    return {
-        "dstc7": [str(out / "dstc7.jsonl.gz"), "--dimension", "all", "-m", WITH_REFERENCES],
-        "convai2_2018": [
-            str(out / "convai2.jsonl.gz"),
-            "--dimension",
-            "overall",
-            *real,
-            f"{WITHOUT_REFERENCES},fbd-paper,maude,att,turnwise",
-        ],
-        "ji2022": [
-            str(out / "ji2022.jsonl.gz"),
-            "--dimension",
-            "all",
-            "--by",
-            "meta.run",
-            *real,
-            WITHOUT_REFERENCES,
-        ],
-    }
+    kept = [one for one in chats if rated[one.agent] >= FEWEST]
+    yield Corpus.of("convai2_2018", kept, (*DISTANCES, *OTHERS))
+    bots = [one for one in native.read(str(data / "ji2022.jsonl.gz")) if one.agent != "qc"]
+    for run in sorted({str(one.meta["run"]) for one in bots}):
+        own = [one for one in bots if one.meta["run"] == run]
+        yield Corpus.of(f"ji2022 {run}", own, (*DISTANCES, *OTHERS))
 
 
-def _with_overall(dialogue: Dialogue) -> Dialogue:
-    """The dialogue with one more rating, `overall`: the mean of its seven, as the authors of ji2022 have it."""
-    mean = float(np.mean([rating.value for rating in dialogue.ratings]))
-    overall = replace(dialogue.ratings[0], dimension="overall", value=mean)
-    return replace(dialogue, ratings=(*dialogue.ratings, overall))
-
-
-def measure(data: Path, out: Path, corpora: Sequence[str]) -> None:
-    """Run `turnwise meta` at system level on each corpus, and keep correlations, p-values and numbers of systems."""
-    out.mkdir(parents=True, exist_ok=True)
-    kept: list[dict[str, Any]] = json.loads(RESULTS.read_text()) if RESULTS.exists() else []
-    prepared = prepare(data, out)
-    for corpus in corpora:
-        arguments = prepared[corpus]
-        folder = out / f"meta-{corpus}"
-        if not (folder / "results.json").exists():
-            options = [
-                "--level",
-                "system",
-                "--statistic",
-                "spearman,pearson",
-                "--no-intervals",
-                "--no-differences",
-            ]
-            if code := run(["meta", *arguments, *options, "-q", "-o", str(folder)]):
-                sys.exit(code)
-        found = json.loads((folder / "results.json").read_bytes())["results"]
-        kept = [one for one in kept if one["corpus"] != corpus]
-        for record in found:
-            if record.get("level") == "system" and record.get("estimate") is not None:
-                fields = ("group", "dimension", "metric", "statistic", "estimate", "p")
-                line = {"corpus": corpus, **{field: record.get(field) for field in fields}}
-                kept.append(line | {"systems": len(record["systems"])})
+def measure(data: Path) -> None:
+    """Spearman and Pearson over systems, with the p-value of a permutation of systems."""
+    real = [_of_people(item) for item in _all(data / "personachat.jsonl.gz")]
+    kept: list[dict[str, Any]] = []
+    for corpus in corpora(data):
+        for name in corpus.metrics:
+            scores = system_scores(corpus, name, real)
+            for dimension, means in corpus.ratings.items():
+                x, y = (np.array([of[agent] for agent in means]) for of in (scores, means))
+                line: dict[str, Any] = {
+                    "corpus": corpus.name,
+                    "dimension": dimension,
+                    "metric": name,
+                    "systems": len(x),
+                }
+                for statistic in ("spearman", "pearson"):
+                    value, p = tested(statistic, x, y)
+                    line |= {statistic: round(value, 4), f"{statistic}_p": round(p, 4)}
+                kept.append(line)
+            print(f"{corpus.name} {name}", file=sys.stderr, flush=True)
         RESULTS.write_text(json.dumps(kept, indent=1) + "\n")
+
+
+def system_scores(corpus: Corpus, name: str, real: Sequence[Item]) -> dict[str, float]:
+    """The score of each system; negated if lower is better."""
+    metric = resolve(name)
+    if isinstance(metric, NeedsFitting):
+        people = real if corpus.name != "dstc7" else _everything(corpus)
+        metric = metric.fit(people)
+    sign = 1 if metric.higher_is_better else -1
+    found = {}
+    for agent, replies in corpus.replies.items():
+        rows = metric.rows(replies)
+        if isinstance(metric, Summed) and isinstance(rows, np.ndarray):
+            rows = rows[~np.isnan(rows).any(axis=1)]
+        found[agent] = sign * float(metric.reduce(rows))
+    return found
+
+
+def tested(statistic: str, x: Floats, y: Floats) -> tuple[float, float]:
+    """The correlation, and the share of permutations of the systems that are at least as far from 0."""
+    of = STATISTICS[statistic]
+    value = float(of(x, y))
+    if len(x) <= 7:
+        orders = [list(order) for order in permutations(range(len(x)))]
+    else:
+        rng = np.random.default_rng(0)
+        orders = [list(range(len(x))), *(rng.permutation(len(x)).tolist() for _ in range(DRAWS))]
+    far = [abs(float(of(x[order], y))) >= abs(value) - 1e-12 for order in orders]
+    return value, float(np.mean(far))
+
+
+def _all(path: Path) -> Iterator[Item]:
+    return items(native.read(str(path)), Selection(items="all"))
+
+
+def _everything(corpus: Corpus) -> list[Item]:
+    return [item for replies in corpus.replies.values() for item in replies]
+
+
+def _of_people(item: Item) -> Item:
+    """The item as a reply by a person, without references: the real side of a distance."""
+    turn = replace(item.turns[-1], references=())
+    return replace(item, agent="human", turns=(*item.turns[:-1], turn))
 
 
 def show() -> None:
     """A table of Spearman and Pearson: one row a metric, one column a corpus; of ji2022 the overall rating."""
     kept = json.loads(RESULTS.read_text())
-    columns: dict[str, list[dict[str, Any]]] = {}
-    for one in kept:
-        name = one["corpus"] + (f" {one['group']}" if one["group"] else "")
-        name += f" {one['dimension']}" if one["corpus"] == "dstc7" else ""
-        if one["corpus"] != "ji2022" or one["dimension"] == "overall":
-            columns.setdefault(name, []).append(one)
-    heads = [f"{name} ({records[0]['systems']} systems)" for name, records in columns.items()]
+    shown = [one for one in kept if not one["corpus"].startswith("ji2022") or one["dimension"] == "overall"]
+    shown = [one for one in shown if one["dimension"] != "profile_match"]
+    columns = list(dict.fromkeys((one["corpus"], one["dimension"], one["systems"]) for one in shown))
+    heads = [f"{corpus} {dimension} ({systems})" for corpus, dimension, systems in columns]
     print(f"| metric | {' | '.join(heads)} |\n|{'---|' * (len(heads) + 1)}")
-    for metric in dict.fromkeys(one["metric"] for one in kept):
+    for metric in dict.fromkeys(one["metric"] for one in shown):
         cells = []
-        for records in columns.values():
-            pair = []
-            for statistic in ("spearman", "pearson"):
-                own = [
-                    one["estimate"]
-                    for one in records
-                    if (one["metric"], one["statistic"]) == (metric, statistic)
-                ]
-                pair.append(f"{own[0]:.3f}" if own else "")
-            cells.append(" ".join(pair).strip() or "-")
+        for corpus, dimension, _ in columns:
+            about = (corpus, dimension, metric)
+            own = [one for one in shown if (one["corpus"], one["dimension"], one["metric"]) == about]
+            marks = ["*" if own and own[0][f"{name}_p"] <= 0.05 else "" for name in ("spearman", "pearson")]
+            cells.append(
+                f"{own[0]['spearman']:.3f}{marks[0]} {own[0]['pearson']:.3f}{marks[1]}" if own else "-"
+            )
         print(f"| `{metric}` | {' | '.join(cells)} |")
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("data")
-    parser.add_argument("-o", "--output", type=Path, default=Path("out/fbd-unseen"))
-    parser.add_argument("--corpora", default="dstc7,convai2_2018,ji2022")
-    given = parser.parse_args()
-    if given.data == "show":
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    if sys.argv[1] == "show":
         show()
     else:
-        measure(Path(given.data), given.output, given.corpora.split(","))
+        measure(Path(sys.argv[1]))
