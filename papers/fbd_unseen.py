@@ -28,8 +28,7 @@ from turnwise.stats.correlation import STATISTICS
 from turnwise.types import Dialogue, Floats, Item, NeedsFitting, Summed
 
 RESULTS = Path(__file__).with_suffix(".json")
-DISTANCES = ("fbd", "fbd-paper", "prd", "mmd")
-OTHERS = ("relatedness", "usr-ret", "length", "distinct-2")
+UNREFERENCED = ("fbd", "length", "distinct-2", "relatedness", "usr-ret", "mmd", "prd")
 REFERENCED = tuple("bleu-4 rouge-l meteor chrf average greedy extrema bertscore length distinct-2".split())
 FEWEST = 15  # rated dialogues of a bot of convai2_2018
 DRAWS = 5000  # permutations of the systems, where there are more than seven
@@ -78,19 +77,25 @@ def corpora(data: Path) -> Iterator[Corpus]:
     ]
     rated = Counter(one.agent for one in chats)
     kept = [one for one in chats if rated[one.agent] >= FEWEST]
-    yield Corpus.of("convai2_2018", kept, (*DISTANCES, *OTHERS))
+    yield Corpus.of("convai2_2018", kept, UNREFERENCED)
     bots = [one for one in native.read(str(data / "ji2022.jsonl.gz")) if one.agent != "qc"]
     for run in sorted({str(one.meta["run"]) for one in bots}):
         own = [one for one in bots if one.meta["run"] == run]
-        yield Corpus.of(f"ji2022 {run}", own, (*DISTANCES, *OTHERS))
+        yield Corpus.of(f"ji2022 {run}", own, UNREFERENCED)
 
 
 def measure(data: Path) -> None:
-    """Spearman and Pearson over systems, with the p-value of a permutation of systems."""
+    """Spearman and Pearson over systems, with the p-value of a permutation of systems.
+
+    What is in the results already is not measured again.
+    """
     real = [_of_people(item) for item in _all(data / "personachat.jsonl.gz")]
-    kept: list[dict[str, Any]] = []
+    kept: list[dict[str, Any]] = json.loads(RESULTS.read_text()) if RESULTS.exists() else []
+    done = {(one["corpus"], one["metric"]) for one in kept}
     for corpus in corpora(data):
         for name in corpus.metrics:
+            if (corpus.name, name) in done:
+                continue
             scores = system_scores(corpus, name, real)
             for dimension, means in corpus.ratings.items():
                 x, y = (np.array([of[agent] for agent in means]) for of in (scores, means))
@@ -105,7 +110,7 @@ def measure(data: Path) -> None:
                     line |= {statistic: round(value, 4), f"{statistic}_p": round(p, 4)}
                 kept.append(line)
             print(f"{corpus.name} {name}", file=sys.stderr, flush=True)
-        RESULTS.write_text(json.dumps(kept, indent=1) + "\n")
+            RESULTS.write_text(json.dumps(kept, indent=1) + "\n")
 
 
 def system_scores(corpus: Corpus, name: str, real: Sequence[Item]) -> dict[str, float]:
