@@ -92,23 +92,19 @@ def measure(data: Path) -> None:
     real = [_of_people(item) for item in _all(data / "personachat.jsonl.gz")]
     kept: list[dict[str, Any]] = json.loads(RESULTS.read_text()) if RESULTS.exists() else []
     done = {(one["corpus"], one["metric"]) for one in kept}
-    for corpus in corpora(data):
-        for name in corpus.metrics:
-            if (corpus.name, name) in done:
+    there = list(corpora(data))
+    for name in dict.fromkeys([*UNREFERENCED, *REFERENCED]):  # slow ones last
+        for corpus in there:
+            if name not in corpus.metrics or (corpus.name, name) in done:
                 continue
             scores = system_scores(corpus, name, real)
             for dimension, means in corpus.ratings.items():
                 x, y = (np.array([of[agent] for agent in means]) for of in (scores, means))
-                line: dict[str, Any] = {
-                    "corpus": corpus.name,
-                    "dimension": dimension,
-                    "metric": name,
-                    "systems": len(x),
-                }
+                line: dict[str, Any] = {"corpus": corpus.name, "dimension": dimension, "metric": name}
                 for statistic in ("spearman", "pearson"):
                     value, p = tested(statistic, x, y)
                     line |= {statistic: round(value, 4), f"{statistic}_p": round(p, 4)}
-                kept.append(line)
+                kept.append(line | {"systems": len(x)})
             print(f"{corpus.name} {name}", file=sys.stderr, flush=True)
             RESULTS.write_text(json.dumps(kept, indent=1) + "\n")
 
