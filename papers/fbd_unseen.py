@@ -6,8 +6,8 @@
 Corpora with five systems or more: dstc7 (nine; replies without a context, 42 references each; `Constant`, which always
 says the same, has no distribution and is left out), ji2022 (seven bots, three replications; `qc`, which was degraded on
 purpose, is left out) and convai2_2018 (the bots with 15 rated dialogues or more). The real side of these two, which
-have no people's replies, is PersonaChat. The numbers are those of `turnwise meta --level system --real FILE`, which
-takes longer, because it resamples.
+have no people's replies, is PersonaChat. `fbd` has the numbers of `turnwise meta --level system --real FILE`,
+which takes longer.
 """
 
 import json
