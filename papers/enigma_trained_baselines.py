@@ -85,7 +85,12 @@ def logged_data(logs: str, score: str, agents: Sequence[str], **options: Any) ->
 
 
 def enigma(
-    logs: str, agents: Sequence[str], scores: Sequence[str], options: Mapping[str, Any]
+    logs: str,
+    agents: Sequence[str],
+    scores: Sequence[str],
+    options: Mapping[str, Any],
+    *,
+    estimator: str = ENIGMA,
 ) -> dict[str, dict[str, float]]:
     """Agent -> its estimate on each score by one training of `enigma`, and the mean of zeta at last turns.
 
@@ -94,10 +99,14 @@ def enigma(
     data = [logged_data(logs, score, agents, delexicalise=False, **options) for score in scores]
     found = {}
     for agent in agents:
-        one = estimators.resolve(ENIGMA).estimate(data[0].without(agent), agent, rng=np.random.default_rng(0))
+        one = estimators.resolve(estimator).estimate(
+            data[0].without(agent), agent, rng=np.random.default_rng(0)
+        )
         first = rewards(data[0].without(agent), agent)
-        # The contribution of a dialogue is value + weight (reward - value).
-        weights = (one.contributions - one.value) / (first - one.value)
+        # The contribution of a dialogue is value + weight (reward - value). It does not show the weight where the
+        # reward is the value, as for a seller that is always right: there the weight is taken as 1, its mean.
+        apart = np.abs(first - one.value) > 1e-9
+        weights = np.where(apart, (one.contributions - one.value) / np.where(apart, first - one.value, 1), 1)
         means = {
             score: float(np.average(rewards(part.without(agent), agent), weights=weights))
             for score, part in zip(scores, data, strict=True)

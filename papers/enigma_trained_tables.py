@@ -53,8 +53,8 @@ def estimates(case: dict[str, Any], setting: str, method: str, score: str) -> di
     if method in ("BLEU", "perplexity"):
         sign, key = (1, "bleu") if method == "BLEU" else (-1, "perplexity")
         return {name: sign * found[key] for name, found in case["language"].items() if key in found}
-    if method in case.get("self-play", {}):
-        return dict(case["self-play"][method][score])
+    if method.startswith("self-play"):
+        return dict(case.get("self-play", {}).get(method, {}).get(score, {}))
     if method == "ENIGMA":
         found = case.get("enigma", {}).get(setting, {})
         low, high = COLLAPSED
