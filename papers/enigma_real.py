@@ -24,13 +24,14 @@ from turnwise.errors import TurnwiseError
 from turnwise.logs import native
 from turnwise.stats.correlation import pearson, spearman
 
-ESTIMATORS = ("robust", "dice-linear", "direct", "mean", "metric:bertscore")
+ESTIMATORS = ("robust", "dice-linear", "direct", "metric:bertscore")
 REASONS = {
     "not ranked": "the known systems are not ranked",
     "same estimate": "the known systems are not ranked",
     "has no alternative": "no replies of the systems at the points of others' dialogues",
     "outside the scale": "the interval is outside the scale",
     "nobody logged": "says what nobody says",
+    "has no number of what": "the metric needs references, which one system has not",
 }
 HERE = Path(__file__).with_name("enigma-real.json")
 PAGE = HERE.with_suffix(".md")
@@ -103,7 +104,7 @@ def record(name: str, dimension: str, data: Path) -> dict[str, Any]:
             )
             made["rows"] = [
                 {key: one[key] for key in ("target", "estimator", "estimate", "interval", "logged", "raw")}
-                | {"refused": reason(one["reason"])}
+                | {"refused": reason(one["reason"]), "withheld": one["diagnostics"].get("withheld")}
                 for one in found
             ]
         except TurnwiseError as error:
@@ -165,6 +166,34 @@ def table(records: Sequence[dict[str, Any]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
+def refusals(records: Sequence[dict[str, Any]]) -> str:
+    """Answered and refused estimates of `robust` and of all estimators, and how far off the refused ones were.
+
+    Errors are shares of the rating's range over systems, so that corpora can be averaged.
+    """
+    head = ["estimators", "", "estimates", "mean error, as a share of the range of the systems' means"]
+    head += ["off by more than half of that range", "intervals hold"]
+    lines = [head, ["---"] * len(head)]
+    for label, names in {"robust": ("robust",), "all four": ESTIMATORS}.items():
+        for kind in ("answered", "refused"):
+            found = []
+            for one in records:
+                rows_of = [row for row in one.get("rows", []) if row["estimator"] in names]
+                size = np.ptp([row["logged"] for row in rows_of]) if rows_of else 0.0
+                for row in rows_of:
+                    given = row if kind == "answered" else row["withheld"]
+                    if (row["refused"] is None) != (kind == "answered") or given is None:
+                        continue
+                    if given["interval"] is None:
+                        continue
+                    low, high = given["interval"]
+                    error = abs(given["estimate"] - row["logged"]) / size
+                    found.append((error, error > 0.5, low <= row["logged"] <= high))
+            means = np.mean(found, axis=0) if found else (np.nan,) * 3
+            lines.append([label, kind, str(len(found)), *(f"{value:.2f}" for value in means)])
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
 def main() -> None:
     records = json.loads(HERE.read_text()) if HERE.exists() else []
     command, *more = sys.argv[1:]
@@ -176,8 +205,11 @@ def main() -> None:
                 if (name, dimension) not in there:
                     records.append(record(name, dimension, Path(data)))
                     HERE.write_text(json.dumps(records, indent=1) + "\n")
-    block = re.compile(r"(<!-- real -->\n).*?(<!-- /real -->)", re.S)
-    PAGE.write_text(block.sub(lambda found: f"{found[1]}{table(records)}\n{found[2]}", PAGE.read_text()))
+    text = PAGE.read_text()
+    for part, made in {"real": table(records), "refusals": refusals(records)}.items():
+        block = re.compile(rf"(<!-- {part} -->\n).*?(<!-- /{part} -->)", re.S)
+        text = block.sub(lambda found, made=made: f"{found[1]}{made}\n{found[2]}", text)
+    PAGE.write_text(text)
 
 
 if __name__ == "__main__":

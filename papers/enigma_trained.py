@@ -1,9 +1,9 @@
-"""`python -m papers.enigma_trained run FOLDER FAMILY DRAW...|show`: Tables 1, 3 and 4 of ENIGMA, with all baselines.
+"""`python -m papers.enigma_trained run FOLDER FAMILY DRAW [PARTS]|show`: Tables 1, 3 and 4 of ENIGMA, all baselines.
 
 Sellers of a family of the booking world are each left out and estimated from the others on `flight`, `status` and
 `reward`, with all dialogues, half, a tenth, and in the challenging setting. The family `trained` are transformers that
 cloned dialogues, as in the paper. Logs are kept in FOLDER, results in papers/enigma-trained.json part by part; parts
-that are there are not run again. `show` rewrites the tables of papers/enigma-trained.md.
+that are there are not run again, and at most PARTS are run. `show` rewrites the tables of papers/enigma-trained.md.
 """
 
 import json
@@ -28,7 +28,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 }
 ESTIMATORS = ("robust", "mean-relabelled", "mean", "features")
 MORE = {"full": ("dice-linear",)}  # setting -> further estimators
-AGENTS, DIALOGUES, TRUTH = 16, 50, 400
+AGENTS, DIALOGUES, TRUTH = 16, 30, 200
 SAMPLES = {"trained": 1}  # of the replies at each point; trained sellers always say the same
 HERE = Path(__file__).with_name("enigma-trained.json")
 PAGE = HERE.with_suffix(".md")
@@ -68,18 +68,17 @@ def with_self_play(case: dict[str, Any], folder: Path) -> None:
     case["self-play"] = self_play(agents_of(case), logs, case["draw"], SCORES)
 
 
-def with_estimates(case: dict[str, Any], folder: Path, setting: str) -> None:
+def with_estimates(case: dict[str, Any], folder: Path, setting: str, score: str) -> None:
     """Estimates and intervals by score, estimator and agent; what was refused has the reason."""
     logs = kept_logs(folder, case["family"], case["draw"])
-    found: dict[str, dict[str, dict[str, Any]]] = {}
+    found: dict[str, dict[str, Any]] = {}
     estimators = ",".join((*ESTIMATORS, *MORE.get(setting, ())))
-    for score in SCORES:
-        for one in tw.ope(logs, all_agents=True, rating=score, estimators=estimators, **SETTINGS[setting]):
-            record = {key: one[key] for key in ("raw", "estimate", "interval")}
-            if one["refused"]:
-                record = {"raw": one["raw"], "refused": one["reason"]}
-            found.setdefault(score, {}).setdefault(one["estimator"], {})[one["target"]] = record
-    case.setdefault("estimates", {})[setting] = found
+    for one in tw.ope(logs, all_agents=True, rating=score, estimators=estimators, **SETTINGS[setting]):
+        record = {key: one[key] for key in ("raw", "estimate", "interval")}
+        if one["refused"]:
+            record = {"raw": one["raw"], "refused": one["reason"]}
+        found.setdefault(one["estimator"], {})[one["target"]] = record
+    case.setdefault("estimates", {}).setdefault(setting, {})[score] = found
 
 
 def with_enigma(case: dict[str, Any], folder: Path, setting: str) -> None:
@@ -87,24 +86,22 @@ def with_enigma(case: dict[str, Any], folder: Path, setting: str) -> None:
     case.setdefault("enigma", {})[setting] = enigma(logs, list(case["truth"]), SCORES, SETTINGS[setting])
 
 
-def run(cases: list[dict[str, Any]], folder: Path, family: str, draw: int) -> None:
-    """All parts of one case that are not there yet, each written when it is done, with its seconds."""
+def run(cases: list[dict[str, Any]], folder: Path, family: str, draw: int, most: int | None = None) -> None:
+    """The parts of one case that are not there yet, each written when it is done, with its seconds."""
     asked = {"family": family, "draw": draw}
     case = next((one for one in cases if asked.items() <= one.items()), None)
     if case is None:
         case = {**asked, "agents": AGENTS, "dialogues": DIALOGUES, "seconds": {}}
         cases.append(case)
-    parts: dict[str, Any] = {"simulate": simulated, "language": with_language}
-    parts |= {f"estimates {setting}": with_estimates for setting in SETTINGS}
-    parts |= {"self-play": with_self_play}
-    parts |= {f"enigma {setting}": with_enigma for setting in SETTINGS}
-    for name, part in parts.items():
-        if name in case["seconds"]:
-            continue
+    parts: dict[tuple[str, ...], Any] = {("simulate",): simulated, ("language",): with_language}
+    parts |= {("estimates", setting, score): with_estimates for setting in SETTINGS for score in SCORES}
+    parts |= {("self-play",): with_self_play}
+    parts |= {("enigma", setting): with_enigma for setting in SETTINGS}
+    missing = [name for name in parts if ", ".join(name) not in case["seconds"]]
+    for name in missing[:most]:
         start = time.perf_counter()
-        setting = name.partition(" ")[2]
-        part(case, folder, *([setting] if setting else []))
-        case["seconds"][name] = round(time.perf_counter() - start, 1)
+        parts[name](case, folder, *name[1:])
+        case["seconds"][", ".join(name)] = round(time.perf_counter() - start, 1)
         HERE.write_text(json.dumps(cases, indent=1) + "\n")
 
 
@@ -112,9 +109,8 @@ def main() -> None:
     cases = json.loads(HERE.read_text()) if HERE.exists() else []
     command, *more = sys.argv[1:]
     if command == "run":
-        folder, family, *draws = more
-        for draw in draws:
-            run(cases, Path(folder), family, int(draw))
+        folder, family, draw, *most = more
+        run(cases, Path(folder), family, int(draw), int(most[0]) if most else None)
     PAGE.write_text(page_with(cases, PAGE.read_text()))
 
 

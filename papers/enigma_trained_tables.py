@@ -216,8 +216,8 @@ def intervals(case: dict[str, Any]) -> str:
         for setting, by_score in case["estimates"].items():
             found = []
             refused = 0
-            for score in SCORES:
-                for name, one in by_score[score]["robust"].items():
+            for score, found_of in by_score.items():
+                for name, one in found_of["robust"].items():
                     if "refused" in one:
                         refused += 1
                         continue

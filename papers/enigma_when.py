@@ -27,7 +27,7 @@ from turnwise.worlds import booking
 FAMILIES = ("behaviour", "stochastic", "wordings", "graded")
 DRAW = 2000
 SELLERS, MOST, TRUTH = 16, 100, 2000
-OTHERS = (5, 9, 15)  # sellers whose dialogues were rated
+OTHERS = (5, 15)  # sellers whose dialogues were rated
 DIALOGUES = (10, 30, 100)  # rated dialogues of each
 ESTIMATORS = {"ours": "robust", "ENIGMA in closed form": "dice-linear", "mean of a judge": "mean-relabelled"}
 # Correlation of a judge's score with the reward, within a seller; None: no judge.
@@ -36,7 +36,6 @@ JUDGED = 300  # dialogues of the new seller that the judge scores
 RATED = (3, 5, 8, 12, 16, 24, 36, 50, 75, 110, 160, 240)  # of these, rated by people
 DRAWS = 60  # of the rated ones, for each seller
 HERE = Path(__file__).with_name("enigma-when.json")
-NEURAL = HERE.with_name("enigma-collapse.json")
 PAGE = HERE.resolve().parents[1] / "docs" / "when-ope.md"
 
 
