@@ -113,6 +113,18 @@ def test_converted_releases_are_estimated_like_the_logs_that_they_came_from(
     assert [one["raw"] for one in found] == pytest.approx([one["raw"] for one in expected])
 
 
+def test_dialogues_whose_agent_is_not_known_are_used_but_are_no_target(logged, opedata, tmp_path) -> None:
+    path = tmp_path / "converted.jsonl"
+    found = list(READERS["enigma"].read(str(opedata), Options()))
+    assert "unknown" in {dialogue.agent for dialogue in found}
+    native.write(found, str(path))
+    made = tw.ope(str(path), all_agents=True, rating="reward", estimators="mean", model="hashing", jobs=1)
+    assert {one["target"] for one in made} == {dialogue.agent for dialogue in logged}
+    others = {one["target"]: one["n_items"] for one in made}
+    held = {name: sum(dialogue.agent == name for dialogue in found) for name in others}
+    assert others == {name: len(found) - count for name, count in held.items()}
+
+
 def test_convai2_records_keep_both_personas_and_the_ratings_of_the_logged_dialogue(tmp_path) -> None:
     speakers = ("human_evaluator", "model", "tgt_model")
     texts = ("__SILENCE__", "hi there", "hello", "how are you", "good", "i am well")

@@ -37,15 +37,14 @@ from turnwise.logs.checks import (
     text,
     wrong,
 )
-from turnwise.logs.dialogue import other_entries
+from turnwise.logs.dialogue import UNNAMED, other_entries
 from turnwise.logs.readers.sniff import Sample
 from turnwise.logs.readers.source import Options, dialogues
 from turnwise.types import Dialogue, DimensionScores, Rating, Reply, Turn, digest
 
 SILENCE = ("", "__SILENCE__")  # the agent began: nothing was said before
-SPEAKERS = ("human_evaluator", "model")  # words for the two roles, which follow from the place too
+SPEAKERS = ("human_evaluator", "model", "tgt_model")  # words for the roles, which follow from the place too
 LISTS = ("ref_customer_response", "ref_agent_response", "gen_agent_response")
-UNKNOWN = "unknown"  # the agent of a dialogue whose agent is not known
 RECORD = frozenset({"id", "agent", "dialog", "reward", "reward_ref", *LISTS})
 
 Act = tuple[str, dict[str, Any]]  # a text, and the other keys beside it
@@ -126,7 +125,7 @@ def _with_agent(dialogue: Dialogue) -> Dialogue:
             [one.content for one in turn.alternatives.get(target, ())] == [turn.content] for turn in replies
         )
     ]
-    if dialogue.agent != UNKNOWN or len(targets) < 2 or len(same) != 1:
+    if dialogue.agent != UNNAMED or len(targets) < 2 or len(same) != 1:
         return dialogue
     return replace(dialogue, agent=same[0], meta={**dialogue.meta, "agent_inferred": True})
 
@@ -164,7 +163,7 @@ def _dialogue(value: Any, default_id: str, *, target: str, options: Options) -> 
         options.dropped["other keys of the target's replies"] += lost
     return Dialogue(
         id=identity,
-        agent=optional(values, "agent", name, default=UNKNOWN),
+        agent=optional(values, "agent", name, default=UNNAMED),
         turns=tuple(_turns(exchanges, target, reward if rated is not None else None)),
         ratings=_ratings(identity, reward if rated is None else rated),
         meta=others(values, RECORD),
