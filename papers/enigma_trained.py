@@ -28,7 +28,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 }
 ESTIMATORS = ("robust", "mean-relabelled", "mean", "features")
 MORE = {"full": ("dice-linear",)}  # setting -> further estimators
-AGENTS, DIALOGUES, TRUTH = 16, 30, 200
+AGENTS, DIALOGUES, TRUTH = 8, 30, 200
 SAMPLES = {"trained": 1}  # of the replies at each point; trained sellers always say the same
 HERE = Path(__file__).with_name("enigma-trained.json")
 PAGE = HERE.with_suffix(".md")
@@ -94,8 +94,9 @@ def run(cases: list[dict[str, Any]], folder: Path, family: str, draw: int, most:
         case = {**asked, "agents": AGENTS, "dialogues": DIALOGUES, "seconds": {}}
         cases.append(case)
     parts: dict[tuple[str, ...], Any] = {("simulate",): simulated, ("language",): with_language}
+    parts |= {("estimates", "full", score): with_estimates for score in SCORES}
+    parts |= {("enigma", "full"): with_enigma, ("self-play",): with_self_play}
     parts |= {("estimates", setting, score): with_estimates for setting in SETTINGS for score in SCORES}
-    parts |= {("self-play",): with_self_play}
     parts |= {("enigma", setting): with_enigma for setting in SETTINGS}
     missing = [name for name in parts if ", ".join(name) not in case["seconds"]]
     for name in missing[:most]:
