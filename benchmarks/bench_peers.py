@@ -5,11 +5,14 @@ runs. distinct-2 has a plain loop as its peer: a set of pairs of words.
 A third of the loop's time is that of finding the words, which both sides do.
 """
 
+import importlib.util
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import pairwise
 
 import krippendorff
 import numpy as np
+from rouge_score.rouge_scorer import RougeScorer
 from sacrebleu.metrics.chrf import CHRF
 from scipy.stats import kendalltau
 
@@ -17,10 +20,11 @@ from benchmarks.bench_distribution import processor_time
 from benchmarks.bench_overlap import pairs, same
 from benchmarks.harness import Line
 from turnwise.metrics import resolve
+from turnwise.metrics.distribution.mauve import FittedMauve, Mauve
 from turnwise.metrics.words import words
 from turnwise.stats.agreement import krippendorff_alpha
 from turnwise.stats.permutation import perm_both
-from turnwise.types import Item, Metric
+from turnwise.types import Item, Metric, Turn
 
 RATERS, ITEMS = 20, 5_000  # of Krippendorff's alpha; half of the ratings are missing
 POINTS, DRAWS = 300, 1000  # of PERM-BOTH; 1,000 draws are the default of `meta`
@@ -53,6 +57,48 @@ def bench() -> Iterator[Line]:
         "krippendorff",
     )
     yield kendall_differences(rng)
+    yield lines_of_replies(items)
+    if importlib.util.find_spec("mauve"):
+        yield from (mauve_scores(count) for count in (100, 1000))
+
+
+def lines_of_replies(items: list[Item]) -> Line:
+    """rouge-lsum of texts of three lines: three replies each."""
+    joined = ["\n".join(item.reply for item in items[at : at + 3]) for at in range(0, len(items) - 2, 3)]
+    wanted = [
+        "\n".join(item.references[0] for item in items[at : at + 3]) for at in range(0, len(items) - 2, 3)
+    ]
+    longer = [
+        replace(item, turns=(Turn("user", "hi"), Turn("assistant", reply, references=(reference,))))
+        for item, reply, reference in zip(items, joined, wanted, strict=False)
+    ]
+    peer = RougeScorer(["rougeLsum"])
+    return compared(
+        f"rouge-lsum, {len(longer):,} pairs of 3 lines",
+        scored(resolve("rouge-lsum"), longer),  # type: ignore[arg-type]
+        lambda: float(
+            np.mean([peer.score(b, a)["rougeLsum"].fmeasure for a, b in zip(joined, wanted, strict=True)])
+        ),
+        "rouge-score",
+    )
+
+
+def mauve_scores(count: int) -> Line:
+    """MAUVE of two clouds of `count` vectors, with the same number of clusters and of runs of k-means."""
+    from mauve import compute_mauve
+
+    rng = np.random.default_rng(count)
+    spread = np.geomspace(1, 0.05, 384)
+    generated, real = rng.normal(size=(2, count, 384)) * spread
+    generated += 0.2 * spread
+    ours = FittedMauve({}, Mauve())
+    return Line(
+        f"mauve, {count:,} vectors a side",
+        processor_time(lambda: ours.between(generated, ours.prepare(real)), 3),
+        processor_time(lambda: compute_mauve(p_features=real, q_features=generated, verbose=False), 3),
+        "mauve-text",
+        1.0,
+    )
 
 
 def compared(name: str, ours: Callable[[], float], peer: Callable[[], float], peer_name: str) -> Line:

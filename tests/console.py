@@ -10,16 +10,20 @@
 
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Timer
 
 ROOT = Path(__file__).parents[1]
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 HEREDOC = re.compile(r"<<\s*'?(\w+)'?")
+SERVER = re.compile(r"timeout -s INT \d+ (turnwise .*)")  # a command that would not end by itself
+LONGEST = 300  # seconds after which a server that prints less than the page shows is killed
 
 
 @dataclass(frozen=True)
@@ -64,13 +68,18 @@ def examples(block: str) -> Iterator[Example]:
         yield Example("\n".join(command), "\n".join(shown).rstrip())
 
 
+def _environment() -> dict[str, str]:
+    """The environment of commands: the programs of this Python come first, and a terminal has 80 columns."""
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    return {**os.environ, "PATH": path, "COLUMNS": "80"}
+
+
 def run(command: str, folder: Path, **environment: str) -> tuple[int, str]:
     """Run a command; returns the exit code and the merged output of both streams."""
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     done = subprocess.run(
         ["bash", "-c", command],
         cwd=folder,
-        env={**os.environ, "PATH": path, "COLUMNS": "80", **environment},
+        env={**_environment(), **environment},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -81,7 +90,28 @@ def run(command: str, folder: Path, **environment: str) -> tuple[int, str]:
 
 
 def output(example: Example, folder: Path) -> str:
-    return run(example.command, folder)[1]
+    """What the command prints. A server is interrupted when it has printed as many lines as the page shows."""
+    server = SERVER.fullmatch(example.command)
+    if server is None or not example.shown:
+        return run(example.command, folder)[1]
+    process = subprocess.Popen(
+        ["bash", "-c", f"exec {server[1]}"],
+        cwd=folder,
+        env=_environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    with process:
+        watchdog = Timer(LONGEST, process.kill)
+        watchdog.start()
+        assert process.stdout is not None
+        lines = [process.stdout.readline() for _ in example.shown.splitlines()]
+        process.send_signal(signal.SIGINT)
+        lines.append(process.stdout.read())
+        watchdog.cancel()
+    return "".join(lines).rstrip()
 
 
 def run_python(code: str, folder: Path, environment: Mapping[str, str]) -> tuple[int, str]:

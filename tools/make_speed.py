@@ -1,8 +1,9 @@
-"""`python -m tools.make_speed`: docs/speed.md from benchmarks/results/bench.json, which `make bench` writes."""
+"""`python -m tools.make_speed`: docs/speed.md from bench.json, which `make bench` writes, and loglik_parts.json."""
 
 import json
 from dataclasses import fields
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 from benchmarks.harness import Line, table
@@ -40,21 +41,45 @@ the only parallelism (see [scale](scale.md)). A command whose vectors are all in
 
 What misses its goal, and why:
 
-* `score -m loglik`, a first `score -m turnwise` and `attack turnwise` are limited by the models' matrix products: a
-  token of MiniLM takes 205 us of products on one core of the machine that was measured, of 290 us in all
-  (`turnwise/encode/neural/loading.py`). Importing torch takes 1.5 s, and transformers' model classes 3.7 s more:
-  together most of the 8 s. SmolLM2 is computed in bfloat16 where the processor has it. A second runtime would be a
-  quarter faster, and bfloat16 for MiniLM twice as fast, with other numbers; neither is used. An attack asks for
-  about 30 replies at a time, and replies of one length are encoded together, so its batches have 2 texts on
-  average.
+* `score -m loglik` of 100 replies:
+{loglik}
+* `score -m turnwise` and `attack turnwise`: encoding takes most of a first run. A batch has texts of one length, so
+  that a vector does not depend on the other texts; an attack scores the replies of a step together, and still has few
+  texts of each length. With a full cache, most of the time is that of the metric's own features of a reply.
 * `distinct-2` beside a plain loop: a third of the loop's time is that of finding the words, which both do, and a set of
   pairs is as fast as hashes that other machines can add to.
+* `mauve` of 1,000 replies and more: k-means with 100 clusters in double precision, with starts that are chosen with
+  more care, takes twice the time of the package's.
 """
+LOGLIK = (
+    "importing torch takes {import_torch:.1f} s of processor time, the classes and the tokeniser "
+    "{import_classes:.1f} s, the weights {load:.1f} s. The matrix products of the {tokens:,} tokens of contexts and "
+    "replies take {products:.1f} s by themselves, in {precision} at {rate:.0f} GFLOP/s (`{command}`). So {least:.0f} s "
+    "are the least that this way of computing takes; the rest is attention, softmax, activations and statistics."
+)
 
 
-def page(kept: dict[str, dict[str, Any]]) -> str:
-    """The page from the content of bench.json."""
-    parts = [INTRODUCTION]
+def loglik_parts(parts: dict[str, Any]) -> str:
+    """The sentence on `score -m loglik`, from the content of loglik_parts.json."""
+    steps = ("import_torch", "import_classes", "load", "products")
+    return fill(
+        LOGLIK.format(
+            **parts,
+            tokens=parts["tokens_of_contexts"] + parts["tokens_of_replies"],
+            rate=parts["operations_per_second"] / 1e9,
+            least=sum(parts[step] for step in steps),
+        ),
+        width=118,
+        initial_indent="  ",
+        subsequent_indent="  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def page(kept: dict[str, dict[str, Any]], loglik: dict[str, Any]) -> str:
+    """The page from the content of bench.json and of loglik_parts.json."""
+    parts = [INTRODUCTION.format(loglik=loglik_parts(loglik))]
     for name in [*(one for one in TITLES if one in kept), *(one for one in kept if one not in TITLES)]:
         rows = _rows(name, kept[name])
         if len(rows) > 1:
@@ -72,8 +97,11 @@ def _rows(name: str, bench: dict[str, Any]) -> list[tuple[str, ...]]:
 
 
 def main() -> None:
-    kept = json.loads((ROOT / "benchmarks" / "results" / "bench.json").read_text())
-    PAGE.write_text(page(kept))
+    kept, loglik = (
+        json.loads((ROOT / "benchmarks" / "results" / name).read_text())
+        for name in ("bench.json", "loglik_parts.json")
+    )
+    PAGE.write_text(page(kept, loglik))
 
 
 if __name__ == "__main__":

@@ -1,12 +1,18 @@
-"""The order of the data: lines, files and workers change no number of any command."""
+"""The order of the data: lines, files, workers and shards change no number of any command."""
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 from benchmarks.faults.crashes import Cell
-from tests.e2e.test_order import COMMANDS, WITHOUT_JOBS, differences, result, words, write_data
+from tests.e2e.test_order import COMMANDS, differences, matters, result, small_shards, words, write_data
 
-WAYS = {"lines": "lines in another order", "files": "two files", "jobs": "two workers"}
+WAYS = {
+    "lines": "lines in another order",
+    "files": "two files",
+    "jobs": "two workers",
+    "shards": "small shards",
+}
 
 
 def order_cells(folder: Path) -> Iterator[Cell]:
@@ -16,7 +22,8 @@ def order_cells(folder: Path) -> Iterator[Cell]:
     for kind, command in COMMANDS.items():
         expected = result(folder, words(command, kind, "whole"))
         for way, fault in WAYS.items():
-            if way == "jobs" and kind.startswith(WITHOUT_JOBS):
+            if not matters(kind, way):
                 continue
-            found = result(folder, words(command, kind, way))
+            with small_shards() if way == "shards" else nullcontext():
+                found = result(folder, words(command, kind, way))
             yield Cell(kind, fault, not list(differences(expected, found)), "same numbers", 1)

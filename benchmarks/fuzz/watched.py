@@ -8,7 +8,7 @@ import resource
 import signal
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -77,7 +77,7 @@ def _problem(words: list[str], code: int, out: str, err: str) -> str:
         return text
     if code not in CODES:
         return f"exit code {code}"
-    if "Traceback" in err:
+    if "Traceback" in err and not _of_own_code(words, err):
         return err
     if (
         code and not err.strip() and not out.strip()
@@ -94,6 +94,14 @@ def _problem(words: list[str], code: int, out: str, err: str) -> str:
 def _line(warning: warnings.WarningMessage) -> str:
     """Where a warning came from, without the folder of the package."""
     return f"{re.sub(r'.*/(turnwise|site-packages)/', '', warning.filename)}:{warning.lineno}"
+
+
+def _of_own_code(words: Sequence[str], err: str) -> bool:
+    """Whether the only traceback is that of the user's own function, which `-v` prints before the error."""
+    if "-v" not in words or err.count("Traceback (most recent call last)") != 1:
+        return False
+    frames = re.findall(r'  File "([^"]+)"', err)
+    return frames[-1].endswith("fuzz_functions.py") and "turnwise: error: " in err
 
 
 def _no_constant(name: str) -> Any:

@@ -183,7 +183,7 @@ class Candidates:
         return self.corpus.turn(found[rng.integers(len(found))])
 
     def _negated(self, words: Ids) -> Ids | None:
-        """The same words with `don't` and `do`, or `i'm` and `i'm not`, exchanged; None if there is nothing to change."""
+        """The same words with one denied or affirmed that was not; None if there is nothing to change."""
         text = [self.corpus.words[one] for one in words]
         swaps = {"don't": "", "not": "", "can't": "can", "isn't": "is", "never": "always", "no": "yes", "yes": "no",
                  "is": "isn't", "am": "am not", "i'm": "i'm not", "can": "can't", "love": "hate", "like": "don't like",

@@ -261,8 +261,8 @@ def test_a_metric_that_hangs_on_one_reply_is_attacked_and_the_reply_is_reported_
     assert (word.n, word.unscored, word.significant) == (0, 60, False)
     assert found.errors["no score within 1 s for “yes”"] >= 60
     assert (
-        metric.asked["yes"] <= BATCH + TWICE
-    )  # one batch, then alone until it is plain that it never responds
+        metric.asked["yes"] <= 2 * BATCH + TWICE
+    )  # a batch that was scored ahead, one more, then alone until it is plain that it never responds
 
 
 def test_a_metric_that_hangs_too_often_is_not_called_again_and_earlier_scores_are_kept(sleeper) -> None:  # type: ignore[no-untyped-def]

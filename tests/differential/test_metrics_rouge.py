@@ -88,6 +88,28 @@ def test_precision_recall_and_stems_equal_rouge_score(
         assert number(name, item(*pair)) == pytest.approx(expected, abs=1e-9)
 
 
+lines = st.lists(st.lists(words, max_size=8).map(" ".join), min_size=1, max_size=4).map("\n".join)
+
+
+@given(lines, st.lists(lines, min_size=1, max_size=3))
+@settings(max_examples=500)
+def test_rouge_of_lines_equals_rouge_score(reply: str, references: list[str]) -> None:
+    assume(any(map(tokens_rouge, references)))
+    peer = RougeScorer(["rougeLsum"]).score_multi(references, reply)["rougeLsum"]
+    expected = {"f": peer.fmeasure, "p": peer.precision, "r": peer.recall}
+    for part, figure in expected.items():
+        assert number(f"rouge-lsum[part={part}]", item(reply, references)) == pytest.approx(figure, abs=1e-9)
+
+
+@given(pairs)
+def test_rouge_of_single_lines_is_rouge_l(pair: tuple[str, list[str]]) -> None:
+    reply, references = pair[0].replace("\n", " "), [text.replace("\n", " ") for text in pair[1]]
+    assume(any(map(tokens_rouge, references)))
+    assert number("rouge-lsum", item(reply, references)) == pytest.approx(
+        number("rouge-l", item(reply, references)), abs=1e-12
+    )
+
+
 def test_stems_match_other_endings_of_a_word() -> None:
     assert number("rouge-1[stem=true]", item("he likes running dogs", ["he liked the dog runs"])) > number(
         "rouge-1", item("he likes running dogs", ["he liked the dog runs"])

@@ -1,4 +1,5 @@
-"""No command's numbers depend on the order of lines, on how these are spread over files, or on the number of workers.
+"""No command's numbers depend on the order of lines, on how these are spread over files, on the number of workers, or
+on the size of the shards in which data is read and scored.
 
 Numbers are equal up to rounding, because sums are added in another order. What is a list of named things, such as the
 agents of a run, may be in the order of the data.
@@ -10,7 +11,8 @@ import io
 import json
 import math
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,9 @@ from tests.small_talk import small_talk
 from tests.small_world import held
 from turnwise.cli.common.group import run
 from turnwise.logs import native
+from turnwise.logs.shards import shards as file_shards
+from turnwise.run.ope import stream
+from turnwise.run.scoring import shards as scoring_shards
 
 # Keys that name a record of a result; equal records of two runs are compared.
 NAMES = (
@@ -29,8 +34,11 @@ NAMES = (
     "file", "reply",
 )  # fmt: skip
 COMMANDS = {
-    "score": "score LOGS -m bleu-2,distinct-1,length,msttr-50,entropy-2,rating:overall,specificity,fbd[model=hashing]",
+    "score": "score LOGS -m bleu-2,rouge-lsum,ter,distinct-1,length,msttr-50,conditional-entropy-2,rating:overall,"
+    "specificity",
+    "score of distances": "score LOGS -m fbd[model=hashing],prd[model=hashing],mmd[model=hashing]",
     "meta": "meta LOGS -m bleu-2,length,distinct-1 --length-bias --normalised",
+    "meta of systems": "meta LOGS -m bleu-2,distinct-1 --level system --statistic tau-c,soft-pairwise",
     "meta of raters": "meta LOGS",
     "compare": "compare LOGS -m bleu-2,distinct-1,rating:overall --agents good,poor --pair meta.number",
     "compare unpaired": "compare LOGS -m bleu-2,distinct-1,length --agents good,poor",
@@ -39,10 +47,14 @@ COMMANDS = {
     "ope": "ope WORLD --all --model hashing --estimator robust,balance,fqe,dice-linear,direct,nearest,features",
     "ope --stream": "ope WORLD --all --model hashing --stream",
     "attack": "attack length --count 60 --budget 700 --contexts LOGS",
-    "train adem": "train adem LOGS --model hashing -o model",
+    "train adem": "train adem LOGS --model hashing -o adem",
+    "train usr-ret": "train usr-ret LOGS --model hashing -o usr-ret",
 }
 WITHOUT_DRAWS = ("calibrate", "power", "ope", "train")
 WITHOUT_JOBS = ("train",)
+
+
+WAYS = ("lines", "files", "jobs", "shards")
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +62,21 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("order")
     write_data(place)
     return place
+
+
+@pytest.fixture(scope="module")
+def in_order(folder: Path) -> Callable[[str], Any]:
+    """The result of a kind of command on the data in order, computed once."""
+    return cache(lambda kind: result(folder, words(COMMANDS[kind], kind, "whole")))
+
+
+@contextlib.contextmanager
+def small_shards() -> Iterator[None]:
+    """Shards of 7 items and of 2 kB, of which the data has many; it fits into one of the ordinary size."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(scoring_shards, "SHARD", 7)
+        patch.setattr(stream, "shards", partial(file_shards, size=2000))
+        yield
 
 
 def write_data(place: Path) -> None:
@@ -89,13 +116,18 @@ def words(command: str, kind: str, way: str) -> list[str]:
     return [*found, "--format", "json", "-q", *(["--jobs", "2"] if way == "jobs" else [])]
 
 
-def result(folder: Path, given: list[str]) -> Any:
-    """The document that a command prints, without where it comes from."""
+def printed(folder: Path, given: list[str]) -> Any:
+    """The document that a command prints."""
     out = io.StringIO()
     with contextlib.chdir(folder), contextlib.redirect_stdout(out):
         code = run(given)
     assert code in (0, 4), code
-    document = json.loads(out.getvalue())
+    return json.loads(out.getvalue())
+
+
+def result(folder: Path, given: list[str]) -> Any:
+    """The document that a command prints, without where it comes from."""
+    document = printed(folder, given)
     return {key: value for key, value in document.items() if key not in ("origin", "model")}
 
 
@@ -120,17 +152,52 @@ def named(record: dict[str, Any]) -> list[str]:
     return [str(record.get(name)) for name in NAMES]
 
 
-@pytest.mark.parametrize("way", ["lines", "files", "jobs"])
-@pytest.mark.parametrize("kind", COMMANDS)
-def test_the_order_of_the_data_and_the_number_of_workers_change_no_number(
-    folder: Path, kind: str, way: str
+def matters(kind: str, way: str) -> bool:
+    """Whether a command has what the way changes."""
+    return way in ("lines", "files") or not kind.startswith(WITHOUT_JOBS)
+
+
+@pytest.mark.parametrize(
+    ("kind", "way"), [(kind, way) for kind in COMMANDS for way in WAYS if matters(kind, way)]
+)
+def test_the_order_of_the_data_the_workers_and_the_shards_change_no_number(
+    folder: Path, in_order: Callable[[str], Any], kind: str, way: str
 ) -> None:
-    if way == "jobs" and kind.startswith(WITHOUT_JOBS):
-        pytest.skip("it has no workers")
-    expected = result(folder, words(COMMANDS[kind], kind, "whole"))
+    expected = in_order(kind)
     assert expected["results"]
-    found = result(folder, words(COMMANDS[kind], kind, way))
+    with small_shards() if way == "shards" else contextlib.nullcontext():
+        found = result(folder, words(COMMANDS[kind], kind, way))
     assert list(differences(expected, found)) == []
+
+
+def test_shards_are_small_where_they_are_meant_to_be(folder: Path) -> None:
+    with small_shards():
+        assert len(stream.shards([str(folder / "world.jsonl")])) > 10
+        assert scoring_shards.SHARD == 7
+
+
+def test_files_diffs_and_reports_do_not_depend_on_the_order(folder: Path) -> None:
+    """`validate`, and what works on finished runs."""
+    corpus(folder / "later.jsonl", 24, seed=1)
+    lines = (folder / "later.jsonl").read_bytes().splitlines(keepends=True)
+    (folder / "later-shuffled.jsonl").write_bytes(b"".join(random.Random(1).sample(lines, len(lines))))
+    found = []
+    for order in ("", "-shuffled"):
+        (summary,) = printed(folder, ["validate", f"logs{order}.jsonl", "--format", "json"])
+        for name in ("logs", "later"):
+            scored = ["score", f"{name}{order}.jsonl", "-m", "bleu-2,length", "--draws", "100", "-q"]
+            printed(folder, [*scored, "--format", "json", "-o", f"run{order}/{name}"])
+        runs = [f"run{order}/logs", f"run{order}/later"]
+        changes = printed(folder, ["diff", *runs, "--draws", "100", "--format", "json", "-q"])
+        with contextlib.chdir(folder):
+            assert run(["report", *runs, "-o", f"report{order}.json", "-q"]) == 0
+        report = json.loads((folder / f"report{order}.json").read_bytes())
+        del summary["file"], summary["sha256"]
+        rows = [sorted(figure["rows"]) for part in report["sections"] for figure in part["figures"]]
+        verdicts = [claim["verdict"] for part in report["sections"] for claim in part["claims"]]
+        found.append({"files": summary, "diff": changes["results"], "rows": rows, "verdicts": verdicts})
+    assert all(found[0].values())
+    assert list(differences(*found)) == []
 
 
 def test_another_seed_would_be_noticed(folder: Path) -> None:

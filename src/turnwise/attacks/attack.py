@@ -154,14 +154,12 @@ def _score_candidates(
 ) -> list[ScoredReplies]:
     """The replies and scores of the candidates in order, up to the one at which the budget ends or the metric hangs."""
     found = []
-    for one in candidates:
-        replies = [one.reply(context) for context in contexts]
+    replies_of = [(one, [one.reply(context) for context in contexts]) for one in candidates]
+    pairs_of = [list(zip(map(one.context, contexts), replies, strict=True)) for one, replies in replies_of]
+    target.score_ahead([pair for pairs in pairs_of for pair in pairs])
+    for (one, replies), pairs in zip(replies_of, pairs_of, strict=True):
         try:
-            found.append(
-                ScoredReplies(
-                    one, replies, target.scores(list(zip(map(one.context, contexts), replies, strict=True)))
-                )
-            )
+            found.append(ScoredReplies(one, replies, target.scores(pairs)))
         except ENDED as error:
             report(f"stopped before testing `{one.name}`: {error}")
             break

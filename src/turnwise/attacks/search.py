@@ -129,10 +129,12 @@ class Search:
         """
         at_once = max(1, BATCH // len(contexts))
         human = self._human_scores(contexts)
+        made = [strategy(template) for template in templates]
+        everything = [(context, one.reply(context)) for one in made for context in contexts]
+        self.target.score_ahead(everything)
         for first in range(0, len(templates), at_once):
             some = templates[first : first + at_once]
-            made = [strategy(template) for template in some]
-            pairs = [(context, one.reply(context)) for one in made for context in contexts]
+            pairs = everything[first * len(contexts) : (first + at_once) * len(contexts)]
             scores = self.target.scores(pairs)
             if len(self._rows) < MAX_ROWS:
                 self._rows += [(*pair, float(score)) for pair, score in zip(pairs, scores, strict=True)]

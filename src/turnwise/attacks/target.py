@@ -13,6 +13,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from time import monotonic
 from typing import TypeAlias
 
 import numpy as np
@@ -22,7 +23,9 @@ from turnwise.errors import TurnwiseError, Unmeasured
 from turnwise.metrics.rows import batch_or_each
 from turnwise.types import Floats, Item, digest
 
-BATCH = 64
+BATCH = 64  # replies in a batch
+LARGE_BATCH = 512  # of a metric that is fast: an encoder takes half of the time for a text among many others
+TIME_SHARE = 0.1  # of the time limit that a larger batch may be expected to take
 HANGS = 10  # timed-out replies after which the metric is not called any more
 AT_FIRST = 2  # the same, for a metric that has never returned a score
 TWICE = 2  # contexts in which a reply may time out; it is not scored in others
@@ -76,7 +79,9 @@ class Target:
     _asked: Counter[tuple[str, str]] = field(default_factory=Counter)  # (item, reply) -> times scored
     _limit: int | None = None
     _size: int = BATCH
+    _seconds: float = np.inf  # per item of the last batch that was scored
     _spoke: bool = False  # it has returned scores at least once
+    _ahead: bool = True  # no batch that was scored ahead has failed
 
     def scores(self, pairs: Sequence[tuple[Context, str]]) -> Floats:
         """The score of each reply in its context, higher is better; NaN where the metric gave none.
@@ -86,7 +91,7 @@ class Target:
         """
         wanted = {(context.item.id, reply): (context, reply) for context, reply in pairs}
         new = [key for key in wanted if key not in self._known]
-        limit = self.budget if self._limit is None else self._limit
+        limit = self._allowed
         if new and self._gives_up:
             raise Hangs(
                 f"the metric gave no score within {self.timeout:g} s for {self.hung.total()} replies, such as "
@@ -98,10 +103,46 @@ class Target:
                 "smaller --count, does"
             )
         while new:
-            keys, new = new[: self._size], new[self._size :]
+            size = self._at_once
+            keys, new = new[:size], new[size:]
             items = [wanted[key][0].with_reply(wanted[key][1]) for key in keys]
             self._known.update(zip(keys, self._batch(keys, items), strict=True))
         return np.array([self._known[context.item.id, reply] for context, reply in pairs])
+
+    def score_ahead(self, pairs: Sequence[tuple[Context, str]]) -> None:
+        """Score replies that will be asked for in smaller parts, in large batches; nothing if the budget does not do.
+
+        It changes no score and no number of calls. A batch that raises or times out is dropped, and from then on
+        nothing is scored ahead: `scores` asks again and finds out which reply it is.
+        """
+        wanted = {(context.item.id, reply): (context, reply) for context, reply in pairs}
+        new = [key for key in wanted if key not in self._known]
+        if not self._ahead or self.hung or self.calls + len(new) > self._allowed:
+            return
+        new = [key for key in new if digest(*key, str(self._asked[key] + 1)) not in self.remembered]
+        while new and self._ahead:
+            size = self._at_once
+            keys, new = new[:size], new[size:]
+            items = [wanted[key][0].with_reply(wanted[key][1]) for key in keys]
+            try:
+                results = self._signed(self._scores_in_time(items))
+            except Exception:
+                self._ahead = False
+            else:
+                self._known.update(zip(keys, self._batch(keys, items, known=results), strict=True))
+
+    @property
+    def _allowed(self) -> int:
+        """The total number of calls that may be made now."""
+        return self.budget if self._limit is None else self._limit
+
+    @property
+    def _at_once(self) -> int:
+        """Replies in the next batch: more than `_size` if the last ones were fast and no batch was ever late."""
+        if self._size < BATCH:
+            return self._size
+        in_time = TIME_SHARE * self.timeout / max(self._seconds, 1e-9)
+        return int(min(LARGE_BATCH, max(BATCH, in_time)))
 
     def mean(self, pairs: Sequence[tuple[Context, str]]) -> float:
         """The mean score of the replies that have one; minus infinity if none has."""
@@ -126,15 +167,28 @@ class Target:
         finally:
             self._known.update(kept)
 
-    def _batch(self, keys: Sequence[tuple[str, str]], items: Sequence[Item]) -> list[float]:
-        """The scores of one batch, from the results of an earlier run where it has them; NaN for errors."""
+    def _batch(
+        self,
+        keys: Sequence[tuple[str, str]],
+        items: Sequence[Item],
+        *,
+        known: Sequence[ScoreOrError] | None = None,
+    ) -> list[float]:
+        """The scores of one batch, from the results of an earlier run where it has them; NaN for errors.
+
+        `known` are its results where it was scored already.
+        """
         self.calls += len(items)
         self._asked.update(keys)
         names = [digest(*key, str(self._asked[key])) for key in keys]
         results = {name: self.remembered[name] for name in names if name in self.remembered}
         left = [index for index, name in enumerate(names) if name not in results]
         if left:
-            fresh = self._results([items[index] for index in left])
+            fresh = (
+                self._results([items[index] for index in left])
+                if known is None
+                else [known[index] for index in left]
+            )
             found = dict(zip([names[index] for index in left], fresh, strict=True))
             self.remember({name: result for name, result in found.items() if result != UNASKED})
             results |= found
@@ -185,12 +239,16 @@ class Target:
         blocks, errors = batch_or_each(ask, items)
         if batch_late and self.hung.total() == before:  # the batch was too large, and no single reply hangs
             self._size = max(1, self._size // 2)
-        sign = -1.0 if self.lower_is_better else 1.0
-        scores = iter([sign * score for block in blocks for score in block.tolist()])
+        scores = iter([score for block in blocks for score in self._signed(block)])
         return [
-            self._error_text(errors[index], item) if index in errors else _finite(next(scores))
+            self._error_text(errors[index], item) if index in errors else next(scores)
             for index, item in enumerate(items)
         ]
+
+    def _signed(self, scores: Floats) -> list[float | None]:
+        """The scores so that higher is better; None for one that is not finite."""
+        sign = -1.0 if self.lower_is_better else 1.0
+        return [sign * score if np.isfinite(score) else None for score in scores.tolist()]
 
     def _error_text(self, error: Exception, item: Item) -> str:
         """The error as text: no score in time, not asked, or the exception's type and message."""
@@ -219,6 +277,7 @@ class Target:
                 raised.append(error)
 
         thread = threading.Thread(target=work, name=THREAD, daemon=True)
+        began = monotonic()
         thread.start()
         thread.join(self.timeout)
         if thread.is_alive():
@@ -229,12 +288,8 @@ class Target:
             raise raised[0]
         if scores[0].shape != (len(items),):
             raise ValueError(f"{len(items)} replies got scores of shape {scores[0].shape}")
+        self._seconds = (monotonic() - began) / len(items)
         return scores[0]
-
-
-def _finite(score: float) -> float | None:
-    """The score, or None if it is not finite."""
-    return score if np.isfinite(score) else None
 
 
 def _quoted(reply: str) -> str:

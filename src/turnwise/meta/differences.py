@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from turnwise.errors import Refused
-from turnwise.meta.correlate import MIN_SYSTEMS
+from turnwise.meta.correlate_systems import MIN_SYSTEMS
 from turnwise.meta.gold import Gold
 from turnwise.meta.points import Points, agent_points, rated_rows, unit_points
 from turnwise.meta.table import ScoreTable

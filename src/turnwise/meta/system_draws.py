@@ -5,7 +5,7 @@ systems do not depend on the statistic or the dimension, so they are computed on
 resample and system.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 
 import numpy as np
@@ -44,9 +44,9 @@ class SystemDraws:
             return None, "none: fewer than 2 clusters"
         key = (rows.name, rows.ids)
         if key not in self._scores:
-            self._scores[key] = self._scores_in_samples(rows)
+            self._scores[key] = _scores(rows, self._samples(rows.name, n_clusters))
         if (*key, gold.dimension) not in self._ratings:
-            self._ratings[*key, gold.dimension] = self._ratings_in_samples(rows, gold)
+            self._ratings[*key, gold.dimension] = _ratings(rows, gold, self._samples(rows.name, n_clusters))
         values = row_correlations(statistic, self._scores[key], self._ratings[*key, gold.dimension])
         end = 1 + self._draws
         return interval_of_subsamples(float(values[0]), values[1:end], values[end:], n_clusters)
@@ -56,25 +56,31 @@ class SystemDraws:
         drawn = subsamples(n_clusters, draws=self._draws, rng=self._generator(name))
         return chain([np.ones(n_clusters, dtype=bool)], drawn, jackknife_samples(n_clusters))
 
-    def _scores_in_samples(self, rows: ScoreTable) -> Floats:
-        """(r, S) score of each system, oriented so that higher is better, in each sample."""
-        agent_codes, n_agents = codes(rows.agents)
-        of_cluster, n_clusters = cluster_codes(rows.clusters)
-        mine = [np.flatnonzero(agent_codes == agent) for agent in range(n_agents)]
-        scorers = [subset_scorer(rows.metric, rows.rows[own]) for own in mine]
-        found = [
-            [score(np.flatnonzero(sample[of_cluster[own]])) for score, own in zip(scorers, mine, strict=True)]
-            for sample in self._samples(rows.name, n_clusters)
-        ]
-        return sign(rows) * np.array(found)
 
-    def _ratings_in_samples(self, rows: ScoreTable, gold: Gold) -> Floats:
-        """(r, S) mean rating of each system in each sample; NaN where it has no rated unit."""
-        agent_codes, n_agents = codes(rows.agents)
-        of_cluster, n_clusters = cluster_codes(rows.clusters)
-        cells = cluster_sums(
-            rating_sums(rows, gold), of_cluster * n_agents + agent_codes, n_clusters * n_agents
-        )
-        cells = cells.reshape(n_clusters, -1)
-        sums = np.array([sample @ cells for sample in self._samples(rows.name, n_clusters)])
-        return mean_ratings(sums.reshape(-1, n_agents, 2))
+def left_out_scores(rows: ScoreTable, gold: Gold) -> tuple[Floats, Floats]:
+    """(J, S) scores of systems, oriented so that higher is better, and mean ratings, in samples of the jackknife."""
+    samples = list(jackknife_samples(cluster_codes(rows.clusters)[1]))
+    return _scores(rows, samples), _ratings(rows, gold, samples)
+
+
+def _scores(rows: ScoreTable, samples: Iterable[NDArray[np.bool_]]) -> Floats:
+    """(r, S) score of each system, oriented so that higher is better, in each sample of clusters."""
+    agent_codes, n_agents = codes(rows.agents)
+    of_cluster, _ = cluster_codes(rows.clusters)
+    mine = [np.flatnonzero(agent_codes == agent) for agent in range(n_agents)]
+    scorers = [subset_scorer(rows.metric, rows.rows[own]) for own in mine]
+    found = [
+        [score(np.flatnonzero(sample[of_cluster[own]])) for score, own in zip(scorers, mine, strict=True)]
+        for sample in samples
+    ]
+    return sign(rows) * np.array(found)
+
+
+def _ratings(rows: ScoreTable, gold: Gold, samples: Iterable[NDArray[np.bool_]]) -> Floats:
+    """(r, S) mean rating of each system in each sample of clusters; NaN where it has no rated unit."""
+    agent_codes, n_agents = codes(rows.agents)
+    of_cluster, n_clusters = cluster_codes(rows.clusters)
+    cells = cluster_sums(rating_sums(rows, gold), of_cluster * n_agents + agent_codes, n_clusters * n_agents)
+    cells = cells.reshape(n_clusters, -1)
+    sums = np.array([sample @ cells for sample in samples])
+    return mean_ratings(sums.reshape(-1, n_agents, 2))

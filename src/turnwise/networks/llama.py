@@ -14,7 +14,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-LINEAR = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
+LINEAR = (
+    *(f"self_attn.{name}_proj" for name in "qkvo"),
+    *(f"mlp.{name}_proj" for name in ("gate", "up", "down")),
+)
 CONTEXT, PADDING = 0, -1  # segments of a sequence that are no reply; replies are 1, 2, ...
 START, END, REVERSED = (
     1,
@@ -66,7 +69,7 @@ class AdaptedLinear(nn.Module):
         """Add the product to the fixed map, and forget the two matrices."""
         if self.down is not None and self.up is not None:
             with torch.no_grad():
-                self.weight += (self.up.float() @ self.down.float()).to(self.weight.dtype)
+                self.weight.add_((self.up.float() @ self.down.float()).to(self.weight.dtype))
             self.down = self.up = None
 
 
@@ -76,9 +79,9 @@ class Layer(nn.Module):
     def __init__(self, weights: Mapping[str, Tensor], prefix: str, shape: Shape, rank: int) -> None:
         super().__init__()
         self.shape = shape
-        for name in LINEAR:
-            part = "self_attn" if name in LINEAR[:4] else "mlp"
-            self.add_module(name, AdaptedLinear(weights[f"{prefix}.{part}.{name}.weight"], rank))
+        (
+            self.q_proj, self.k_proj, self.v_proj, self.o_proj, self.gate_proj, self.up_proj, self.down_proj,
+        ) = (AdaptedLinear(weights[f"{prefix}.{name}.weight"], rank) for name in LINEAR)  # fmt: skip
         self.norms = nn.ParameterList(
             nn.Parameter(weights[f"{prefix}.{name}.weight"], requires_grad=False)
             for name in ("input_layernorm", "post_attention_layernorm")

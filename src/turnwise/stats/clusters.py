@@ -1,6 +1,6 @@
 """Cluster codes (integers that say which cluster an item belongs to) and sums of items over clusters."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -14,11 +14,7 @@ MAX_CLUSTERS = 1024
 
 def codes(labels: Sequence[str]) -> tuple[Ints, int]:
     """An integer code for each label, in order of first appearance, and the number of distinct labels."""
-    seen: dict[str, int] = {}
-    coded = np.fromiter(
-        (seen.setdefault(label, len(seen)) for label in labels), dtype=np.int64, count=len(labels)
-    )
-    return coded, len(seen)
+    return _coded(labels, dict.fromkeys(labels))
 
 
 def cluster_codes(labels: Sequence[str]) -> tuple[Ints, int]:
@@ -26,9 +22,13 @@ def cluster_codes(labels: Sequence[str]) -> tuple[Ints, int]:
 
     Clusters that are resampled have these codes: the order of the data then changes no draw.
     """
-    order = {label: code for code, label in enumerate(sorted(set(labels)))}
-    coded = np.fromiter((order[label] for label in labels), dtype=np.int64, count=len(labels))
-    return coded, len(order)
+    return _coded(labels, sorted(set(labels)))
+
+
+def _coded(labels: Sequence[str], distinct: Iterable[str]) -> tuple[Ints, int]:
+    """The place of each label among the distinct ones, and their number."""
+    places = {label: place for place, label in enumerate(distinct)}
+    return np.fromiter(map(places.__getitem__, labels), dtype=np.int64, count=len(labels)), len(places)
 
 
 def connected_components(memberships: Sequence[Sequence[str]]) -> tuple[Ints, int]:

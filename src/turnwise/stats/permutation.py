@@ -196,17 +196,38 @@ def system_correlation_test(
     NaN where the correlation is undefined.
     """
     x, y = checked_pair(x, y)
-    observed = float(row_correlations(statistic, x[None], y[None])[0])
+
+    def permuted(orders: Ints) -> Floats:
+        """(b, S) orders of the ratings -> (b,) correlations."""
+        return row_correlations(statistic, np.broadcast_to(x, orders.shape), y[orders])
+
+    chance = None if statistic == "pairwise" else 0.0
+    return permuted_systems_test(permuted, len(x), chance=chance, draws=draws, rng=rng)
+
+
+def permuted_systems_test(
+    permuted: Callable[[Ints], Floats],
+    n: int,
+    *,
+    chance: float | None,
+    draws: int,
+    rng: np.random.Generator,
+) -> float:
+    """p-value of a statistic over `n` systems: all orders of one side up to 8 systems, else `draws` random ones.
+
+    `permuted` maps (b, n) orders to (b,) values. Values as far from `chance` as the observed one are extreme; None is
+    the mean over all orders. NaN where the statistic is undefined.
+    """
+    observed = float(permuted(np.arange(n)[None])[0])
     if not np.isfinite(observed):
         return float("nan")
-    n = len(x)
     if n <= _MAX_SYSTEMS:
         orders = np.array(list(permutations(range(n))), dtype=np.int64)
     else:
         orders = rng.permuted(np.broadcast_to(np.arange(n), (draws, n)), axis=1)
-    null = row_correlations(statistic, np.broadcast_to(x, orders.shape), y[orders])
-    chance = float(np.mean(null)) if statistic == "pairwise" else 0.0
-    return _p_value(observed - chance, null - chance, exact=len(orders) == factorial(n))
+    null = permuted(orders)
+    centre = float(np.mean(null)) if chance is None else chance
+    return _p_value(observed - centre, null - centre, exact=len(orders) == factorial(n))
 
 
 def _swap_test(

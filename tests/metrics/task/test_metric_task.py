@@ -123,6 +123,34 @@ def test_predicted_states_of_a_system_are_used_instead_of_the_logged_ones(db: st
     assert task_score(db, item, "multiwoz2018") == (100, 100)  # that script knows only the true ones
 
 
+def test_the_rate_of_a_domain_counts_that_part_of_the_goals_that_have_it(db: str) -> None:
+    cheap = {"restaurant": {"food": "indian", "pricerange": "cheap"}}
+    both = {**CHEAP_INDIAN, "train": {"info": {"departure": "cambridge"}, "reqt": ["trainID"]}}
+    items = [
+        dialogue(["[name], [phone]"], [cheap], both),  # the restaurant succeeds, the train is never named
+        dialogue(["[name]"], [cheap], CHEAP_INDIAN),  # no phone number
+        dialogue(["[trainid]"], [{"train": {"departure": "cambridge"}}], {"train": both["train"]}),
+    ]
+
+    def rates(name: str) -> list[float]:
+        metric = resolve(name, db=db)
+        rows = metric.rows(items)  # type: ignore[union-attr]
+        return [*rows[:, 0], metric.reduce(rows)]  # type: ignore[union-attr, list-item]
+
+    nan = float("nan")
+    np.testing.assert_array_equal(rates("inform"), [0, 100, 100, pytest.approx(200 / 3)])
+    np.testing.assert_array_equal(rates("inform[domain=restaurant]"), [100, 100, nan, 100])
+    np.testing.assert_array_equal(rates("success[domain=restaurant]"), [100, 0, nan, 50])
+    np.testing.assert_array_equal(rates("success[domain=train]"), [0, nan, 100, 50])
+    with pytest.raises(UsageError, match="there is no domain `trains`"):
+        resolve("success[domain=trains]", db=db)
+
+
+def test_rates_of_domains_have_signatures_of_their_own(db: str) -> None:
+    assert "domain" not in str(Inform(db=db).signature)
+    assert "|domain:train|" in str(Inform(db=db, domain="train").signature)
+
+
 def test_the_2018_evaluator_gives_the_expectation_over_its_draws(db: str) -> None:
     item = dialogue(["[name] [phone]"], [{"restaurant": {"food": "indian"}}], CHEAP_INDIAN)
     assert task_score(db, item, "multiwoz2018") == (50, 50)

@@ -37,6 +37,21 @@ def test_a_level_at_which_no_metric_has_a_number_is_a_mistake(capsys: pytest.Cap
     assert "none of these metrics has a number at that level" in capsys.readouterr().err
 
 
+def test_soft_pairwise_accuracy_is_of_systems_only(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ("meta", CORPUS, "--draws", "100", "-m", "rouge-l,distinct-1")
+    assert run([*asked, "--statistic", "soft-pairwise,spearman", "-o", str(tmp_path), "-q"]) == 0
+    found = json.loads((tmp_path / "results.json").read_bytes())["results"]
+    soft = {one["metric"]: one for one in found if one.get("statistic") == "soft-pairwise"}
+    assert {one["level"] for one in soft.values()} == {"system"}
+    assert all(0 <= one["estimate"] <= 1 and one["interval"] is None and one["p"] for one in soft.values())
+    assert set(soft) == {"rouge-l", "distinct-1"}  # of sums, and recomputed for the jackknife
+    assert set(soft["rouge-l"]["without"]) == {"good", "dull", "rude", "broken"}
+    assert run([*asked, "--statistic", "soft-pairwise", "--level", "turn"]) == 2
+    assert "has no value for a single turn: --level system" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("metrics", [("-m", "rouge-l,distinct-1,entropy-1"), ()])
 def test_a_file_is_opened_twice_however_many_levels_and_metrics_there_are(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, metrics: tuple[str, ...]

@@ -62,6 +62,30 @@ def test_every_flaw_lowers_the_quality():
     assert all(latent_quality(flawed)["overall"] < best["overall"] for flawed in (false, deaf, same))
 
 
+def test_each_of_the_later_dimensions_has_a_flaw_that_lowers_it():
+    opening, sport = "Hi! I live in Oslo. Where do you live?", "Cool. Do you do any sport?"
+    first, second = "I live in Lima. Do you have a pet?", "Wow! I do judo every weekend."
+    best = latent_quality(talk(opening, first, sport, second))
+    flawed = {
+        "avoids_repetition": talk(opening, first, sport, first),
+        "fluent": talk(opening, first, sport, "i do do judo every weekend"),
+        "inquisitive": talk(opening, "I live in Lima.", sport, second),
+        "persona": talk(opening, "It is a nice city. Do you have a pet?", sport, second),
+        "enjoyable": talk(opening, first, sport, "I do judo every weekend."),
+        "human_like": talk(opening, first, sport, "wow i do judo judo every weekend"),
+    }
+    for dimension, turns in flawed.items():
+        assert latent_quality(turns)[dimension] < best[dimension] - 0.3, dimension
+    assert set(flawed) == set(DIMENSIONS[4:])
+
+
+def test_ratings_of_the_first_dimensions_do_not_depend_on_the_later_ones():
+    qualities = dict(zip(DIMENSIONS, np.linspace(1.5, 4.5, len(DIMENSIONS)).tolist(), strict=True))
+    first = {name: qualities[name] for name in DIMENSIONS[:4]}
+    every = raters.ratings(qualities, "d", np.random.default_rng(7))
+    assert every[: 3 * len(first)] == raters.ratings(first, "d", np.random.default_rng(7))
+
+
 @pytest.mark.parametrize("flaw", ["contradicts", "repeats", "ignores", "strays"])
 def test_a_more_frequent_flaw_lowers_the_true_score(flaw):
     means = []
@@ -70,6 +94,16 @@ def test_a_more_frequent_flaw_lowers_the_true_score(flaw):
         means.append(np.mean([WORLD.truth(talker, np.random.default_rng([3, i]))[0] for i in range(150)]))
     assert means[0] > means[1] + 0.1
     assert means[1] > means[2] + 0.1
+
+
+def test_garbled_replies_lower_fluency_and_nothing_else_of_the_first_dimensions():
+    def truth(garbles):
+        talker = Talker(Habits(garbles=garbles))
+        return np.mean([WORLD.truth(talker, np.random.default_rng([4, i])) for i in range(200)], axis=0)
+
+    clear, garbled = (dict(zip(DIMENSIONS, truth(share), strict=True)) for share in (0.0, 0.8))
+    assert garbled["fluent"] < clear["fluent"] - 1.5
+    assert abs(garbled["listening"] - clear["listening"]) < 0.15
 
 
 @pytest.mark.parametrize("name", TALKERS)

@@ -51,12 +51,13 @@ STEPS = (
     Step(
         "meta",
         "Which metric agrees with the raters?",
-        "meta {logs} -m {metrics} --dimension all --statistic spearman --draws 200",
+        "meta {logs} -m {metrics} --dimension overall --statistic spearman --draws 200",
     ),
     Step(
         "meta-distance",
         "Which distance between distributions agrees with the raters, agent by agent?",
-        "meta {logs} -m {distances} --real {people} --level system --dimension all --statistic spearman --no-intervals",
+        "meta {logs} -m {distances} --real {people} --level system --dimension overall --statistic spearman "
+        "--no-intervals",
     ),
     Step(
         "attack",

@@ -8,6 +8,7 @@ ratios and can be found exactly; the paper evaluates 1001 angles instead.
 A precision near 1 with a recall near .5 means that the agent's replies are like people's, but cover only half of them.
 """
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -79,18 +80,38 @@ def histograms(
     generated: Floats,
     k: int,
     *,
-    components: int | None = None,
+    components: int | float | None = None,
     batch: int | None = None,
     counts: Floats | None = None,
     rng: np.random.Generator,
 ) -> Histograms:
     """Cluster both sides together into `k` clusters or fewer, and return the share of each side in each cluster.
 
-    Clusters are computed on the first `components` principal components, if given, by mini-batches of `batch` points,
-    if given. Equal vectors become one weighted point, and points have a fixed order, so neither the order of the rows
+    Clusters are computed on principal components, if given: the first `components`, or as many as have this share of
+    the variance, if it is a fraction. They are computed by mini-batches of `batch` points, if given, else by Lloyd's
+    algorithm. Equal vectors become one weighted point, and points have a fixed order, so neither the order of the rows
     nor which side is the real one changes the clusters. `counts` is the number of vectors that each generated vector
     represents; None is 1 each. Raises `TooFewItems` if a side is empty.
     """
+    return next(
+        histograms_of_runs(
+            real, generated, k, runs=1, components=components, batch=batch, counts=counts, rng=rng
+        )
+    )
+
+
+def histograms_of_runs(
+    real: Floats,
+    generated: Floats,
+    k: int,
+    *,
+    runs: int,
+    components: int | float | None = None,
+    batch: int | None = None,
+    counts: Floats | None = None,
+    rng: np.random.Generator,
+) -> Iterator[Histograms]:
+    """The histograms of several runs of k-means on the same points; see `histograms`."""
     real, generated = finite(real), finite(generated)
     if not (len(real) and len(generated)):
         raise TooFewItems("precision and recall need vectors on both sides")
@@ -99,16 +120,19 @@ def histograms(
     counts = np.ones(len(generated)) if counts is None else counts
     of_generated = np.bincount(of_row[len(real) :], weights=counts, minlength=len(points))
     weights = (of_real + of_generated).astype(np.float64)
-    if components is not None:
+    if isinstance(components, float):
+        points = principal_share(points, components, weights=weights)
+    elif components is not None:
         points = principal(points, components, weights=weights, rng=rng)
-    if batch is None:
-        labels = kmeans(points, k, weights=weights, rng=rng)
-    else:
-        labels = mini_batches(points, k, weights=weights, rng=rng, size=batch)
-    return Histograms(
-        np.bincount(labels, weights=of_real) / len(real),
-        np.bincount(labels, weights=of_generated) / counts.sum(),
-    )
+    for _ in range(runs):
+        if batch is None:
+            labels = kmeans(points, k, weights=weights, rng=rng)
+        else:
+            labels = mini_batches(points, k, weights=weights, rng=rng, size=batch)
+        yield Histograms(
+            np.bincount(labels, weights=of_real) / len(real),
+            np.bincount(labels, weights=of_generated) / counts.sum(),
+        )
 
 
 def principal(points: Floats, count: int, *, weights: Floats, rng: np.random.Generator) -> Floats:
@@ -127,6 +151,24 @@ def principal(points: Floats, count: int, *, weights: Floats, rng: np.random.Gen
     projected = scaled @ basis
     _, rotation = np.linalg.eigh(projected.T @ projected)
     return np.asarray(centred @ (basis @ rotation[:, -count:]))
+
+
+def principal_share(points: Floats, share: float, *, weights: Floats) -> Floats:
+    """(n, c) the points projected on the fewest principal components with this share of the variance, above 0, below 1.
+
+    Exact, from the products of rows or of columns, whichever are fewer. Equal points are returned unchanged.
+    """
+    centred = points - np.average(points, axis=0, weights=weights)
+    scaled = centred * np.sqrt(weights)[:, None]
+    few_rows = len(points) < points.shape[1]
+    variances, vectors = np.linalg.eigh(scaled @ scaled.T if few_rows else scaled.T @ scaled)
+    variances = variances[::-1].clip(0.0)
+    if not variances[0]:
+        return points
+    count = int(np.searchsorted(np.cumsum(variances), share * variances.sum())) + 1
+    chosen = vectors[:, ::-1][:, :count]
+    directions = scaled.T @ chosen / np.sqrt(variances[:count]) if few_rows else chosen
+    return np.asarray(centred @ directions)
 
 
 def _unique_rows(rows: Floats) -> tuple[Floats, Ints]:

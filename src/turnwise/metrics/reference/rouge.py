@@ -10,9 +10,9 @@ different ones), and gives recall 1.44 times the weight. That code counts an emp
 """
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from dataclasses import dataclass
-from typing import ClassVar, Literal, NamedTuple
+from typing import ClassVar, Generic, Literal, NamedTuple, TypeVar
 
 from rapidfuzz.distance import LCSseq
 
@@ -22,7 +22,7 @@ from turnwise.metrics.words import matches
 from turnwise.types import Card, Item, Level, Need, Signature
 
 CAPTION_BETA = 1.2  # beta of the F-measure in the COCO caption evaluation code, which gives no reason for it
-_CITATION = "Lin 2004, ROUGE: A Package for Automatic Evaluation of Summaries"
+CITATION = "Lin 2004, ROUGE: A Package for Automatic Evaluation of Summaries"
 
 
 Part = Literal["f", "p", "r"]  # F-measure, precision, recall
@@ -41,7 +41,10 @@ class Overlap(NamedTuple):
         return (1 + beta**2) * self.precision * self.recall / (self.recall + beta**2 * self.precision)
 
 
-class _Rouge(Mean):
+Words = TypeVar("Words", bound=Sized)  # of a text: its words, or the words of each line
+
+
+class Rouge(Mean, Generic[Words]):
     """F1 of the best reference, averaged over replies."""
 
     __slots__ = ()
@@ -56,13 +59,17 @@ class _Rouge(Mean):
     part: Part
 
     @abstractmethod
-    def overlap(self, reply: Sequence[str], reference: Sequence[str]) -> Overlap:
-        """Precision and recall of a reply against one reference, both as tokens."""
+    def words(self, text: str) -> Words:
+        """The tokens of a text, empty if it has none."""
+
+    @abstractmethod
+    def overlap(self, reply: Words, reference: Words) -> Overlap:
+        """Precision and recall of a reply against one reference that has tokens."""
 
     def value(self, item: Item, /) -> float:
         """F1, precision or recall of the reference with tokens that has the best F1; NaN without one."""
-        reply = tokens_rouge(item.reply, stemmed=self.stem)
-        references = (tokens for text in item.references if (tokens := tokens_rouge(text, stemmed=self.stem)))
+        reply = self.words(item.reply)
+        references = (words for text in item.references if len(words := self.words(text)))
         overlaps = [self.overlap(reply, reference) for reference in references]
         best = max(overlaps, key=Overlap.f, default=Overlap(float("nan"), float("nan")))
         return {"f": best.f(), "p": best.precision, "r": best.recall}[self.part]
@@ -74,8 +81,18 @@ class _Rouge(Mean):
         return (("tok", "a-z0-9"), ("stem", "porter" if self.stem else "no"), *part)
 
 
+class _OfTokens(Rouge[list[str]]):
+    """ROUGE of a text as one list of tokens."""
+
+    __slots__ = ()
+
+    def words(self, text: str) -> list[str]:
+        """The tokens, or their stems."""
+        return tokens_rouge(text, stemmed=self.stem)
+
+
 @dataclass(frozen=True, slots=True)
-class RougeN(_Rouge):
+class RougeN(_OfTokens):
     """`rouge-n`: F1 of the common n-grams of `order` words."""
 
     card: ClassVar[Card] = Card(
@@ -86,7 +103,7 @@ class RougeN(_Rouge):
         limits="Compares only the wording: a good reply in other words scores low. Tokens are runs of a-z and 0-9, "
         "so text in other scripts has none and accented words are split. rouge-2 is 0, not undefined, for one-word "
         "references.",
-        citation=_CITATION,
+        citation=CITATION,
     )
 
     order: int
@@ -105,7 +122,7 @@ class RougeN(_Rouge):
         return Overlap(matched / in_reply, matched / in_reference)
 
 
-class _LongestCommon(_Rouge):
+class _LongestCommon(_OfTokens):
     """ROUGE of the longest common subsequence of words."""
 
     __slots__ = ()
@@ -131,7 +148,7 @@ class RougeL(_LongestCommon):
         limits="Compares only the wording: a good reply in other words scores low, and frequent words that happen "
         "to be in the same order raise the score. Tokens are runs of a-z and 0-9, so text in other scripts has none "
         "and accented words are split.",
-        citation=_CITATION,
+        citation=CITATION,
     )
 
     stem: bool = False
@@ -155,7 +172,7 @@ class RougeLCaption(_LongestCommon):
         range="0-1; 1 has the same words in the same order as a reference",
         limits="Words are split only at white space: 'yes.' and 'Yes' differ, so give it tokenised, lower-cased "
         "text, as those papers did. With several references the score can exceed that against any single one.",
-        citation=f"{_CITATION}; Chen et al. 2015, Microsoft COCO Captions; Lowe et al. 2017 (ADEM)",
+        citation=f"{CITATION}; Chen et al. 2015, Microsoft COCO Captions; Lowe et al. 2017 (ADEM)",
     )
 
     @property

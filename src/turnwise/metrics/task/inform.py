@@ -8,6 +8,8 @@ turns, but the user turns are still the logged ones, which answered other replie
 Two definitions are built in (see `turnwise.metrics.task.offers`): the leaderboard's is the default, and
 `inform[evaluator=multiwoz2018]` is that of the older script, as an expectation over its random draws. Published figures
 of the two differ by several points, so the signature names the definition.
+
+`success[domain=hotel]` is the rate of one domain: over the dialogues whose goal has it, and of that part of the goal.
 """
 
 from abc import abstractmethod
@@ -60,10 +62,13 @@ class _GoalMetric(OntologyReader, Mean):
     evaluator: Evaluator = "leaderboard"
     ontology: str = "multiwoz"
     db: str | None = None
+    domain: str | None = None  # only this part of the goals; None: all of them
 
     def __post_init__(self) -> None:
         if self.evaluator not in EVALUATORS:
             raise unknown("evaluator", self.evaluator, EVALUATORS)
+        if self.domain is not None and self.domain not in (known := ontologies.load(self.ontology).domains):
+            raise unknown("domain", self.domain, tuple(known))
 
     @property
     def _tables(self) -> tuple[Ontology, Venues]:
@@ -79,13 +84,22 @@ class _GoalMetric(OntologyReader, Mean):
             "eval": self.evaluator,
             "ontology": f"{ontology.name}@{ontology.fingerprint[:8]}",
             "db": venues.fingerprint[:8],
+            **({} if self.domain is None else {"domain": self.domain}),
         }
         return Signature(self.name, tuple(settings.items()))
 
     def evaluate(self, item: Item, /) -> GoalResult:
         """Inform, success and booking of one dialogue; with an empty goal inform and success are 1."""
+        return self._evaluate(item, self._goals(item))
+
+    def _goals(self, item: Item) -> dict[str, DomainGoal]:
+        """The goal of the dialogue by domain, or the part of one domain."""
+        goals = domain_goals(item.goal or {}, self._tables[0], where=f"the goal of {item.dialogue}")
+        return {name: goal for name, goal in goals.items() if self.domain in (None, name)}
+
+    def _evaluate(self, item: Item, goals: dict[str, DomainGoal]) -> GoalResult:
+        """How far the dialogue met these parts of its goal."""
         ontology, venues = self._tables
-        goals = domain_goals(item.goal or {}, ontology, where=f"the goal of {item.dialogue}")
         turns = system_turns(item, ontology, predicted_states=self.evaluator != "multiwoz2018")
         inform = prod(
             offer_met_goal(goal, domain, turns, venues, ontology, self.evaluator)
@@ -100,8 +114,9 @@ class _GoalMetric(OntologyReader, Mean):
         )
 
     def value(self, item: Item, /) -> float:
-        """The score of one dialogue, 0 to 100; NaN without a goal or without anything to score."""
-        return self.of(self.evaluate(item)) if item.goal else float("nan")
+        """The score of one dialogue, 0 to 100; NaN without a goal (of the domain) or without anything to score."""
+        goals = self._goals(item)
+        return self.of(self._evaluate(item, goals)) if goals else float("nan")
 
     @abstractmethod
     def of(self, result: GoalResult) -> float:

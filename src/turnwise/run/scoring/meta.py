@@ -10,6 +10,7 @@ from turnwise.errors import DataError, UsageError, unknown
 from turnwise.logs.items.items import all_items
 from turnwise.logs.scan import Census, scan
 from turnwise.meta.correlate import STATISTICS, correlate, has_level
+from turnwise.meta.correlate_systems import SYSTEMS_ONLY
 from turnwise.meta.differences import differences, with_adjusted_p
 from turnwise.meta.disagreements import disagreement_records
 from turnwise.meta.examples import disagreements, with_texts
@@ -77,6 +78,11 @@ def meta(spec: MetaSpec) -> Outcome:
     for name in spec.statistics:
         if name not in STATISTICS:
             raise unknown("statistic", name, tuple(STATISTICS))
+    if spec.level not in (None, "system", "pair") and SYSTEMS_ONLY.issuperset(spec.statistics):
+        names = ", ".join(spec.statistics)
+        raise UsageError(
+            f"`{names}` compares systems and has no value for a single {spec.level}: --level system"
+        )
     if spec.level == "pair":
         return pair_meta(spec, census)
     check_dimension(census, spec.dimension)
@@ -215,6 +221,7 @@ def _answer(
         correlate(table, people, level, name, rng=generator(spec.seed, table.name, name, *about), **settings)
         for table in able
         for name in spec.statistics
+        if level == "system" or name not in SYSTEMS_ONLY
     ]
     findings += [_lacking(table, question, level) for table in task.tables if table not in able]
     tested = [name for name in spec.statistics if name in DIFFERING and spec.differences]

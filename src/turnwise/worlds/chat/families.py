@@ -8,6 +8,7 @@ import numpy as np
 from turnwise.errors import unknown
 from turnwise.worlds.chat.talkers import Habits, Talker
 
+MIXED_SEED = 2019  # of the fixed list of `mixed`
 # Name of a failing -> the habits at strength `x` (1: full).
 FAILINGS: Mapping[str, Callable[[float], Habits]] = {
     "good": lambda x: Habits(asks=0.8 * x, shares=0.9),
@@ -60,7 +61,31 @@ def failings(agents: int) -> dict[str, Habits]:
     return found
 
 
-FAMILIES: Mapping[str, Callable[[int], dict[str, Habits]]] = {"graded": graded, "failings": failings}
+def mixed(agents: int) -> dict[str, Habits]:
+    """Habits by agent name: every failing at a strength of its own, so that the ten dimensions differ."""
+    return {
+        f"mixed-{index:02d}": _draw_mixed(np.random.default_rng([MIXED_SEED, index]))
+        for index in range(agents)
+    }
+
+
+def _draw_mixed(rng: np.random.Generator) -> Habits:
+    """Most failings are weak in most agents (a beta distribution with mean .25), one or two are strong."""
+    names = ("contradicts", "repeats", "ignores", "strays", "garbles")
+    strengths = dict(zip(names, (0.8 * rng.beta(0.5, 1.5, len(names))).tolist(), strict=True))
+    return Habits(
+        voice=str(rng.choice(["plain", "lively"])),
+        asks=float(rng.random()),
+        shares=float(rng.random()),
+        **strengths,
+    )
+
+
+FAMILIES: Mapping[str, Callable[[int], dict[str, Habits]]] = {
+    "graded": graded,
+    "failings": failings,
+    "mixed": mixed,
+}
 
 
 def _draw_failing(rng: np.random.Generator) -> Habits:
@@ -73,6 +98,7 @@ def _draw_failing(rng: np.random.Generator) -> Habits:
 _DRAWN: Mapping[str, Callable[[np.random.Generator], Habits]] = {
     "graded": lambda rng: _graded_at(float(rng.random())),
     "failings": _draw_failing,
+    "mixed": _draw_mixed,
 }
 
 

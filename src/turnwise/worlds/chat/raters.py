@@ -11,6 +11,7 @@ from math import erf, sqrt
 import numpy as np
 
 from turnwise.types import DimensionScores, Floats, Rating
+from turnwise.worlds.chat.quality import FIRST_DIMENSIONS
 
 PANEL_SIZE = 20  # raters in the panel
 RATERS_PER_DIALOGUE = 3  # raters per dialogue
@@ -85,9 +86,14 @@ def ratings(qualities: DimensionScores, item: str, rng: np.random.Generator) -> 
 
     `item` is the id of the rated dialogue.
     """
-    chosen = sorted(rng.permutation(PANEL_SIZE)[:RATERS_PER_DIALOGUE].tolist())
+    chosen = [panel()[index] for index in sorted(rng.permutation(PANEL_SIZE)[:RATERS_PER_DIALOGUE].tolist())]
+    first = {name: quality for name, quality in qualities.items() if name in FIRST_DIMENSIONS}
+    others = {name: quality for name, quality in qualities.items() if name not in first}
+    # A generator of their own for the dimensions that came later, so that the first ones' ratings stay as they were.
+    (later,) = rng.spawn(1)
     return tuple(
-        Rating(item, dimension, rater.rate(quality, rng), rater=rater.name, scale=SCALE)
-        for rater in (panel()[index] for index in chosen)
-        for dimension, quality in qualities.items()
+        Rating(item, dimension, rater.rate(quality, generator), rater=rater.name, scale=SCALE)
+        for some, generator in ((first, rng), (others, later))
+        for rater in chosen
+        for dimension, quality in some.items()
     )

@@ -37,6 +37,7 @@ class Habits:
     strays: float = 0.0  # changes to a topic that the user did not mention
     asks: float = 0.5  # asks a question
     shares: float = 0.7  # talks about itself where it fits the topic
+    garbles: float = 0.0  # says a word twice and leaves out capitals and the full stop
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,13 @@ class Talker:
     habits: Habits = Habits()
 
     def __call__(self, turns: Sequence[Turn], rng: np.random.Generator, /) -> Reply:
+        reply = self._fluent(turns, rng)
+        if self.habits.garbles and rng.random() < self.habits.garbles:
+            return Reply(_garbled(reply.content, rng))
+        return reply
+
+    def _fluent(self, turns: Sequence[Turn], rng: np.random.Generator) -> Reply:
+        """The reply in whole sentences."""
         habits, own = self.habits, persona_from_briefing(turns[0])
         repeats, ignores, strays, contradicts, shares, asks = rng.random(6).tolist()
         user = parse(turns[-1].text)
@@ -63,6 +71,13 @@ class Talker:
         if asks < habits.asks:
             parts.append(TOPICS[_unused_topic(turns, rng)].asks)
         return Reply(" ".join(parts))
+
+
+def _garbled(text: str, rng: np.random.Generator) -> str:
+    """The text in lower case, without its last full stop, and with one word twice."""
+    words = text.lower().rstrip(".!?").split()
+    at = int(rng.integers(len(words)))
+    return " ".join([*words[: at + 1], *words[at:]])
 
 
 def _on_topic_sentence(user: Meaning, own: Persona, *, shares: bool) -> str:

@@ -1,0 +1,163 @@
+"""Agreement of a metric with people over agents: a correlation, pairwise accuracy, or soft pairwise accuracy.
+
+Intervals cover the statistic of these agents only, in the population of dialogues.
+"""
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from turnwise.meta.finding_fields import (
+    Resampling,
+    clipped,
+    finding_fields,
+    interval_and_p,
+    nan_if_constant,
+    why_undefined,
+    without_each_agent,
+)
+from turnwise.meta.gold import Gold, one_rater_of_systems, tie_floor
+from turnwise.meta.points import Points, agent_points, mean_ratings, rated_rows, rating_sums, sign
+from turnwise.meta.table import ScoreTable
+from turnwise.stats import correlation, permutation, power
+from turnwise.stats.clusters import cluster_codes, cluster_sums, codes
+from turnwise.stats.interval import Interval, interval_of_sums
+from turnwise.types import Floats, Summed
+
+MIN_SYSTEMS = 3  # two systems always have a correlation of 1 or -1
+SYSTEMS_ONLY = frozenset({"soft-pairwise"})  # statistics without a value over turns or dialogues
+
+
+def correlate_systems(
+    table: ScoreTable, gold: Gold, statistic: str, resampling: Resampling
+) -> dict[str, Any]:
+    """The fields of a finding on the correlation over agents, which needs at least 3.
+
+    Raises `Refused` if the metric does.
+    """
+    points = agent_points(table, gold)
+    agreement = _soft_pairwise if statistic in SYSTEMS_ONLY else _correlation_of_systems
+    found = agreement(table, gold, statistic, points, resampling)
+    rows = rated_rows(table, gold)
+    agent_of = dict(zip(rows.ids, rows.agents, strict=True))
+    one = float("nan")
+    if statistic not in SYSTEMS_ONLY:
+        one = gold.once(
+            ("systems", statistic),
+            frozenset(agent_of),
+            lambda matrix: one_rater_of_systems(matrix, agent_of, statistic),
+        )
+    return finding_fields(
+        found.value,
+        found.p,
+        interval=found.interval,
+        method=f"{found.method}; p by permutation of systems",
+        n_items=len(agent_of),
+        n_clusters=points.n_clusters,
+        reason=why_undefined(points, "systems", MIN_SYSTEMS),
+        details={
+            "one_rater": one,
+            "ceiling": None,  # the reliability of agents' means is not known
+            "floor": tie_floor(points.y, statistic),
+            "n_systems": len(points.names),
+            "without": found.without,
+            "systems_needed": _systems_needed(statistic, found.value, resampling.precision),
+            "systems": [
+                {"agent": name, "metric": float(sign(table) * x), "people": float(y)}
+                for name, x, y in zip(points.names, points.x, points.y, strict=True)
+            ],
+        },
+    )
+
+
+class _OverSystems(NamedTuple):
+    """A statistic over systems."""
+
+    value: float
+    p: float
+    interval: Interval | None
+    method: str  # of the interval
+    without: dict[str, float]  # agent -> the value without it
+
+
+def _correlation_of_systems(
+    table: ScoreTable, gold: Gold, statistic: str, points: Points, resampling: Resampling
+) -> _OverSystems:
+    """A correlation over systems, or pairwise accuracy."""
+
+    def of(x: Floats, y: Floats) -> float:
+        """The statistic over systems; NaN with fewer than 3."""
+        enough = len(x) >= MIN_SYSTEMS
+        return float(correlation.row_correlations(statistic, x[None], y[None])[0]) if enough else float("nan")
+
+    value = nan_if_constant(of, points.x, points.y)
+    bounds, method, p = interval_and_p(
+        value,
+        partial(_interval_over_systems, table, gold, statistic, resampling),
+        partial(permutation.system_correlation_test, statistic, *_by_name(points)),
+        resampling,
+    )
+    without = without_each_agent(points, lambda keep: of(points.x[keep], points.y[keep]))
+    return _OverSystems(value, p, clipped(bounds, statistic), method, without)
+
+
+def _soft_pairwise(
+    table: ScoreTable, gold: Gold, statistic: str, points: Points, resampling: Resampling
+) -> _OverSystems:
+    """Soft pairwise accuracy. It has no interval: the p-values that it compares depend on the number of dialogues, so
+    that there is no value in a population of dialogues to cover.
+    """
+    from turnwise.meta.soft_pairwise import certainty
+
+    none = "none: the p-values that are compared hold the sampling error"
+    if len(points.x) < MIN_SYSTEMS or np.isnan(points.x).any() or np.ptp(points.y) == 0:
+        return _OverSystems(float("nan"), float("nan"), None, none, {})
+    sure = certainty(table, gold, points)
+    value = sure.accuracy()
+    p = sure.p_value(points.names, draws=resampling.draws, rng=resampling.rng)
+    return _OverSystems(value, p, None, none, without_each_agent(points, sure.accuracy))
+
+
+def _interval_over_systems(
+    table: ScoreTable,
+    gold: Gold,
+    statistic: str,
+    resampling: Resampling,
+    *,
+    draws: int,
+    rng: np.random.Generator,
+) -> tuple[Interval | None, str]:
+    """Interval of a correlation over systems, by resampling clusters and recomputing each system's score and rating."""
+    metric, rows = table.metric, rated_rows(table, gold)
+    if not isinstance(metric, Summed) or not isinstance(rows.rows, np.ndarray):
+        return resampling.system_draws.interval(table, gold, statistic)
+    of_sums = metric.of_sums
+    agent_codes, n_agents = codes(rows.agents)
+    of_cluster, n_clusters = cluster_codes(rows.clusters)
+    combined = np.concatenate([rows.rows, rating_sums(rows, gold)], axis=1)
+    cells = cluster_sums(combined, of_cluster * n_agents + agent_codes, n_clusters * n_agents)
+
+    def of_cells(sums: Floats) -> Floats:
+        """(..., S, k + 2) sums of each system's rows and ratings -> (...) correlations."""
+        x, y = sign(table) * of_sums(sums[..., :-2]), mean_ratings(sums[..., -2:])
+        flat = correlation.row_correlations(statistic, x.reshape(-1, n_agents), y.reshape(-1, n_agents))
+        return flat.reshape(x.shape[:-1])
+
+    sums = cells.reshape(n_clusters, n_agents, -1)
+    return interval_of_sums(sums, of_cells, draws=draws, rng=rng, bounds=None)
+
+
+def _by_name(points: Points) -> tuple[Floats, Floats]:
+    """The scores and ratings of the points, in the order of their names, so that draws do not depend on the data's."""
+    order = np.argsort(np.array(points.names, dtype=np.str_), kind="stable")
+    return points.x[order], points.y[order]
+
+
+def _systems_needed(statistic: str, value: float, precision: float) -> int | None:
+    """Number of systems for the half-width `precision`, by Fisher's z.
+
+    None if not Pearson, or if `value` is NaN, 1 or -1.
+    """
+    known = statistic == "pearson" and abs(value) < 1
+    return power.systems_needed(value, precision) if known else None
