@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from turnwise.stats.correlation import pearson, spearman
+from turnwise.stats.correlation import pearson, row_correlations, spearman
 from turnwise.stats.interval import percentile
 
 SCORES = ("flight", "status", "reward")
@@ -71,11 +71,10 @@ def correlations(x: Sequence[float], y: Sequence[float]) -> dict[str, Any] | Non
     pairs = np.array([x, y], dtype=float)
     if len(x) < FEWEST or np.ptp(pairs[0]) < 1e-9:
         return None
-    rng = np.random.default_rng(0)
-    drawn = [pairs[:, rng.integers(len(x), size=len(x))] for _ in range(DRAWS)]
+    at = np.random.default_rng(0).integers(len(x), size=(DRAWS, len(x)))
     found: dict[str, Any] = {"n": len(x)}
     for name, statistic in (("pearson", pearson), ("spearman", spearman)):
-        values = np.array([statistic(*one) for one in drawn])
+        values = row_correlations(name, pairs[0][at], pairs[1][at])
         bounds = percentile(values[np.isfinite(values)], n_clusters=len(x))
         found[name] = (statistic(*pairs), bounds)
     return found
@@ -93,10 +92,13 @@ def cell(case: dict[str, Any], setting: str, method: str, score: str, *, selecte
     found = correlations(list(said.values()), [truth[name] for name in said])
     if found is None:
         return f"- ({len(said)} of {len(truth)})"
-    (r, bounds), (rho, _) = found["pearson"], found["spearman"]
-    between = f" [{signed(bounds[0])}, {signed(bounds[1])}]" if bounds else ""
     few = f" ({len(said)} of {len(truth)})" if len(said) < len(truth) else ""
-    return f"{signed(r)}{between}, {signed(rho)}{few}"
+    return f"{bounded(*found['pearson'])}, {bounded(*found['spearman'])}{few}"
+
+
+def bounded(value: float, bounds: tuple[float, float] | None) -> str:
+    """A correlation with its interval, if there is one."""
+    return signed(value) + (f" [{signed(bounds[0])}, {signed(bounds[1])}]" if bounds else "")
 
 
 def signed(value: float) -> str:
