@@ -96,7 +96,7 @@ def run(cases: list[dict[str, Any]], folder: Path, family: str, draw: int, most:
     parts: dict[tuple[str, ...], Any] = {("simulate",): simulated, ("language",): with_language}
     parts |= {("estimates", "full", score): with_estimates for score in SCORES}
     parts |= {("enigma", "full"): with_enigma, ("self-play",): with_self_play}
-    parts |= {("estimates", setting, score): with_estimates for setting in SETTINGS for score in SCORES}
+    parts |= {("estimates", setting, score): with_estimates for score in SCORES for setting in SETTINGS}
     parts |= {("enigma", setting): with_enigma for setting in SETTINGS}
     missing = [name for name in parts if ", ".join(name) not in case["seconds"]]
     for name in missing[:most]:

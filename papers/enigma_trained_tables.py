@@ -133,8 +133,13 @@ def settings_table(case: dict[str, Any]) -> str:
     def rows() -> Iterator[list[str]]:
         for setting in case["estimates"]:
             for method in LOG_ROWS:
-                if estimates(case, setting, method, "reward"):
-                    yield [setting, method, *(cell(case, setting, method, score) for score in SCORES)]
+                if setting in case.get("enigma", {}) or method != "ENIGMA":
+                    yield [setting, method, *(setting_cell(setting, method, score) for score in SCORES)]
+
+    def setting_cell(setting: str, method: str, score: str) -> str:
+        found = case["estimates"][setting].get(score, {})
+        there = method == "ENIGMA" or LOG_METHODS[method.removesuffix(RAW)] in found
+        return cell(case, setting, method, score) if there else "not run"
 
     return lines(["data", "method", *SCORES], rows())
 
