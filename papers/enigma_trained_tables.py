@@ -62,7 +62,7 @@ def estimates(case: dict[str, Any], setting: str, method: str, score: str) -> di
     plain = method.removesuffix(RAW)
     rows = case["estimates"].get(setting, {}).get(score, {}).get(LOG_METHODS[plain], {})
     if plain != method:
-        return {name: one["raw"] for name, one in rows.items()}
+        return {name: one["raw"] for name, one in rows.items() if one["raw"] is not None}
     return {name: one["estimate"] for name, one in rows.items() if "refused" not in one}
 
 
