@@ -230,8 +230,8 @@ def intervals(case: dict[str, Any]) -> str:
                         continue
                     truth, (low, high) = case["truth"][name][score], one["interval"]
                     found.append((low <= truth <= high, abs(one["estimate"] - truth), (high - low) / 2))
-            held, error, half = np.mean(found, axis=0) if found else (np.nan,) * 3
-            yield [setting, str(len(found)), str(refused), f"{held:.3f}", f"{error:.3f}", f"{half:.3f}"]
+            figures = [f"{one:.3f}" for one in np.mean(found, axis=0)] if found else ["-"] * 3
+            yield [setting, str(len(found)), str(refused), *figures]
 
     return lines(["data", "answered", "refused", "coverage", "mae", "half width"], rows())
 
