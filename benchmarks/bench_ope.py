@@ -1,18 +1,30 @@
-"""Linear off-policy estimators on ten times the dialogues: time should grow tenfold, and memory should not grow.
+"""A sweep of `ope` over 16 agents, and off-policy estimators on ten times the dialogues.
+
+Time should grow tenfold, and the memory of a stream should not grow. The sweep is `turnwise ope --all` with all quick
+estimators on two processes, each agent left out in turn, from an empty cache of vectors.
 
 The dialogues of a stream are simulated again on each of the two passes; the time includes this. A few MiB of memory are
 caches of words, which are full after some thousand dialogues.
 """
 
+import os
+import resource
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import reduce
 from operator import add
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
 
 import numpy as np
 
+import turnwise as tw
 from benchmarks.harness import Line, peak
 from turnwise.encode.episodes import encode, whole
+from turnwise.encode.models.catalogue import cache_home
 from turnwise.estimators.linear.dice import LinearDice
 from turnwise.estimators.linear.regression import Fqe
 from turnwise.estimators.linear.stream import FirstSums, SecondSums, TargetBasis
@@ -22,6 +34,8 @@ from turnwise.worlds import booking
 
 CHUNK = 20  # dialogues of each agent in a chunk
 SMALL, LARGE = 10, 100  # chunks in the two streams
+AGENTS, DIALOGUES = 16, 100  # of a sweep
+GOAL = 60.0  # seconds of a sweep on two quiet cores
 STREAM = """
 import sys
 from benchmarks.bench_ope import Fqe, TARGET, chunks, value_from_chunks
@@ -71,7 +85,66 @@ def processor_seconds(estimator: Fqe | LinearDice, counts: Sequence[int]) -> flo
     return time.process_time() - start
 
 
+class Taken(NamedTuple):
+    """The seconds of a command: by the clock, and of all processors."""
+
+    clock: float
+    processors: float
+
+
+def sweep(dialogues: int) -> Taken:
+    """What `ope --all` takes on new logs of this many dialogues of each agent."""
+    with TemporaryDirectory() as folder:
+        logs = str(Path(folder) / "logs.jsonl")
+        tw.simulate(
+            "booking", output=logs, family="wordings", agents=AGENTS, dialogues=dialogues, truth=0, seed=31
+        )
+        (Path(folder) / "models").symlink_to(cache_home() / "models")
+        command = [
+            sys.executable,
+            "-m",
+            "turnwise",
+            "ope",
+            logs,
+            "--all",
+            "--rating",
+            "reward",
+            "--jobs",
+            "2",
+            "-q",
+        ]
+        before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+        env = {**os.environ, "TURNWISE_CACHE": folder}
+        subprocess.run(command, env=env, stdout=subprocess.DEVNULL, check=True)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        return Taken(time.perf_counter() - start, used)
+
+
+def sweeps() -> Iterator[Line]:
+    few, many = sweep(DIALOGUES // 10), sweep(DIALOGUES)
+    named = f"ope --all, {AGENTS} sellers, {DIALOGUES} dialogues each, nine estimators"
+    yield Line(f"{named}, two processes", many.clock, GOAL, "the goal", goal=1.0, at_most=True)
+    yield Line(
+        f"{named}, half of the processor seconds",
+        many.processors / 2,
+        GOAL,
+        "the goal",
+        goal=1.0,
+        at_most=True,
+    )
+    yield Line(
+        f"{named}, processor seconds",
+        many.processors,
+        few.processors,
+        "a tenth of the dialogues",
+        goal=12.0,
+        at_most=True,
+    )
+
+
 def bench() -> Iterator[Line]:
+    yield from sweeps()
     for estimator in (Fqe("hashing"), LinearDice("hashing")):
         value_from_chunks(estimator, chunks(1), TARGET)
         # Other processes slow down what runs at the same time, so the small streams run before and after the large one.

@@ -124,6 +124,7 @@ def test_ratings_that_are_all_equal_support_no_estimate():
         ([1.3, 1.4, 1.5], None),
         ([1.05], 1.0),  # clipped
         ([-0.5, 0.2, 0.1], 0.0),  # its interval is partly on the scale
+        ([-0.1, -0.11, -0.05], None),  # its interval ends at -.007: clipped, it would be the point 0
         ([0.4, 0.5, 0.6], 0.5),
     ],
 )

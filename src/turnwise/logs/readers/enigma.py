@@ -7,6 +7,13 @@ that the TARGET would take on it: it becomes the last alternative's `relabelled`
 is only `reward`, and it is people's rating of the logged dialogue. The synthetic part has three lists
 in place of `dialog`. A folder of targets is read as one log: the same dialogue with several targets is
 one dialogue.
+
+The files do not name the logging agents, and `ope` needs them for its calibration. But every agent is a target too, and
+its replies were made again for its own dialogues, where they had to be those of the log
+(`generate_ope_data.py` of the released code). So in a folder of targets the agent of a dialogue is the one target that
+says all that was logged; it stays `unknown` if there is none or there are several. Of the four settings that the README
+lists read `opedata`: it has all dialogues with all targets, and `ope --fraction .5`, `--fraction .1` and
+`--challenging 15` make the other three from it. `opedata_hard` lacks each target's own dialogues.
 """
 
 from collections import Counter
@@ -30,13 +37,13 @@ from turnwise.logs.checks import (
     text,
     wrong,
 )
-from turnwise.logs.dialogue import other_entries
+from turnwise.logs.dialogue import UNNAMED, other_entries
 from turnwise.logs.readers.sniff import Sample
 from turnwise.logs.readers.source import Options, dialogues
 from turnwise.types import Dialogue, DimensionScores, Rating, Reply, Turn, digest
 
 SILENCE = ("", "__SILENCE__")  # the agent began: nothing was said before
-SPEAKERS = ("human_evaluator", "model")  # words for the two roles, which follow from the place too
+SPEAKERS = ("human_evaluator", "model", "tgt_model")  # words for the roles, which follow from the place too
 LISTS = ("ref_customer_response", "ref_agent_response", "gen_agent_response")
 RECORD = frozenset({"id", "agent", "dialog", "reward", "reward_ref", *LISTS})
 
@@ -100,7 +107,27 @@ def _joined(paths: Iterable[str], options: Options) -> Iterator[Dialogue]:
             key = same if copies[same] == 1 else f"{same}-{copies[same]}"
             before = joined.get(key, replace(dialogue, id=key))
             joined[key] = replace(before, turns=tuple(map(_both, before.turns, dialogue.turns)))
-    return iter(joined.values())
+    return map(_with_agent, joined.values())
+
+
+def _with_agent(dialogue: Dialogue) -> Dialogue:
+    """The dialogue with the one target that says all logged replies as its agent, unless the record names an agent.
+
+    `meta` has `agent_inferred` then. Nothing is inferred from one target only: its file may lack its own dialogues, and
+    short dialogues of similar agents agree by chance.
+    """
+    replies = [turn for turn in dialogue.turns if turn.role == "assistant"]
+    targets = {name for turn in replies for name in turn.alternatives}
+    same = [
+        target
+        for target in targets
+        if all(
+            [one.content for one in turn.alternatives.get(target, ())] == [turn.content] for turn in replies
+        )
+    ]
+    if dialogue.agent != UNNAMED or len(targets) < 2 or len(same) != 1:
+        return dialogue
+    return replace(dialogue, agent=same[0], meta={**dialogue.meta, "agent_inferred": True})
 
 
 def _identity(dialogue: Dialogue) -> str:
@@ -136,7 +163,7 @@ def _dialogue(value: Any, default_id: str, *, target: str, options: Options) -> 
         options.dropped["other keys of the target's replies"] += lost
     return Dialogue(
         id=identity,
-        agent=optional(values, "agent", name, default="unknown"),
+        agent=optional(values, "agent", name, default=UNNAMED),
         turns=tuple(_turns(exchanges, target, reward if rated is not None else None)),
         ratings=_ratings(identity, reward if rated is None else rated),
         meta=others(values, RECORD),

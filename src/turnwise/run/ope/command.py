@@ -11,6 +11,7 @@ from typing import Any
 
 from turnwise import estimators as registry
 from turnwise.errors import UsageError
+from turnwise.logs.dialogue import UNNAMED
 from turnwise.logs.scan import Census, scan
 from turnwise.protocols import estimator_extras
 from turnwise.report import results
@@ -134,11 +135,13 @@ def _ope(spec: OpeSpec, scanned: Census, done: PartialResults) -> Outcome:
 def _targets(census: Census, spec: OpeSpec) -> tuple[str, ...]:
     """The agents to estimate: all that held dialogues with --all, otherwise those named, each once.
 
+    Dialogues that name no agent may be of several: with --all they are no target, unless they have alternatives.
     `@alternatives` stands for every agent that the logs have alternatives of. Without any in the logs, names are those
     of the logged agents; an unknown name is a `UsageError`.
     """
     if spec.all_agents:
-        return tuple(census.agents)
+        named_agents = tuple(name for name in census.agents if name != UNNAMED or name in census.alternatives)
+        return named_agents or tuple(census.agents)
     there = tuple(census.alternatives) or tuple(census.agents)
     named = [agent for name in spec.targets for agent in (there if name == EVERYONE else (name,))]
     for name in named:
