@@ -410,7 +410,8 @@ def discriminate(given: argparse.Namespace) -> None:
     corpus = Corpus.load(given.text)
     model = ReplyModel(base_llama(given.base, rank=RANK)).to(given.device)
     name = f"large-{'free-' if given.free else ''}{given.seed}"
-    if not given.free and (given.out / "lm.npz").exists():  # the free variant has no start from a model that was trained on all text
+    # The free variant cannot start from a model that was trained on all text.
+    if not given.free and (given.out / "lm.npz").exists():
         with np.load(given.out / "lm.npz") as packed, torch.no_grad():
             for key, value in from_bytes(dict(packed)).items():
                 if key.startswith("llama."):
