@@ -16,6 +16,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from http.client import HTTPConnection
 from pathlib import Path
 from threading import Timer
 
@@ -89,8 +90,17 @@ def run(command: str, folder: Path, **environment: str) -> tuple[int, str]:
     return done.returncode, done.stdout.rstrip()
 
 
+def _wait_for_answer(text: str) -> None:
+    """Wait until the server whose address is in the text answers a request: it then handles interrupts itself."""
+    if address := re.search(r"http://(127\.0\.0\.1:\d+)", text):
+        connection = HTTPConnection(address[1], timeout=LONGEST)
+        connection.request("GET", "/")
+        connection.getresponse().read()
+        connection.close()
+
+
 def output(example: Example, folder: Path) -> str:
-    """What the command prints. A server is interrupted when it has printed as many lines as the page shows."""
+    """What the command prints. A server is interrupted when it has printed what the page shows, and answers."""
     server = SERVER.fullmatch(example.command)
     if server is None or not example.shown:
         return run(example.command, folder)[1]
@@ -108,6 +118,7 @@ def output(example: Example, folder: Path) -> str:
         watchdog.start()
         assert process.stdout is not None
         lines = [process.stdout.readline() for _ in example.shown.splitlines()]
+        _wait_for_answer("".join(lines))
         process.send_signal(signal.SIGINT)
         lines.append(process.stdout.read())
         watchdog.cancel()

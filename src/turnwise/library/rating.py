@@ -179,8 +179,8 @@ def rate(
         )
         if base is None and host not in ("127.0.0.1", "localhost", "::1"):
             links = replace(links, note=_READABLE)
-        announce(links)
-        with suppress(KeyboardInterrupt):
+        with suppress(KeyboardInterrupt):  # from the announcement on, an interrupt is the way to end
+            announce(links)
             served = app(recorder, given.dialogues, talking, url=base)
             serve(
                 served,

@@ -81,10 +81,10 @@ def view(
     ):
         token = link_token([os.path.realpath(path) for path in _as_paths(data) or ()])
         url = f"http://{linked_host(host)}:{sock.getsockname()[1]}{Links(viewer.index, token).item(item)}"
-        announce(ViewerLink(url=url, n_dialogues=len(viewer.index), notes=tuple(viewer.notes)))
-        if browser and _has_display():
-            webbrowser.open(url)
-        with suppress(KeyboardInterrupt):
+        with suppress(KeyboardInterrupt):  # from the announcement on, an interrupt is the way to end
+            announce(ViewerLink(url=url, n_dialogues=len(viewer.index), notes=tuple(viewer.notes)))
+            if browser and _has_display():
+                webbrowser.open(url)
             serve(app(viewer, token), sock)
 
 
