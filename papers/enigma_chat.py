@@ -3,7 +3,7 @@
 Simulates 12 agents with 40 dialogues each, estimates every agent from the dialogues of the other eleven on each of the
 ten scores (`turnwise ope --all`), and keeps the rows in papers/enigma-chat.json. With `less` it repeats this with half
 and with a tenth of the dialogues, and without the agents that are most like the target. `show` alone rewrites the
-tables of papers/enigma-chat.md.
+tables of papers/enigma-chat.md. `garbled` prints how similar the encoder finds a reply and its garbled form.
 """
 
 import json
@@ -15,7 +15,10 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from papers.enigma import SETTINGS, turnwise, validation
+from turnwise.metrics.models import text_encoder
+from turnwise.worlds.chat import WORLD, family
 from turnwise.worlds.chat.quality import DIMENSIONS
+from turnwise.worlds.chat.talkers import garble
 
 KEPT = Path(__file__).with_name("enigma-chat.json")
 PAGE = KEPT.with_suffix(".md")
@@ -118,9 +121,26 @@ def tables(rows: list[dict]) -> str:
     return "\n".join(summary) + "\n\n## By score\n\n" + "\n".join(lines) + "\n"
 
 
+def garbled() -> None:
+    """Print the mean cosine of clean and garbled replies, and of two different replies, by the default encoder."""
+    rng, talker = np.random.default_rng(0), family("graded")["flaw-04"]
+    logs = [WORLD.play(talker, np.random.default_rng(seed)) for seed in range(30)]
+    clean = sorted({turn.text for dialogue in logs for turn in dialogue.turns if turn.role == "assistant"})
+    vectors = [
+        text_encoder("minilm").encode(texts) for texts in (clean, [garble(text, rng) for text in clean])
+    ]
+    first, second = (one / np.linalg.norm(one, axis=1, keepdims=True) for one in vectors)
+    other = first[rng.permutation(len(first))]
+    same, different = (float((first * one).sum(axis=1).mean()) for one in (second, other))
+    print(f"{len(clean)} replies: garbled {same:.2f}, another reply {different:.2f}")
+
+
 def main() -> None:
     rows = json.loads(KEPT.read_text()) if KEPT.exists() else []
     asked = sys.argv[1:]
+    if asked == ["garbled"]:
+        garbled()
+        return
     if asked != ["show"]:
         less = asked[:1] == ["less"]
         names = [name for name in asked if ":" in name]

@@ -1,6 +1,6 @@
 """The nine groups of rated replies on which learned metrics are tested, and the dialogues for their pretraining."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -51,15 +51,39 @@ def rated(data: Path) -> Iterator[Rated]:
         yield Rated(name, there, gold(ratings, dimension, "turn"))
 
 
+class RatedText:
+    """Texts of rated items, in which the turns of a training dialogue are looked for."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        """`texts` are normalised."""
+        different = sorted(set(texts))
+        self._joined = "\n".join(different)
+        self._starts = {
+            tuple(words[at : at + SHARED_WORDS])
+            for text in different
+            for words in [text.split()]
+            for at in range(len(words) - SHARED_WORDS + 1)
+        }
+
+    def shares(self, turns: Iterable[str]) -> bool:
+        """Whether one of the normalised turns has six words or more and is part of a rated text."""
+        for turn in turns:
+            start = tuple(turn.split()[:SHARED_WORDS])
+            # Looking up the first words is quick, and spares most searches in the whole text.
+            if len(start) == SHARED_WORDS and start in self._starts and turn in self._joined:
+                return True
+        return False
+
+
 def pretraining(data: Path) -> list[Dialogue]:
     """Permissively licensed dialogues that share no turn of `SHARED_WORDS` words or more with a rated item."""
     files = sorted({file for file, _, _ in GROUPS.values()})
-    texts = {plain(turn.text) for file in files for d in native.read(str(data / file)) for turn in d.turns}
-    joined = "\n".join(sorted(texts))
-    kept = []
-    for file in PRETRAINING:
-        for dialogue in native.read(str(data / file)):
-            turns = (plain(turn.text) for turn in dialogue.turns)
-            if not any(len(text.split()) >= SHARED_WORDS and text in joined for text in turns):
-                kept.append(dialogue)
-    return kept
+    texts = RatedText(
+        plain(turn.text) for file in files for d in native.read(str(data / file)) for turn in d.turns
+    )
+    return [
+        dialogue
+        for file in PRETRAINING
+        for dialogue in native.read(str(data / file))
+        if not texts.shares(plain(turn.text) for turn in dialogue.turns)
+    ]

@@ -43,13 +43,11 @@ What misses its goal, and why:
 
 * `score -m loglik` of 100 replies:
 {loglik}
-* `score -m turnwise` and `attack turnwise`: encoding takes most of a first run. A batch has texts of one length, so
-  that a vector does not depend on the other texts; an attack scores the replies of a step together, and still has few
-  texts of each length. With a full cache, most of the time is that of the metric's own features of a reply.
-* `distinct-2` beside a plain loop: a third of the loop's time is that of finding the words, which both do, and a set of
-  pairs is as fast as hashes that other machines can add to.
-* `mauve` of 1,000 replies and more: k-means with 100 clusters in double precision, with starts that are chosen with
-  more care, takes twice the time of the package's.
+* `score -m turnwise` and `attack turnwise`: a batch of the encoder has texts of one length, so that a vector does not
+  depend on the other texts. An attack scores the replies of a step together, and still has few texts of each length.
+* `distinct-2` beside a plain loop: both find the words in the same way, and a set of pairs is as fast as hashes that
+  other machines can add to.
+* `mauve` of 1,000 replies and more: it clusters in double precision, with starts that are chosen with more care.
 """
 LOGLIK = (
     "importing torch takes {import_torch:.1f} s of processor time, the classes and the tokeniser "

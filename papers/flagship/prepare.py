@@ -15,7 +15,7 @@ from tokenizers import Tokenizer
 
 from papers.flagship.corpus import save
 from papers.flagship.sources import SOURCES
-from papers.rated_corpora import SHARED_WORDS, rated
+from papers.rated_corpora import RatedText, rated
 from turnwise.encode.models.catalogue import locate
 from turnwise.encode.text.normalise import plain
 from turnwise.logs import native
@@ -63,15 +63,6 @@ class Store:
         number = {word: at for at, word in enumerate(words)}
         flat = np.array([number.get(word, 0) for turn in self.turns for word in turn], np.uint16)
         return words, flat, np.cumsum([len(turn) for turn in self.turns]).astype(np.uint32)
-
-
-def shares(turns: Sequence[str], joined: str, pieces: set[tuple[str, ...]]) -> bool:
-    """Whether a turn of six words or more occurs in the rated text; `pieces` are the rated text's six-word pieces."""
-    for turn in turns:
-        words = turn.split()
-        if len(words) >= SHARED_WORDS and tuple(words[:SHARED_WORDS]) in pieces and turn in joined:
-            return True
-    return False
 
 
 def dialogues(data: Path, name: str) -> Iterator[Dialogue]:
@@ -122,13 +113,7 @@ def main() -> None:
             rows["context_end"].append(len(store.turns))
             rows["reply"].append(store.add(plain(item.reply), rated=True))
             rows["value"].append(value)
-    joined = "\n".join(sorted(texts))
-    pieces = {
-        tuple(words[at : at + SHARED_WORDS])
-        for text in texts
-        if (words := text.split())
-        for at in range(len(words) - SHARED_WORDS + 1)
-    }
+    rated_text = RatedText(texts)
     ranges: list[tuple[int, int, int]] = []  # first turn, end, source
     machine: set[int] = set()  # turns that a machine wrote
     extra: list[tuple[int, int, int]] = []  # dialogue, kind, turn
@@ -141,7 +126,7 @@ def main() -> None:
         for dialogue in dialogues(given.data, name):
             said = [(turn.role, plain(turn.text)) for turn in dialogue.turns]
             counted["read"] += 1
-            if shares([text for _, text in said], joined, pieces):
+            if rated_text.shares(text for _, text in said):
                 counted["shared"] += 1
                 if name in PROBED and counted["probes"] < PROBES and len(said) > 2:
                     target = 1 + counted["probes"] % (len(said) - 1)
@@ -166,7 +151,7 @@ def main() -> None:
                 continue
             for key, kind in EXTRA.items():
                 for text in dialogue.meta.get(key, ()):
-                    if plain(text) and not shares([plain(text)], joined, pieces):
+                    if plain(text) and not rated_text.shares([plain(text)]):
                         extra.append((len(ranges), kind, store.add(plain(text))))
             ranges.append((start, end, source))
             counted["kept"] += 1

@@ -19,11 +19,11 @@ from torch.utils.data import DataLoader, IterableDataset
 
 from papers.flagship.candidates import KINDS, Candidates, Example
 from papers.flagship.corpus import Corpus, Ids
+from papers.flagship.llama import END, attention_mask
+from papers.flagship.reply_columns import Group, batches, columns
+from papers.flagship.reply_model import Packed, ReplyModel, context_tokens, pack, reply_tokens
 from papers.flagship.sources import FREE, NAMES
 from papers.flagship.weights import base_llama, from_bytes, to_bytes
-from turnwise.networks.llama import END, attention_mask
-from turnwise.networks.reply_columns import Group, batches, columns
-from turnwise.networks.reply_model import Packed, ReplyModel, context_tokens, pack, reply_tokens
 
 RANK = 32
 RATE = {"lm": 6e-4, "discriminate": 5e-4}
@@ -135,12 +135,13 @@ def sources(free: bool) -> frozenset[int]:
 class Windows(IterableDataset[tuple[Tensor, Tensor]]):
     """Windows of dialogues as token sequences, (tokens, lengths)."""
 
-    def __init__(self, corpus: Corpus, given: argparse.Namespace) -> None:
-        self.corpus, self.given = corpus, given
+    def __init__(self, corpus: Corpus, given: argparse.Namespace, step: int) -> None:
+        """`step` is the one that training starts from, so that a resumed training does not see the same text again."""
+        self.corpus, self.given, self.step = corpus, given, step
 
     def __iter__(self) -> Iterator[tuple[Tensor, Tensor]]:
         worker = torch.utils.data.get_worker_info()
-        rng = np.random.default_rng([self.given.seed, worker.id if worker else 0, int(time.time())])
+        rng = np.random.default_rng([self.given.seed, worker.id if worker else 0, self.step])
         table = self.corpus.arrays["dialogues"]
         chance = source_chances(table[:, 2], sources(self.given.free))
         tokens = self.corpus.tokens("smollm2")
@@ -175,7 +176,7 @@ def language_model(given: argparse.Namespace) -> None:
     model = ReplyModel(base_llama(given.base, rank=RANK)).to(given.device)
     trainer = Trainer(model, "lm", given.seconds, given.out / "lm.pt")
     loader = DataLoader(
-        Windows(corpus, given),
+        Windows(corpus, given, trainer.step),
         batch_size=None,
         num_workers=given.workers,
         prefetch_factor=None if not given.workers else 8,
@@ -311,8 +312,9 @@ class Examples(IterableDataset[tuple[Packed, Tensor, Tensor, Tensor]]):
     """Batches: packed contexts with replies, the kinds (b, c), which replies count for the
     likelihood (b, c), relations (b,)."""
 
-    def __init__(self, corpus: Corpus, given: argparse.Namespace) -> None:
-        self.given = given
+    def __init__(self, corpus: Corpus, given: argparse.Namespace, step: int) -> None:
+        """`step` is the one that training starts from, so that a resumed training does not see the same text again."""
+        self.given, self.step = given, step
         # The sampled replies are of a model that was trained on all text, so the free variant cannot use them.
         samples = {} if given.free else read_samples(given.out / "samples.npz")
         self.pool = Candidates(corpus, sources=sources(given.free), samples=samples)
@@ -326,7 +328,7 @@ class Examples(IterableDataset[tuple[Packed, Tensor, Tensor, Tensor]]):
 
     def __iter__(self) -> Iterator[tuple[Packed, Tensor, Tensor, Tensor]]:
         worker = torch.utils.data.get_worker_info()
-        rng = np.random.default_rng([self.given.seed, worker.id if worker else 0, int(time.time())])
+        rng = np.random.default_rng([self.given.seed, worker.id if worker else 0, self.step])
         pairs = self.corpus.arrays["pairs"]
         size = CONTEXTS // 3
         while True:
@@ -418,7 +420,7 @@ def discriminate(given: argparse.Namespace) -> None:
                     model.trainable()[key].copy_(value)
     trainer = Trainer(model, "discriminate", given.seconds, given.out / f"{name}.pt")
     loader = DataLoader(
-        Examples(corpus, given), batch_size=None, num_workers=given.workers,
+        Examples(corpus, given, trainer.step), batch_size=None, num_workers=given.workers,
         prefetch_factor=8 if given.workers else None,
     )  # fmt: skip
     trainer.last = time.time()

@@ -15,14 +15,14 @@ import torch
 from torch.nn import functional
 from torch.utils.data import DataLoader, IterableDataset
 
+from papers.flagship.bert import Bert, BertShape
 from papers.flagship.corpus import Corpus, Ids
 from papers.flagship.frauds import frauds
+from papers.flagship.pair_model import PairModel, pad, pair_tokens
+from papers.flagship.reply_columns import COLUMNS, Group
+from papers.flagship.reply_model import ReplyModel
 from papers.flagship.train_large import CHOICE, Examples, load_adapters, merged, rate_at, table_of
 from papers.flagship.weights import base_llama, from_bytes, to_bytes
-from turnwise.networks.bert import Bert, BertShape
-from turnwise.networks.pair_model import PairModel, pad, pair_tokens
-from turnwise.networks.reply_columns import COLUMNS, Group
-from turnwise.networks.reply_model import ReplyModel
 
 RATE = 2e-4
 BATCH = 512
@@ -34,7 +34,7 @@ Pair = tuple[list[Ids], Ids]  # words of the context's turns, oldest first, and 
 def label(given: argparse.Namespace, corpus: Corpus, model: ReplyModel) -> tuple[list[Pair], np.ndarray]:
     """Contexts with replies of all kinds, and the columns of the large model."""
     path = given.out / f"{given.name}-labels.npz"
-    examples = Examples(corpus, given)
+    examples = Examples(corpus, given, 0)
     rng = np.random.default_rng([given.seed, 77])
     tokens = corpus.tokens("smollm2").tokens
     pairs: list[Pair] = []
@@ -63,12 +63,13 @@ def label(given: argparse.Namespace, corpus: Corpus, model: ReplyModel) -> tuple
 class Batches(IterableDataset):  # type: ignore[type-arg]
     """Padded batches of pairs of similar length, with the numbers of their rows."""
 
-    def __init__(self, corpus: Corpus, pairs: list[Pair], size: int) -> None:
+    def __init__(self, corpus: Corpus, pairs: list[Pair], size: int, seed: int, step: int) -> None:
         self.tokens, self.pairs, self.size = corpus.tokens("minilm").tokens, pairs, size
+        self.seed, self.step = seed, step
 
     def __iter__(self) -> Iterator[tuple[torch.Tensor, ...]]:
         worker = torch.utils.data.get_worker_info()
-        rng = np.random.default_rng([worker.id if worker else 0, int(time.time())])
+        rng = np.random.default_rng([self.seed, worker.id if worker else 0, self.step])
         while True:
             rows = rng.integers(len(self.pairs), size=self.size * 16)
             coded = [
@@ -187,7 +188,7 @@ def main() -> None:
         optimiser.load_state_dict(kept["optimiser"])
         used, step = kept["used"], kept["step"]
     loader = DataLoader(
-        Batches(corpus, pairs, given.batch or BATCH), batch_size=None, num_workers=given.workers,
+        Batches(corpus, pairs, given.batch or BATCH, given.seed, step), batch_size=None, num_workers=given.workers,
         prefetch_factor=8 if given.workers else None,
     )  # fmt: skip
     last = saved = time.time()

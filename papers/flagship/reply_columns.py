@@ -7,7 +7,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from turnwise.networks.reply_model import Packed, ReplyModel, Tokens, context_tokens, pack, reply_tokens
+from papers.flagship.reply_model import Packed, ReplyModel, Tokens, context_tokens, pack, reply_tokens
 
 KIND_NAMES = ("right", "random", "same dialogue", "overlap", "wrong", "machine", "copy", "salad", "generic")
 WHOLE = (*(f"log p({name})" for name in KIND_NAMES), "score")

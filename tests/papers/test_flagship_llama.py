@@ -2,12 +2,16 @@
 
 import numpy as np
 import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from turnwise.networks.llama import Llama, Shape
-from turnwise.networks.reply_columns import COLUMNS, batches, columns
-from turnwise.networks.reply_model import ReplyModel, context_tokens, pack, reply_tokens
+from papers.flagship.llama import Llama, Shape
+from papers.flagship.reply_columns import COLUMNS, batches, columns
+from papers.flagship.reply_model import ReplyModel, context_tokens, pack, reply_tokens
 
 CONFIG = LlamaConfig(
     vocab_size=60, hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4,

@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from turnwise.networks.llama import CONTEXT, END, PADDING, REVERSED, START, Llama, attention_mask
+from papers.flagship.llama import CONTEXT, END, PADDING, REVERSED, START, Llama, attention_mask
 
 Tokens = NDArray[np.int64]
 CONTEXT_TOKENS, REPLY_TOKENS = 112, 64  # longest context, cut on the left, and longest reply
