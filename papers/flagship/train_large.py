@@ -124,6 +124,11 @@ def merged(model: ReplyModel) -> ReplyModel:
     return model
 
 
+def large_name(given: argparse.Namespace) -> str:
+    """The name of the files of a large model."""
+    return f"large-{'free-' if given.free else ''}{given.seed}"
+
+
 def sources(free: bool) -> frozenset[int]:
     """The numbers of the corpora that are used."""
     return frozenset(n for n, name in enumerate(NAMES) if not free or name in FREE)
@@ -173,7 +178,7 @@ def source_chances(source: Ids, used: frozenset[int]) -> np.ndarray:
 
 def language_model(given: argparse.Namespace) -> None:
     corpus = Corpus.load(given.text)
-    model = ReplyModel(base_llama(given.base, rank=RANK)).to(given.device)
+    model = ReplyModel(base_llama(given.base, rank=given.rank)).to(given.device)
     trainer = Trainer(model, "lm", given.seconds, given.out / "lm.pt")
     loader = DataLoader(
         Windows(corpus, given, trainer.step),
@@ -207,7 +212,7 @@ def sample(given: argparse.Namespace) -> None:
     from tokenizers import Tokenizer
 
     corpus = Corpus.load(given.text)
-    model = ReplyModel(base_llama(given.base, rank=RANK)).to(given.device)
+    model = ReplyModel(base_llama(given.base, rank=given.rank)).to(given.device)
     load_adapters(model, given.out / "lm.npz")
     model.llama.merge()
     rng = np.random.default_rng(0)
@@ -410,8 +415,8 @@ def losses(
 def discriminate(given: argparse.Namespace) -> None:
     torch.manual_seed(given.seed)
     corpus = Corpus.load(given.text)
-    model = ReplyModel(base_llama(given.base, rank=RANK)).to(given.device)
-    name = f"large-{'free-' if given.free else ''}{given.seed}"
+    model = ReplyModel(base_llama(given.base, rank=given.rank)).to(given.device)
+    name = large_name(given)
     # The free variant cannot start from a model that was trained on all text.
     if not given.free and (given.out / "lm.npz").exists():
         with np.load(given.out / "lm.npz") as packed, torch.no_grad():
@@ -463,7 +468,13 @@ def rated_groups(corpus: Corpus, table: str) -> list[Group]:
 
 
 def table_of(
-    model: ReplyModel, groups: list[Group], device: str, *, most: int = 60_000, half: bool = False
+    model: ReplyModel,
+    groups: list[Group],
+    device: str,
+    *,
+    most: int = 60_000,
+    half: bool = False,
+    quick: bool = False,
 ) -> np.ndarray:
     """(n, k) the columns of all replies in the order of the groups."""
     model.eval()
@@ -471,7 +482,7 @@ def table_of(
     for batch in batches(groups, most):
         some = [groups[at] for at in batch]
         ends = np.cumsum([len(replies) for _, replies in some])[:-1]
-        parts = np.split(columns(model, some, device=device, half=half), ends)
+        parts = np.split(columns(model, some, device=device, half=half, quick=quick), ends)
         for at, part in zip(batch, parts, strict=True):
             found[at] = part
     model.train()
@@ -508,6 +519,7 @@ def main() -> None:
     parser.add_argument("--tokeniser", type=Path, help="SmolLM2's tokenizer.json, for `sample`")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--rank", type=int, default=RANK, help="of the adapters")
     parser.add_argument("--seconds", type=float, default=300.0)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--free", action="store_true", help="only text that is free for commercial use")
