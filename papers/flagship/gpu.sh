@@ -1,8 +1,8 @@
 #!/bin/bash
 # The trainings of `turnwise`, second edition, side by side on one GPU. Started again, a part goes on from its checkpoints.
 #   W=DIR [OUT=DIR for results] [LM=50] [LARGE=300] [LABEL=170] [STUDENT=150] [PY=python3] papers/flagship/gpu.sh PART...
-# PART is `large` (language model, its replies, kinds of replies, labels for the students; seeds 0, 1, 2, and free text
-# alone) or `students`. W holds corpus.npz.xz (papers.flagship.prepare), smollm2.gguf, tokenizer.json, minilm/ and, if they
+# PART is `large` (language model, its replies, kinds of replies; seeds 0, 1, 2, and free text alone), `label` (columns of
+# rated items, of frauds and of the students' training pairs), `students` or `soup`. W holds corpus.npz.xz (papers.flagship.prepare), smollm2.gguf, tokenizer.json, minilm/ and, if they
 # were made before, samples.npz. Results in OUT: large-*.npz, student-*.npz (weights), *-rated.npz and *-frauds.npz.
 set -u
 cd "$(dirname "$0")/../.."
@@ -14,10 +14,8 @@ if command -v nvidia-cuda-mps-control > /dev/null; then  # small kernels of seve
   nvidia-cuda-mps-control -d 2> /dev/null
 fi
 on_text() { local module=$1; shift; "$PY" -m "papers.flagship.$module" "$@" --text "$W" --out "$W" --workers 3; }
-large() {
-  on_text train_large discriminate --base "$W/smollm2.gguf" --seconds "$LARGE" "$@" &&
-    on_text train_student label --base "$W/smollm2.gguf" --seconds "$LABEL" "$@"
-}
+large() { on_text train_large discriminate --base "$W/smollm2.gguf" --seconds "$LARGE" "$@"; }
+label() { on_text train_student label --base "$W/smollm2.gguf" --seconds "$LABEL" "$@"; }
 student() { on_text train_student train --student "$W/minilm" --seconds "$STUDENT" "$@"; }
 each() {  # a function, for three seeds and the free variant
   for seed in 0 1 2; do "$@" --seed "$seed" >> "$W/log-$seed" 2>&1 & done
@@ -31,7 +29,9 @@ for part in "$@"; do
       [ -f "$W/samples.npz" ] ||
         on_text train_large sample --base "$W/smollm2.gguf" --tokeniser "$W/tokenizer.json" || exit 1
       each large ;;
+    label) each label ;;
     students) each student ;;
+    soup) on_text train_large soup --base "$W/smollm2.gguf" ;;
   esac
 done
 tail -qn 3 "$W"/log-*
