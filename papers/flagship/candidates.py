@@ -8,8 +8,9 @@ from itertools import pairwise
 import numpy as np
 
 from papers.flagship.corpus import Corpus, Ids
+from turnwise.networks.replies.columns import KIND_NAMES
 
-KINDS = ("right", "random", "same dialogue", "overlap", "wrong", "machine", "copy", "salad", "generic")
+KINDS = KIND_NAMES
 # How often a kind is drawn, relative to the others. `wrong` is drawn often where people wrote wrong replies.
 WEIGHTS = {"random": 1.0, "same dialogue": 0.9, "overlap": 1.1, "machine": 1.4, "copy": 0.8, "salad": 1.1,
            "generic": 1.0}  # fmt: skip

@@ -18,7 +18,6 @@ import numpy as np
 
 from papers.flagship.corpus import Corpus
 from papers.flagship.frauds import frauds
-from papers.flagship.reply_columns import BACKWARD, COLUMNS, LAST, LIKELIHOOD, PMI, QUICK, RELATION, WHOLE
 from papers.flagship.train_large import CHOICE
 from papers.rated_corpora import GROUPS, Rated, rated
 from turnwise.encode.models.folder import load, shipped
@@ -29,6 +28,7 @@ from turnwise.metrics.learned.turnwise.ridge import RidgeWeights, fit_ridge
 from turnwise.metrics.learned.turnwise.signals import Signals
 from turnwise.metrics.learned.turnwise.text_features import text_features
 from turnwise.metrics.models import text_encoder
+from turnwise.networks.replies.columns import BACKWARD, COLUMNS, LAST, LIKELIHOOD, PMI, QUICK, RELATION, WHOLE
 from turnwise.stats.correlation import STATISTICS
 from turnwise.types import Floats
 

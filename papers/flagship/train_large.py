@@ -19,11 +19,11 @@ from torch.utils.data import DataLoader, IterableDataset
 
 from papers.flagship.candidates import KINDS, WEIGHTS, Candidates, Example
 from papers.flagship.corpus import Corpus, Ids
-from papers.flagship.llama import END, attention_mask
-from papers.flagship.reply_columns import Group, batches, columns
-from papers.flagship.reply_model import Packed, ReplyModel, context_tokens, pack, reply_tokens
 from papers.flagship.sources import FREE, NAMES
 from papers.flagship.weights import base_llama, from_bytes, to_bytes
+from turnwise.networks.replies.columns import Group, batches, columns
+from turnwise.networks.replies.llama import END, attention_mask
+from turnwise.networks.replies.reply_model import Packed, ReplyModel, context_tokens, pack, reply_tokens
 
 RANK = 32
 RATE = {"lm": 6e-4, "discriminate": 5e-4}

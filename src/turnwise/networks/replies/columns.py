@@ -7,7 +7,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from papers.flagship.reply_model import Packed, ReplyModel, Tokens, context_tokens, pack, reply_tokens
+from turnwise.networks.replies.reply_model import (
+    Packed,
+    ReplyModel,
+    Tokens,
+    context_tokens,
+    pack,
+    reply_tokens,
+)
 
 KIND_NAMES = ("right", "random", "same dialogue", "overlap", "wrong", "machine", "copy", "salad", "generic")
 WHOLE = (*(f"log p({name})" for name in KIND_NAMES), "score")

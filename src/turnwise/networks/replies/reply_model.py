@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from papers.flagship.llama import CONTEXT, END, PADDING, REVERSED, START, Llama, attention_mask
+from turnwise.networks.replies.llama import CONTEXT, END, PADDING, REVERSED, START, Llama, attention_mask
 
 Tokens = NDArray[np.int64]
 CONTEXT_TOKENS, REPLY_TOKENS = 112, 64  # longest context, cut on the left, and longest reply
@@ -119,11 +119,12 @@ class ReplyModel(nn.Module):
         """(n,) the log likelihood of each wanted token; `wanted` (b, l) is true for tokens of replies."""
         rows, columns = wanted.nonzero(as_tuple=True)
         found = []
-        for some in torch.arange(len(rows), device=rows.device).split(CHUNK):
+        for start in range(0, len(rows), CHUNK):
+            some = slice(start, start + CHUNK)
             logits = self.llama.token_logits(hidden[rows[some], packed.before[rows[some], columns[some]]])
             token = packed.tokens[rows[some], columns[some]]
             found.append(-functional.cross_entropy(logits.float(), token, reduction="none"))
-        return torch.cat(found)
+        return torch.cat(found) if found else hidden.new_zeros(0, dtype=torch.float32)
 
     def trainable(self) -> dict[str, nn.Parameter]:
         """The adapters and the heads, by name: what is saved."""
