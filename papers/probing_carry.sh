@@ -1,0 +1,17 @@
+#!/bin/bash
+# Make the folder that papers/probing_gpu.sh needs on a GPU machine without a network.
+#   DATA=DIR of the corpora [TO=out/probing-gpu] [PY=python3] [VERSION=3.12 of Python over there] papers/probing_carry.sh
+# It holds contexts, the small files of the models, a retrieval metric that is trained on random negatives, and wheels.
+set -eu
+cd "$(dirname "$0")/.."
+TO=${TO:-out/probing-gpu} PY=${PY:-python3} VERSION=${VERSION:-3.12}
+export PYTHONPATH="src:.:${PYTHONPATH:-}"
+mkdir -p "$TO/wheels"
+"$PY" -m papers.probing_gpu prepare "$DATA" "$TO"
+if [ ! -d "$TO/ret-random" ]; then
+  [ -f out/learn.jsonl.gz ] || "$PY" -m papers.probing text "$DATA" out/learn.jsonl.gz
+  "$PY" -m turnwise train usr-ret out/learn.jsonl.gz -o "$TO/ret-random" --set negatives=random+random+random+random
+fi
+"$PY" -m pip download -q --no-deps --only-binary=:all: --python-version "$VERSION" -d "$TO/wheels" \
+  msgspec rapidfuzz click rich jinja2 markupsafe ijson gguf
+du -sh "$TO"
