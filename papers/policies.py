@@ -68,9 +68,13 @@ class Policies:
 
     def __init__(
         self, weights: Mapping[str, Tensor], shape: Shape, seeds: Sequence[int], *, rank: int, context: int,
-        longest: int, per_policy: int, device: str, dtype: torch.dtype = torch.bfloat16,
+        longest: int, per_policy: int, device: str, dtype: torch.dtype = torch.bfloat16, graph: bool = True,
     ) -> None:  # fmt: skip
-        """`context` and `longest` are the lengths of contexts and replies; `per_policy` replies are sampled at once."""
+        """`context` and `longest` are the lengths of contexts and replies; `per_policy` replies are sampled at once.
+
+        Without `graph` no CUDA graph is used on a GPU either.
+        """
+        self.graph = graph and device.startswith("cuda")
         self.shape, self.rank, self.context, self.longest = shape, rank, context, longest
         self.per_policy, self.device, self.dtype = per_policy, device, dtype
 
@@ -79,7 +83,8 @@ class Policies:
 
         self.embeddings, self.norm = fixed("model.embed_tokens"), fixed("model.norm")
         self.layers = [
-            {part: torch.cat([fixed(f"model.layers.{number}.{one}") for one in joined]) for part, joined in PARTS.items()}
+            {part: torch.cat([fixed(f"model.layers.{number}.{one}") for one in joined])
+             for part, joined in PARTS.items()}
             | {one: fixed(f"model.layers.{number}.{one}") for one in ("input_layernorm", "post_attention_layernorm")}
             for number in range(shape.layers)
         ]  # fmt: skip
@@ -238,7 +243,7 @@ class Policies:
 
     def _advance(self, state: Sampling) -> None:
         """Sample one more token of every reply, on a GPU by the CUDA graph, which is made at the first call."""
-        if not self.device.startswith("cuda"):
+        if not self.graph:
             self._step(state)
             return
         if state.graph is None:

@@ -1,6 +1,6 @@
 """The probing paper's Tables 2 and 4 by reinforcement learning, with many policies at a time on one GPU.
 
-    python -m papers.probing_gpu prepare DATA HERE                 the contexts, tokenizers and small files of the models
+    python -m papers.probing_gpu prepare DATA HERE                 contexts, and the small files of the models
     python -m papers.probing_gpu models HERE CACHE                 over there: the models' folders, from carried weights
     python -m papers.probing_gpu train HERE NAME=METRIC -o OUT     policies against a metric on all corpora
     python -m papers.probing_gpu keep OUT...                       papers/probing_rl.json from what came back
@@ -10,8 +10,8 @@ papers/probing_gpu.sh calls `models` and one `train` for each metric. One proces
 policy for each corpus and repetition, all in one batch (papers/policies.py). The metric is the one of the package, on
 the same GPU. An update samples several replies to each of a few contexts; a reply's advantage is its score minus the
 mean of the other replies to the same context, which estimates V(c) without a bias. The loss has an entropy bonus.
-Every few updates the policies reply greedily in contexts for validation. A policy ends when its mean score there has not
-risen for some checks; the best by validation replies in the contexts of the paper's table, which the search of
+Every few updates the policies reply greedily in contexts for validation. A policy ends when its mean score there has
+not risen for some checks; the best by validation replies in the contexts of the paper's table, which the search of
 `python -m papers.probing table` is judged on, too. A process that is started again continues from its checkpoint.
 """
 
@@ -34,8 +34,8 @@ CONTEXT, LONGEST = 96, 24  # tokens of contexts and of replies
 RISE = 0.01  # of the spread of people's scores, that a reward has to rise by to count as risen
 FLOOR = -3.0  # reward of a reply without a score, in standard deviations of people's scores
 TRACKED_LOSS = 16  # contexts on whose human replies the language model's loss is measured
-SMALL = ("config.json", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "vocab.txt", "modules.json",
-         "sentence_bert_config.json", "config_sentence_transformers.json", "1_Pooling/config.json",
+SMALL = ("config.json", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "vocab.txt",
+         "modules.json", "sentence_bert_config.json", "config_sentence_transformers.json", "1_Pooling/config.json",
          "generation_config.json", "chat_template.jinja", "turnwise.json")  # fmt: skip
 
 
@@ -214,7 +214,7 @@ class Training:
         weights, shape = _language_model(locate("smollm2"))
         self.policies = Policies(
             weights, shape, [self._seed(run) for run in self.runs], rank=given.rank, context=CONTEXT, longest=LONGEST,
-            per_policy=given.batch, device=self.device,
+            per_policy=given.batch, device=self.device, graph=not given.no_graph,
         )  # fmt: skip
         self.active = list(range(len(self.runs)))  # the run of each policy that still trains
         self.best = self.policies.flat.clone()
@@ -622,8 +622,8 @@ def main() -> None:
     part.add_argument("--repetitions", type=int, default=3)
     part.add_argument("--seconds", type=float, default=400.0)
     part.add_argument("--updates", type=int, default=2000)
-    part.add_argument("--batch", type=int, default=64, help="replies of an update of one policy")
-    part.add_argument("--copies", type=int, default=8, help="replies to one context")
+    part.add_argument("--batch", type=int, default=32, help="replies of an update of one policy")
+    part.add_argument("--copies", type=int, default=4, help="replies to one context")
     part.add_argument(
         "--pieces", type=int, default=2, help="parts of a batch that are trained on one after another"
     )
@@ -633,6 +633,7 @@ def main() -> None:
     part.add_argument("--every", type=int, default=10, help="updates between two checks")
     part.add_argument("--patience", type=int, default=8, help="checks without a rise")
     part.add_argument("--save-every", type=float, default=60.0, help="seconds between two checkpoints")
+    part.add_argument("--no-graph", action="store_true", help="no CUDA graph for sampling")
     part.add_argument("--most", type=int, help="contexts of each part, for a trial")
     part = parts.add_parser("keep")
     part.add_argument("files", nargs="+")

@@ -10,7 +10,7 @@ TO=$1 PY=${PY:-python3} TIME=${TIME:-420} WORK=$PWD/out/probing-rl
 shift
 [ $# -gt 0 ] || set -- usr-ret-random usr-ret turnwise usr-mlm usr-full maude att loglik
 . papers/gpu.sh
-export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True HF_HUB_OFFLINE=1 TRANSFORMERS_OFFLINE=1
+export HF_HUB_OFFLINE=1 TRANSFORMERS_OFFLINE=1
 mkdir -p "$WORK" "$TO"
 "$PY" -m papers.probing_gpu models "$HERE" "$WORK/cache" --minilm "$MINILM" --smollm2 "$SMOLLM2" || exit 1
 one() {
@@ -23,11 +23,17 @@ one() {
   # Each process has vectors of its own: many writers to one file would wait for each other.
   mkdir -p "$WORK/cache-$name"
   ln -sfn "$WORK/cache/models" "$WORK/cache-$name/models"
-  TURNWISE_CACHE="$WORK/cache-$name" timeout $((TIME + 100)) "$PY" -m papers.probing_gpu train "$HERE" "$name=$metric" \
-    -o "$WORK" --seconds "$TIME" ${TRAIN:-} > "$WORK/$name.log" 2>&1
-  local code=$?
-  grep -v '^minilm\|^smollm2' "$WORK/$name.log" | tail -n 4
-  [ $code = 0 ] || echo "$name ended with $code"
+  local began=$SECONDS option code left
+  # A process that ends with an error goes on from its checkpoint without a CUDA graph, once.
+  for option in "" --no-graph; do
+    left=$((TIME - SECONDS + began))
+    TURNWISE_CACHE="$WORK/cache-$name" timeout $((left + 100)) "$PY" -m papers.probing_gpu train "$HERE" "$name=$metric" \
+      -o "$WORK" --seconds "$left" ${TRAIN:-} $option >> "$WORK/$name.log" 2>&1
+    code=$?
+    if [ $code = 0 ] || [ $code = 124 ]; then break; fi
+    echo "$name ended with $code: $(tail -n 1 "$WORK/$name.log")"
+  done
+  grep -v '^minilm\|^smollm2' "$WORK/$name.log" | tail -n 3
 }
 for name in "$@"; do one "$name" & done
 wait
