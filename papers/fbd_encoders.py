@@ -5,8 +5,8 @@
     python -m papers.fbd_encoders DATA NAME=FOLDER...                   the correlations of each layer
     python -m papers.fbd_encoders show                                  the table of papers/fbd-prd.md
 
-One pass through an encoder gives the vectors of all its layers; they are put into the cache of vectors, from which `fbd`
-and `fbd-paper` then read them. The packages are named in the table of docs; nothing of them is run.
+One pass through an encoder gives the vectors of all its layers; they are put into the cache of vectors, from which
+`fbd` and `fbd-paper` then read them. papers/fbd-prd.md names the packages; nothing of them is run.
 """
 
 import json
@@ -80,7 +80,8 @@ def fill(corpus: Corpus, metric: str, spec: str, layers: Sequence[int]) -> None:
 
     options = {"pooling": WAYS[metric], "normalise": False}
     whole = models.text_encoder(spec, **options)
-    assert isinstance(whole, Transformer)  # noqa: S101
+    if not isinstance(whole, Transformer):
+        raise SystemExit(f"{spec} is no transformer")
     blocks = _blocks(whole.model, whole.config.num_hidden_layers)
     for part, texts in wanted(corpus, metric, spec).items():
         vectors = {layer: np.empty((len(texts), whole.dimension), np.float32) for layer in layers}
@@ -106,7 +107,8 @@ def fill(corpus: Corpus, metric: str, spec: str, layers: Sequence[int]) -> None:
         names = [(text,) if isinstance(text, str) else text for text in texts]
         for layer in layers:
             one = models.text_encoder(spec, layer=layer, **options)
-            assert isinstance(one, Transformer) and one.cache is not None  # noqa: S101
+            if not isinstance(one, Transformer) or one.cache is None:
+                raise SystemExit(f"{spec} is no transformer with a cache")
             signature = one.signature if isinstance(texts[0], str) else one.joint_signature(part)
 
             def rows(indices: list[int], layer: int = layer, vectors: Any = vectors) -> list[Any]:

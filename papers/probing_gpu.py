@@ -60,7 +60,8 @@ def prepare(data: Path, here: Path) -> None:
         # One context of each dialogue; the first ones are those of the table.
         drawn = sample_contexts(stream, TRAINED + VALIDATION + JUDGED, generator(0, "contexts"))
         ids = {one.item.id for one in judged}
-        assert ids <= {one.item.id for one in drawn[:COUNT]}  # noqa: S101
+        if not ids <= {one.item.id for one in drawn[:COUNT]}:
+            raise SystemExit(f"{corpus}: the contexts of the table are not the first that are drawn")
         others = [one for one in drawn if one.item.id not in ids]
         parts = {"judged": judged, "validation": others[:VALIDATION], "train": others[VALIDATION:]}
         found[corpus] = {
