@@ -13,9 +13,13 @@ if [ ! -d "$TO/ret-random" ]; then
   [ -f out/learn.jsonl.gz ] || "$PY" -m papers.probing text "$DATA" out/learn.jsonl.gz
   "$PY" -m turnwise train usr-ret out/learn.jsonl.gz -o "$TO/ret-random" --set negatives=random+random+random+random
 fi
+if [ ! -f "$TO/dialogues.json.xz" ]; then
+  TURNWISE_DATA=$DATA "$PY" papers/pretraining.py prepare out/pretraining.json.gz
+  gzip -dc out/pretraining.json.gz | xz > "$TO/dialogues.json.xz"
+fi
 mkdir -p "$TO/data"
 for file in dailydialog.jsonl.gz personachat.jsonl.gz empathetic_contexts.jsonl.gz usr_persona.jsonl grade.jsonl.gz \
-  fed_turn.jsonl.gz engage.jsonl holistic.jsonl fbd.jsonl.gz; do cp -f "$DATA/$file" "$TO/data"; done
+  fed_turn.jsonl.gz engage.jsonl holistic.jsonl fbd.jsonl.gz dailydialog_multiref.jsonl.gz; do cp -f "$DATA/$file" "$TO/data"; done
 if [ ! -d "$TO/adem-c" ]; then
   # Two corpora, so that the agreement on the others is that of a metric that has not seen their ratings.
   "$PY" -m turnwise train adem-c "$DATA/usr_persona.jsonl" "$DATA/fed_turn.jsonl.gz" --dimension overall --by file -o "$TO/adem-c"
