@@ -24,7 +24,7 @@ from turnwise.metrics import resolve
 from turnwise.types import Floats, Item, Turn
 
 RESULTS = Path(__file__).with_suffix(".json")
-METRICS = ("adem[trained={adem}]", "adem-start", "bleu-2", "rouge-l", "usr-ret", "turnwise")
+METRICS = ("adem[trained={adem}]", "adem-start", "rouge-l", "chrf", "usr-ret", "turnwise")
 DRAWS = 2000
 SHOWN, MOST_WORDS = 3, 10
 

@@ -25,6 +25,5 @@ if [ ! -d "$TO/adem-c" ]; then
   "$PY" -m turnwise train adem-c "$DATA/usr_persona.jsonl" "$DATA/fed_turn.jsonl.gz" --dimension overall --by file -o "$TO/adem-c"
 fi
 "$PY" -m pip download -q --no-deps --only-binary=:all: --python-version "$VERSION" -d "$TO/wheels" \
-  msgspec rapidfuzz click rich jinja2 markupsafe ijson gguf sacrebleu portalocker regex tabulate \
-  colorama lxml
+  msgspec rapidfuzz click rich jinja2 markupsafe ijson gguf threadpoolctl
 du -sh "$TO"
