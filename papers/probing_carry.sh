@@ -21,8 +21,8 @@ mkdir -p "$TO/data"
 for file in dailydialog.jsonl.gz personachat.jsonl.gz empathetic_contexts.jsonl.gz usr_persona.jsonl grade.jsonl.gz \
   fed_turn.jsonl.gz engage.jsonl holistic.jsonl fbd.jsonl.gz dailydialog_multiref.jsonl.gz; do cp -f "$DATA/$file" "$TO/data"; done
 if [ ! -d "$TO/adem-c" ]; then
-  # Two corpora, so that the agreement on the others is that of a metric that has not seen their ratings.
-  "$PY" -m turnwise train adem-c "$DATA/usr_persona.jsonl" "$DATA/fed_turn.jsonl.gz" --dimension overall --by file -o "$TO/adem-c"
+  # One corpus, so that the agreement on the others is that of a metric that has not seen their ratings.
+  "$PY" -m turnwise train adem-c "$DATA/usr_persona.jsonl" --dimension overall -o "$TO/adem-c"
 fi
 "$PY" -m pip download -q --no-deps --only-binary=:all: --python-version "$VERSION" -d "$TO/wheels" \
   msgspec rapidfuzz click rich jinja2 markupsafe ijson gguf threadpoolctl

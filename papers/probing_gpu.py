@@ -345,6 +345,8 @@ class Training:
         losses = self._human_loss()
         for place, number in enumerate(self.active):
             run = self.runs[number]
+            if run.stopped is not None:
+                continue
             replies, scores = said[place]
             known = scores[~np.isnan(scores)]
             floor = self.centre[run.corpus] + FLOOR * self.spread[run.corpus]
@@ -363,7 +365,7 @@ class Training:
             if reward > best + RISE * self.spread[run.corpus] or len(curve.reward) == 1:
                 run.best = len(curve.reward) - 1
                 self.best[number] = self.policies.flat[place].detach()
-            elif len(curve.reward) - 1 - run.best >= self.given.patience and run.stopped is None:
+            elif len(curve.reward) - 1 - run.best >= self.given.patience:
                 run.stopped = (
                     f"the reward had not risen for {self.given.patience} checks at update {self.update}"
                 )

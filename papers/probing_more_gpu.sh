@@ -36,8 +36,7 @@ candidates() {
   "$PY" papers/pretraining.py train "$HERE/dialogues.json.xz" hred -o "$WORK/hred" --seconds $((TIME / 2)) $some \
     --set batch=128 --set at_once=128 &
   "$PY" -m turnwise train tfidf "$HERE/data/dailydialog.jsonl.gz" --where meta.split=train -o "$WORK/tfidf"
-  "$PY" -m turnwise train adem "$HERE/data/usr_persona.jsonl" "$HERE/data/fbd.jsonl.gz" --dimension overall --by file \
-    -o "$WORK/adem"
+  "$PY" -m turnwise train adem "$HERE/data/fbd.jsonl.gz" --dimension overall --by meta.corpus -o "$WORK/adem"
   wait
   "$PY" -m papers.adem_candidates "$HERE/data" "$WORK/adem" tfidf="$WORK/tfidf" dual="$WORK/dual" hred="$WORK/hred"
 }
@@ -65,7 +64,7 @@ one() {
         adem-c) spec="adem-c=adem-c[trained=$HERE/adem-c]:floor=-2" ;;
         *) spec=$metric=$metric ;;
       esac
-      set -- -m papers.guarded "$HERE/data" "$spec" --results "$WORK/$name.json" -o "$WORK/guarded"
+      set -- -m papers.guarded "$HERE/data" "$spec" --results "$WORK/$name.json" -o "$WORK/guarded" ${GUARDED:-}
       if [ "$corpus" = agreement ]; then set -- "$@" --corpora ""; else set -- "$@" --corpora "$corpus" --no-agreement; fi ;;
     *) echo "there is no job $job"; return 2 ;;
   esac
