@@ -37,6 +37,15 @@ TRACKED_LOSS = 16  # contexts on whose human replies the language model's loss i
 SMALL = ("config.json", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "vocab.txt",
          "modules.json", "sentence_bert_config.json", "config_sentence_transformers.json", "1_Pooling/config.json",
          "generation_config.json", "chat_template.jinja", "turnwise.json")  # fmt: skip
+# The paper's Table 2, people, and Table 4, reward and final strategy: dailydialog, personachat, empathetic.
+THEIRS = {
+    "usr-ret-random": ("0.928 / 0.99, parrot", "0.927 / 1.00, fixed", "0.891 / 1.00, parrot"),
+    "usr-mlm": ("0.409 / 0.52, fixed", "0.267 / 0.84, fixed", "0.384 / 0.77, fixed"),
+    "usr-full": ("7.90 / 7.65, pattern", "7.51 / 7.70, parrot", "7.61 / 8.67, pattern"),
+    "att": ("0.0006 / 0.42, fixed", "0.0024 / 0.77, fixed", "0.120 / 0.78, fixed"),
+    "maude": ("0.898 / 0.99, fixed", "0.951 / 0.98, fixed", "0.942 / 0.98, fixed"),
+    "loglik": ("0.183 / 0.26, fixed", "0.153 / 0.41, fixed", "0.264 / 0.33, fixed"),
+}
 
 
 # -- here, before ----------------------------------------------------------------------------------------------------
@@ -579,20 +588,23 @@ def _rounded(values: Sequence[float | int | None]) -> list[float | int | None]:
 def show() -> None:
     """The paper's Tables 2 and 4 of the best repetition, with the range of all, and the strategies of all."""
     kept = json.loads(RESULTS.read_text())
-    print("| metric | corpus | people | untuned | best policy | gain | repetitions | update of the best | "
-          "frequency, variety, BLEU, Jaccard | strategies |")  # fmt: skip
-    print(f"|{'---|' * 10}")
+    print("| metric | corpus | the paper: people / reward | people | untuned | best policy | gain | other repetitions | "
+          "update of the best | frequency, variety, BLEU, Jaccard | strategies |")  # fmt: skip
+    print(f"|{'---|' * 11}")
     for name, line in kept.items():
-        for corpus in dict.fromkeys(one["corpus"] for one in line["policies"]):
+        for at, corpus in enumerate(("dailydialog", "personachat", "empathetic")):
             rows = [one for one in line["policies"] if one["corpus"] == corpus]
-            best = max(rows, key=lambda one: max(one["curve"]["reward"]))
+            if not rows:
+                continue
+            best, *others = sorted(rows, key=lambda one: -max(one["curve"]["reward"]))
             low, high = best["gain_interval"] or (float("nan"),) * 2
             gain = f"{best['gain']:+.3f} [{low:.3f}, {high:.3f}]"
             measures = ", ".join(f"{best['measures'][key]:.3f}" for key in
                                  ("response_frequency", "lexical_variety", "bleu", "jaccard"))  # fmt: skip
-            scores = ", ".join(f"{one['score']:.3f}" for one in rows)
-            kinds = ", ".join(one["strategy"] for one in rows)
-            print(f"| `{name}` | {corpus} | {best['people']:.3f} | {best['curve']['reward'][0]:.3f} | "
+            scores = ", ".join(f"{one['score']:.3f}" for one in others)
+            kinds = ", ".join(one["strategy"] for one in (best, *others))
+            theirs = THEIRS.get(name, ("-",) * 3)[at]
+            print(f"| `{name}` | {corpus} | {theirs} | {best['people']:.3f} | {best['curve']['reward'][0]:.3f} | "
                   f"{best['score']:.3f} | {f'**{gain}**' if best['significant'] else gain} | {scores} | "
                   f"{best['best_update']} of {best['curve']['update'][-1]} | {measures} | {kinds} |")  # fmt: skip
     stops = Counter(one["stopped"].split(" at update")[0].split(" after update")[0]
