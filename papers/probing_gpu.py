@@ -588,7 +588,7 @@ def _rounded(values: Sequence[float | int | None]) -> list[float | int | None]:
 def show() -> None:
     """The paper's Tables 2 and 4 of the best repetition, with the range of all, and the strategies of all."""
     kept = json.loads(RESULTS.read_text())
-    print("| metric | corpus | the paper: people / reward | people | untuned | best policy | gain | other repetitions | "
+    print("| metric | corpus | the paper: people / reward | people | untuned | best policy | gain | others | "
           "update of the best | frequency, variety, BLEU, Jaccard | strategies |")  # fmt: skip
     print(f"|{'---|' * 11}")
     for name, line in kept.items():
