@@ -96,7 +96,7 @@ def prepare(data: Path, here: Path) -> None:
 
 def models(here: Path, cache: Path, minilm: Path, smollm2: Path) -> None:
     """Make the models' folders from the carried weights: MiniLM's model.safetensors and SmolLM2's GGUF."""
-    from safetensors.torch import save_file
+    from safetensors.torch import load_file, save_file
 
     from papers.flagship.weights import read_gguf
 
@@ -106,7 +106,10 @@ def models(here: Path, cache: Path, minilm: Path, smollm2: Path) -> None:
             continue
         shutil.copytree(small, target, dirs_exist_ok=True)
         if small.name.startswith("minilm"):
-            shutil.copyfile(minilm / "model.safetensors", target / "model.safetensors")
+            # It may have been rounded to be carried; the masked language model adds its difference in float32.
+            weights = load_file(minilm / "model.safetensors")
+            save_file({name: one.float() if one.is_floating_point() else one for name, one in weights.items()},
+                      target / "model.safetensors", metadata={"format": "pt"})  # fmt: skip
         elif smollm2.is_dir():
             shutil.copyfile(smollm2 / "model.safetensors", target / "model.safetensors")
         else:
