@@ -327,7 +327,7 @@ class Policies:
         targets = replies.reshape(policies, -1)
         # Policy by policy and computed again for the gradient: the logits of a whole batch are gigabytes.
         found = [
-            checkpoint(self._token_logs, *pair, use_reentrant=False)
+            checkpoint(self._token_logs, *pair, use_reentrant=False, preserve_rng_state=False)
             for pair in zip(states, targets, strict=True)
         ]
         log_prob, entropy = (torch.stack(part).view(replies.shape) for part in zip(*found, strict=True))
