@@ -61,7 +61,7 @@ one() {
         turnwise) spec=turnwise=turnwise:floor=-2 ;;
         usr-full) spec=usr-full=usr-full:floor=-2 ;;
         usr-mlm) spec=usr-mlm=usr-mlm:floor=-10 ;;
-        adem-c) spec="adem-c=adem-c[trained=$HERE/adem-c]:floor=-2" ;;
+        adem-c) spec="adem-c=adem-c[trained=$HERE/adem-c]:floor=1" ;;
         *) spec=$metric=$metric ;;
       esac
       set -- -m papers.guarded "$HERE/data" "$spec" --results "$WORK/$name.json" -o "$WORK/guarded" ${GUARDED:-}
