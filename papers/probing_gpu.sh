@@ -1,0 +1,41 @@
+#!/bin/bash
+# Train policies against every metric of the probing paper on a GPU machine without a network (papers/probing_gpu.py).
+#   HERE=FOLDER MINILM=FOLDER SMOLLM2=FILE [TIME=420] [PY=python3] [TRAIN=OPTIONS] papers/probing_gpu.sh OUTPUT [NAME...]
+# HERE is what papers/probing_carry.sh made; MINILM has model.safetensors, SMOLLM2 is the GGUF file. One process for each
+# named metric (without names all of them, the first ones first) trains for TIME seconds at most. Checkpoints are in
+# out/probing-rl, from which a later call resumes. OUTPUT gets one file: tar xJf OUTPUT/probing-rl.tar.xz
+set -u
+cd "$(dirname "$0")/.."
+TO=$1 PY=${PY:-python3} TIME=${TIME:-420} WORK=$PWD/out/probing-rl
+shift
+[ $# -gt 0 ] || set -- usr-ret-random usr-ret turnwise usr-mlm usr-full maude att loglik
+. papers/gpu.sh
+export HF_HUB_OFFLINE=1 TRANSFORMERS_OFFLINE=1
+mkdir -p "$WORK" "$TO"
+"$PY" -m papers.probing_gpu models "$HERE" "$WORK/cache" --minilm "$MINILM" --smollm2 "$SMOLLM2" || exit 1
+one() {
+  local name=$1 metric=$1
+  case $name in
+    usr-ret-random) metric="usr-ret[trained=$HERE/ret-random]" ;;
+    # A model that was trained elsewhere: NAME=METRIC
+    *=*) metric=${name#*=} name=${name%%=*} ;;
+  esac
+  # Each process has vectors of its own: many writers to one file would wait for each other.
+  mkdir -p "$WORK/cache-$name"
+  ln -sfn "$WORK/cache/models" "$WORK/cache-$name/models"
+  local began=$SECONDS option code left
+  # A process that ends with an error goes on from its checkpoint without a CUDA graph, once.
+  for option in "" --no-graph; do
+    left=$((TIME - SECONDS + began))
+    TURNWISE_CACHE="$WORK/cache-$name" timeout $((left + 100)) "$PY" -m papers.probing_gpu train "$HERE" "$name=$metric" \
+      -o "$WORK" --seconds "$left" ${TRAIN:-} $option >> "$WORK/$name.log" 2>&1
+    code=$?
+    if [ $code = 0 ] || [ $code = 124 ]; then break; fi
+    echo "$name ended with $code: $(tail -n 1 "$WORK/$name.log")"
+  done
+  grep -v '^minilm\|^smollm2' "$WORK/$name.log" | tail -n 3
+}
+for name in "$@"; do one "$name" & done
+wait
+(cd "$WORK" && tar cJf "$TO/probing-rl.tar.xz" -- *.json *.log)
+ls -la "$TO"

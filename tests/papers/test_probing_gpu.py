@@ -1,0 +1,73 @@
+"""What papers/probing_gpu.py keeps of trained policies, and the tables that it prints of it."""
+
+import json
+
+import pytest
+
+pytest.importorskip("torch")
+
+from papers import probing_gpu
+
+LONG = "one two three four five six seven eight nine ten eleven twelve"
+
+
+def policy(
+    repetition: int, replies: list[str], scores: list[float | None], rewards: list[float]
+) -> dict[str, object]:
+    points = range(len(rewards))
+    return {
+        "corpus": "dailydialog", "repetition": repetition, "best": rewards.index(max(rewards)),
+        "stopped": "the reward had not risen for 8 checks at update 90", "replies": replies, "scores": scores,
+        "curve": {"update": [10 * at for at in points], "reward": rewards, "lm_loss": [3.00004 for _ in points]},
+        "strategy": {
+            "measures": {"response_frequency": 1.0, "lexical_variety": 0.1, "bleu": 0.0, "jaccard": 0.1},
+            "final": "fixed", "description": f"always replies “{LONG}”", "fixed_reward": 0.9,
+        },
+    }  # fmt: skip
+
+
+@pytest.fixture
+def kept(tmp_path, monkeypatch):
+    """The results of two policies on 30 contexts: one far above people, one at their level."""
+    monkeypatch.setattr(probing_gpu, "RESULTS", tmp_path / "probing_rl.json")
+    people = [0.5 + 0.01 * (at % 5) for at in range(30)]
+    line = {
+        "metric": "usr-ret", "signature": "usr-ret|v:1", "device": "cuda", "settings": {"batch": 32}, "updates": 90,
+        "seconds": 12.5, "people": {"dailydialog": people}, "ids": {"dailydialog": [str(at) for at in range(30)]},
+        "policies": [
+            policy(1, ["no"] * 30, [value + 0.02 * (-1) ** at for at, value in enumerate(people)], [0.2, 0.5]),
+            policy(0, [LONG] * 30, [None, *(value + 0.3 for value in people[1:])], [0.2, 0.9, 0.8]),
+        ],
+    }  # fmt: skip
+    file = tmp_path / "usr-ret.json"
+    file.write_text(json.dumps(line))
+    probing_gpu.keep([str(file)])
+    return json.loads(probing_gpu.RESULTS.read_text())
+
+
+def test_gains_are_over_the_same_contexts_and_replies_without_a_score_are_counted(kept):
+    high, level = kept["usr-ret"]["policies"]
+    assert [high["repetition"], level["repetition"]] == [0, 1]
+    assert high["gain"] == pytest.approx(0.3)
+    assert high["unscored"] == 1
+    assert high["significant"]
+    assert not level["significant"]
+    assert level["gain_interval"][0] < 0 < level["gain_interval"][1]
+    assert high["best_update"] == 10
+    assert kept["usr-ret"]["updates"] == 90
+
+
+def test_texts_that_may_be_of_a_corpus_are_kept_in_part_only(kept):
+    high = kept["usr-ret"]["policies"][0]
+    assert high["samples"] == [" ".join(LONG.split()[:10])]
+    assert "twelve" not in high["description"]
+    assert "twelve" not in json.dumps(kept)
+
+
+def test_the_table_has_the_best_repetition_by_validation_and_all_strategies(kept, capsys):
+    probing_gpu.show()
+    rows = [line for line in capsys.readouterr().out.splitlines() if line.startswith("| `usr-ret`")]
+    assert len(rows) == 1
+    assert "**+0.300" in rows[0]
+    assert "10 of 20" in rows[0]
+    assert "fixed, fixed" in rows[0]
