@@ -28,9 +28,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from papers.flagship.llama import END, Layer, Llama, _turned
 from papers.flagship.weights import base_llama
 from turnwise.logs import native
+from turnwise.networks.replies.llama import END, Layer, Llama, _turned
 from turnwise.types import Dialogue, Reply, Turn
 from turnwise.worlds.chat import WORLD
 from turnwise.worlds.chat.quality import DIMENSIONS

@@ -9,8 +9,8 @@ pytest.importorskip("transformers")
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from turnwise.networks.replies.llama import Llama, Shape
 from turnwise.networks.replies.columns import COLUMNS, batches, columns
+from turnwise.networks.replies.llama import Llama, Shape
 from turnwise.networks.replies.reply_model import ReplyModel, context_tokens, pack, reply_tokens
 
 CONFIG = LlamaConfig(
