@@ -88,7 +88,9 @@ def _problem(words: list[str], code: int, out: str, err: str) -> str:
         code and not err.strip() and not out.strip()
     ):  # failed gates, and reasons in JSON, are on standard output
         return f"exit code {code} without a word"
-    for name, text in (("standard output", out), ("standard error", err)):
+    # JSON goes to a pipe as it is in a file; on a terminal it is escaped, which tests/test_terminal.py shows.
+    printed = "" if {"json", "--schema"} & {*words} else out
+    for name, text in (("standard output", printed), ("standard error", err)):
         found = _CONTROL.search(text)
         if found is not None:
             return f"a control character on {name}: {text[max(0, found.start() - 40) : found.end() + 20]!r}"
