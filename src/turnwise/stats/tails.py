@@ -63,8 +63,7 @@ def _upper_quantile(df: float, tail: float) -> float:
         if not now:  # further out than a number can be
             return math.inf
         slope = x * _t_density(df, x) / now  # of -log tail against log x
-        # The first steps of few degrees of freedom are large: a factor of e^3 each way keeps them in range.
-        step = max(-3.0, min(3.0, (math.log(now) - goal) / slope))
+        step = min(700.0, (math.log(now) - goal) / slope)  # e^700 is near the largest number
         # Steps become smaller until they are rounding.
         if abs(step) <= _PRECISE or (abs(step) < 1e-9 and abs(step) >= change):
             return x
