@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from turnwise.stats.pairs.item_pairs import CHUNK, MAX_PAIRS, checked_pair, item_pairs, ordered_alike
+from turnwise.stats.remembered import remembered
 from turnwise.types import Floats, Ints
 
 _POINTS = 1024  # largest number of distinct points that are compared in one table, of 8 MB
@@ -46,6 +47,7 @@ def calibrated_accuracy(x: Floats, y: Floats) -> float:
     return _calibrated(x, y)[1]
 
 
+@remembered
 def _calibrated(x: Floats, y: Floats) -> tuple[float, float]:
     """The smallest epsilon at which `pairwise_accuracy` is highest, and that accuracy; both NaN where it is NaN.
 
