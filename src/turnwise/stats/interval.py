@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from turnwise.stats.computing.tails import normal_cdf, normal_quantile, t_cdf, t_quantile
 from turnwise.stats.resample import (
     bootstrap_sums,
     jackknife,
@@ -21,7 +22,6 @@ from turnwise.stats.resample import (
     rescaled_subsamples,
     subsamples,
 )
-from turnwise.stats.tails import normal_cdf, normal_quantile, t_cdf, t_quantile
 from turnwise.types import Floats, Ints
 
 Interval: TypeAlias = tuple[float, float]

@@ -15,11 +15,11 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from turnwise.stats.clusters import cluster_sums, group_clusters
+from turnwise.stats.computing.remembered import remembered
 from turnwise.stats.correlation import check_statistic, divide_or_nan, tau_c_scale
 from turnwise.stats.interval import Interval, interval_of_draws, interval_of_sums, jackknife_p, jackknife_t
 from turnwise.stats.pairs.item_pairs import ordered_alike
 from turnwise.stats.pairs.pairwise import tie_calibration
-from turnwise.stats.remembered import remembered
 from turnwise.stats.resample import bootstrap_weights
 from turnwise.stats.weighted import WeightedStatistic, weighted_correlation
 from turnwise.types import Floats, Ints

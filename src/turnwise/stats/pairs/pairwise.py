@@ -13,8 +13,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from turnwise.stats.computing.remembered import remembered
 from turnwise.stats.pairs.item_pairs import CHUNK, MAX_PAIRS, checked_pair, item_pairs, ordered_alike
-from turnwise.stats.remembered import remembered
 from turnwise.types import Floats, Ints
 
 _POINTS = 1024  # largest number of distinct points that are compared in one table, of 8 MB

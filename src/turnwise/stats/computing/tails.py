@@ -1,7 +1,7 @@
 """Distribution functions and quantiles of the normal and of Student's t distribution, for single numbers.
 
 `scipy.special` has the same functions, but importing it takes .2 s of processor time, a third of a short command.
-tests/stats/test_tails.py holds them to its values.
+tests/stats/computing/test_tails.py holds them to its values.
 """
 
 import math

@@ -5,7 +5,7 @@ import math
 import pytest
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
-from turnwise.stats.tails import normal_cdf, normal_quantile, t_cdf, t_quantile
+from turnwise.stats.computing.tails import normal_cdf, normal_quantile, t_cdf, t_quantile
 
 FREEDOM = (0.3, 0.5, 1, 1.5, 2, 3, 4.7, 9, 19, 29.3, 49, 99, 333.3, 999, 2999, 3000, 1e5, 1e8)
 TAILS = (1e-12, 1e-9, 1e-6, 1e-4, 0.001, 0.01, 0.025, 0.05, 0.2, 0.4, 0.499, 0.5)
