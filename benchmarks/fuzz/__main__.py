@@ -26,6 +26,7 @@ from benchmarks.fuzz.command_lines import FUNCTIONS
 from benchmarks.fuzz.inputs import KINDS, steps
 from benchmarks.fuzz.tally import Count, Tally
 from benchmarks.fuzz.watched import Seen, watched
+from turnwise.run.workers.threads import limited_threads
 
 KEPT = 3  # times that an equal failure is kept
 STUCK = 180  # seconds after which a process that does not see signals is ended
@@ -101,7 +102,8 @@ def main() -> int:
                 if alone(kind, number, given):
                     tally.kinds[kind].mended.append(number)
         else:
-            campaign(given, tally)
+            with limited_threads():  # here, as looking for the libraries takes a fifth of a short command
+                campaign(given, tally)
         tally.write(given.results)
     print(tally)
     return int(any(len(count.failing) > len(count.mended) for count in tally.kinds.values()))

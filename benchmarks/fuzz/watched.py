@@ -20,6 +20,10 @@ CODES = frozenset({0, 1, 2, 3, 4})  # 70 is a defect
 SECONDS = 5.0  # of processor time, beyond which a command counts as hanging
 MEMORY = 2**30  # bytes that a command may add to the process
 _SAVED = re.compile(r"traceback: (.*)\n")
+_SIZES = re.compile(rb"(VmHWM|VmRSS):\s+(\d+)")
+_LITTLE = (
+    2**26
+)  # bytes by which the peak may be above the present memory; so much less is noticed of a command
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # what no text of a file may bring to a terminal
 
 
@@ -151,7 +155,13 @@ def _limited(seconds: float) -> Iterator[None]:
 
 
 def _reset_peak() -> int:
-    """Reset the peak of the resident memory where the system can, and return the present one in bytes."""
+    """Reset the peak of the resident memory where the system can, and return the present one in bytes.
+
+    Resetting goes through all pages, so a peak that is little above the present memory stays.
+    """
+    status = _status()
+    if status.get("VmHWM", 0) - status.get("VmRSS", 0) < _LITTLE:
+        return _peak()
     with contextlib.suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
     return _peak()
@@ -159,8 +169,13 @@ def _reset_peak() -> int:
 
 def _peak() -> int:
     """The peak of the resident memory in bytes."""
-    with contextlib.suppress(OSError):
-        for line in Path("/proc/self/status").read_text().splitlines():
-            if line.startswith("VmHWM:"):
-                return int(line.split()[1]) * 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    return _status().get("VmHWM", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+
+
+def _status() -> dict[str, int]:
+    """The present and the largest resident memory in bytes, as the kernel says; empty on another system."""
+    try:
+        with open("/proc/self/status", "rb") as file:
+            return {name.decode(): int(size) * 1024 for name, size in _SIZES.findall(file.read())}
+    except OSError:
+        return {}
