@@ -54,6 +54,10 @@ class Corpus:
         start = ends[number - 1] if number else 0
         return self.arrays["flat"][start : ends[number]]  # type: ignore[return-value]
 
+    def text(self, words: Ids) -> str:
+        """The text of a list of words."""
+        return " ".join(self.words[at] for at in words)
+
     def tokens(self, name: str) -> TokenTable:
         """The table of a tokeniser: `smollm2` or `minilm`."""
         return TokenTable(self.arrays[f"{name}_flat"], self.arrays[f"{name}_ends"])  # type: ignore[arg-type]

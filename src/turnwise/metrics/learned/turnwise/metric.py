@@ -104,12 +104,16 @@ class TurnwiseLarge(Turnwise):
 
 
 def is_copy(item: Item) -> bool:
-    """Whether more than .8 of the reply's words occur, in order and close together, in one turn of its context.
+    """Whether more than .8 of the reply's words occur, in order and close together, in its context.
 
-    False for a reply of fewer than 3 words, for a whole dialogue, and without words in the reply or the context.
+    The context is looked at turn by turn and, against a copy of several turns, as one text. False for a reply of fewer
+    than 3 words, for a whole dialogue, and without words in the reply or the context.
     """
     texts = reply_and_context(item)
-    return texts is not None and len(texts[0].split()) >= FEWEST_WORDS and is_copied(*texts, share=COPY)
+    if texts is None or len(texts[0].split()) < FEWEST_WORDS:
+        return False
+    reply, context = texts
+    return is_copied(reply, (*context, " ".join(reversed(context))), share=COPY)
 
 
 def weights_of(folder: Folder) -> RidgeWeights:
