@@ -403,7 +403,21 @@ def truth_document(rows: Sequence[Sequence[Any]]) -> dict[str, Any]:
 # -- on the CPU: estimates -----------------------------------------------------------------------------------------
 
 
-def run(file: Path, seeds: Sequence[int]) -> None:
+def with_fewer_samples(logs: Path, samples: int) -> None:
+    """Keep the first alternatives of each agent at each turn: vectors of all of them take most of the time."""
+    lines = []
+    for one in native.read_all([str(logs)]):
+        turns = [
+            replace(turn, alternatives={name: said[:samples] for name, said in turn.alternatives.items()})
+            if turn.alternatives
+            else turn
+            for turn in one.turns
+        ]
+        lines.append(native.dump(replace(one, turns=tuple(turns))) + b"\n")
+    logs.write_bytes(b"".join(lines))
+
+
+def run(file: Path, seeds: Sequence[int], samples: int) -> None:
     """Estimate every agent of these seeds (default: all of the file) on the ten scores, and keep the rows."""
     from papers.enigma import validation
 
@@ -415,13 +429,20 @@ def run(file: Path, seeds: Sequence[int]) -> None:
         for seed in seeds or [int(path.stem.removeprefix("seed-")) for path in found]:
             logs = Path(place) / f"seed-{seed}.jsonl"
             truth = logs.with_suffix(".truth.json")
+            with_fewer_samples(logs, samples)
             agents = json.loads(truth.read_text())["agents"]
             for score in DIMENSIONS:
                 if (seed, score) in done:
                     continue
                 means = {agent: round(one[score]["mean"], 3) for agent, one in agents.items()}
                 asked = ("--truth", str(truth), "--rating", score, "--estimator", ESTIMATORS)
-                case = {"family": "smollm2", "seed": seed, "setting": "all", "score": score}
+                case = {
+                    "family": "smollm2",
+                    "seed": seed,
+                    "setting": "all",
+                    "score": score,
+                    "samples": samples,
+                }
                 case |= {"spread": float(np.ptp(list(means.values()))), "means": means}
                 rows += [{**case, **row} for row in validation(str(logs), *asked)]
                 KEPT.write_text(json.dumps(rows, indent=1) + "\n")
@@ -473,6 +494,7 @@ def main() -> None:
     one = commands.add_parser("run")
     one.add_argument("file", type=Path)
     one.add_argument("seed", type=int, nargs="*")
+    one.add_argument("--samples", type=int, default=SAMPLES)
     commands.add_parser("show")
     given = parser.parse_args()
     if given.command == "generate":
@@ -480,7 +502,7 @@ def main() -> None:
     elif given.command == "pack":
         pack(given.work, given.file)
     elif given.command == "run":
-        run(given.file, given.seed)
+        run(given.file, given.seed, given.samples)
     else:
         show()
 
