@@ -3,6 +3,7 @@
     generate FOLDER WORK --seed S --until TIME    on a GPU: dialogues, alternatives and the truth, in pieces
     pack WORK FILE                                there: what is complete, in one tar file
     run FILE SEED...                              on a CPU: `turnwise ope --all` on the ten scores
+    control                                       there: refusals of made-up agents with as few dialogues
     show                                          the tables of papers/enigma-language.md
 
 The agents are SmolLM2-135M-Instruct at several temperatures, with other instructions, and with faults (`AGENTS`). They
@@ -51,6 +52,7 @@ SHORT = " Answer in one or two short sentences."
 ESTIMATORS = "robust,dice-linear,direct"
 KEPT = Path(__file__).with_name("enigma-language.json")
 PAGE = KEPT.with_suffix(".md")
+CONTROL = KEPT.with_name("enigma-language-control.json")
 GENERIC = ("I do not know.", "That is nice.", "Okay, thank you.", "I am not sure about that.")
 
 
@@ -481,6 +483,21 @@ def run(file: Path, seeds: Sequence[int], samples: int, most: int | None) -> Non
             print(case["seed"], score, *(f"{r['estimator']} {r['pearson']}" for r in rows[-3:]), flush=True)
 
 
+def control(most: int | None) -> None:
+    """How many made-up agents are refused with as many dialogues as the language models have, by score."""
+    import turnwise as tw
+
+    found = json.loads(CONTROL.read_text()) if CONTROL.exists() else {}
+    with TemporaryDirectory() as place:
+        logs = str(Path(place) / "logs.jsonl")
+        tw.simulate("chat", output=logs, family="mixed", seed=23, agents=12, dialogues=40, samples=2, truth=0)
+        for score in [one for one in DIMENSIONS if one not in found][:most]:
+            made = tw.ope(logs, all_agents=True, rating=score, estimators="robust", fraction=0.4, seed=0)
+            found[score] = sum(one["refused"] for one in made if one["estimator"] == "robust")
+            CONTROL.write_text(json.dumps(found) + "\n")
+            print(score, found[score], "of 12 refused", flush=True)
+
+
 def show() -> None:
     """Rewrite the tables of the page."""
     from papers.enigma_chat import line as cells
@@ -530,6 +547,8 @@ def main() -> None:
         one.add_argument("--samples", type=int, default=SAMPLES)
         one.add_argument("--most", type=int, help="scores in one call")
         one.add_argument("--texts", type=int, nargs=2, default=(0, 10**9), help="first and last of `encode`")
+    one = commands.add_parser("control")
+    one.add_argument("--most", type=int, help="scores in one call")
     commands.add_parser("show")
     given = parser.parse_args()
     if given.command == "generate":
@@ -540,6 +559,8 @@ def main() -> None:
         run(given.file, given.seed, given.samples, given.most)
     elif given.command == "encode":
         encode_texts(given.file, given.seed, given.samples, *given.texts)
+    elif given.command == "control":
+        control(given.most)
     else:
         show()
 
