@@ -219,6 +219,8 @@ def trained(
     generator = torch.Generator().manual_seed(seed)
     setup = LearnerInputs(data, batches, model.shape.width, asked.settings(), generator, device)
     learner = asked.learner(setup)
+    plain_reading = learner.reading
+    learner.reading = lambda: {**plain_reading(), "ess": learner.contributions().diagnostics["ess"]}
     name = digest(case["family"], case["target"], variant, str(epochs), data.reward)
     path = work / "checkpoints" / f"{name}.safetensors"
     checkpoint = PacedCheckpoint(path, name, until=until, written=[time.time()])
