@@ -4,12 +4,14 @@ Each case draws 16 new sellers (`simulate --draw`), simulates 100 dialogues of e
 estimates every seller from the others. The settings of estimators and calibration were chosen on draws below 100; the
 draws here are 1000 and above. Results are added to papers/enigma-fresh.json case by case; cases that are there are
 not run again. `again` estimates anew, with the truths that are there, the cases that an earlier rule of refusals was
-measured on (`inside` of a record is the rule's number). `show` rewrites the tables of papers/enigma-fresh.md.
+measured on (`inside` of a record is the rule's number). `goals` asks how much of an agent's ratings the customer's goal
+explains. `show` rewrites the tables of papers/enigma-fresh.md.
 """
 
 import json
 import re
 import sys
+from collections import Counter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -17,6 +19,8 @@ import numpy as np
 
 import turnwise as tw
 from turnwise.estimators.refusal import INSIDE
+from turnwise.stats.correlation import spearman
+from turnwise.worlds import booking
 
 FAMILIES = ("behaviour", "wordings", "graded", "stochastic")
 DRAWS = (1000, 1001, 1002)
@@ -31,6 +35,8 @@ KEPT = (
     "ess",
     "imbalance",
 )  # diagnostics that might tell how wrong an estimate is
+PREDICTORS = ("distance", "overlap", "ess", "imbalance")
+SHARES = (1, 0.9, 0.8, 0.75, 0.67)
 REASONS = {
     "not ranked": "cannot rank the known agents",
     "same estimate": "cannot rank the known agents",
@@ -160,6 +166,50 @@ def break_even_table(rows: list[dict]) -> str:
     return "\n".join(lines)
 
 
+def shrunk_table(rows: list[dict]) -> str:
+    """Coverage of `robust` with all dialogues if every interval had a share of its width."""
+    mine = [row for row in rows if row["setting"] == "all" and row["estimator"] == "robust"]
+    mine = [row for row in mine if row["refused"] is None]
+    head = ["widths times", "ratio", "all families", *FAMILIES]
+    lines = [f"| {' | '.join(head)} |", f"|{' --- |' * len(head)}"]
+    for share in SHARES:
+        cells = []
+        for family in (None, *FAMILIES):
+            some = [
+                {
+                    **row,
+                    "interval": [
+                        row["estimate"] + share * (end - row["estimate"]) for end in row["interval"]
+                    ],
+                }
+                for row in mine
+                if family in (None, row["family"])
+            ]
+            found = summary(some)
+            cells += [f"{found['ratio']:.2f}"] if family is None else []
+            cells.append(f"{found['coverage']:.3f}")
+        lines.append(f"| {' | '.join([f'{share:g}', *cells])} |")
+    return "\n".join(lines)
+
+
+def predictor_table(rows: list[dict]) -> str:
+    """Spearman of the absolute error of `robust` with what is known of an estimate, by setting and family."""
+    head = ["setting", "family", "agents", *PREDICTORS, "width of the interval"]
+    lines = [f"| {' | '.join(head)} |", f"|{' --- |' * len(head)}"]
+    for setting in SETTINGS:
+        for family in FAMILIES:
+            asked = {"setting": setting, "family": family, "estimator": "robust", "refused": None}
+            some = [row for row in rows if asked.items() <= row.items() and "ess" in row]
+            if len(some) < 10:
+                continue
+            error = np.array([abs(row["estimate"] - row["truth"]) for row in some])
+            known = [np.array([row[key] for row in some]) for key in PREDICTORS]
+            known.append(np.array([row["interval"][1] - row["interval"][0] for row in some]))
+            cells = [f"{spearman(error, one):.2f}" if np.ptp(one) else "-" for one in known]
+            lines.append(f"| {' | '.join([setting, family, str(len(some)), *cells])} |")
+    return "\n".join(lines)
+
+
 def show(rows: list[dict]) -> None:
     """Rewrite the tables of the page."""
     text = PAGE.read_text()
@@ -167,11 +217,48 @@ def show(rows: list[dict]) -> None:
         "coverage": coverage_table(rows),
         "refusals": refusal_table(rows),
         "break-even": break_even_table(rows),
+        "shrunk": shrunk_table(rows),
+        "predictors": predictor_table(rows),
     }
     for part, table in tables.items():
         block = re.compile(rf"(<!-- {part} -->\n).*?(<!-- /{part} -->)", re.S)
         text = block.sub(lambda found, table=table: f"{found[1]}{table}\n{found[2]}", text)
     PAGE.write_text(text)
+
+
+def goal_share(family: str, draw: int = 0, dialogues: int = 60, folds: int = 5) -> float:
+    """The share of the variance of `reward` inside an agent that the customer's goal explains, on other dialogues."""
+    goals, reward, agents = [], [], []
+    for number, (name, agent) in enumerate(booking.family(family, agents=16, draw=draw).items()):
+        for one in range(dialogues):
+            rng = np.random.default_rng([5, number, one])
+            held = booking.WORLD.play(agent, rng, identity=str(one), name=name)
+            goals.append(
+                {
+                    f"{key}={value}" if isinstance(value, str) else key: value
+                    for key, value in held.goal.items()
+                }
+            )
+            reward.append(next(rating.value for rating in held.ratings if rating.dimension == "reward"))
+            agents.append(number)
+    common = [key for key, n in Counter(key for goal in goals for key in goal).items() if n > 30]
+    features = np.array(
+        [
+            [1.0 if isinstance(goal.get(key), str) else float(goal.get(key, 0)) for key in common]
+            for goal in goals
+        ]
+    )
+    features = (features - features.mean(axis=0)) / (features.std(axis=0) + 1e-9)
+    inside, of = np.array(reward), np.array(agents)
+    inside = inside - np.array([inside[of == number].mean() for number in of])
+    predicted, order = np.zeros(len(inside)), np.random.default_rng(0).permutation(len(inside))
+    for fold in range(folds):
+        held_out = np.zeros(len(inside), bool)
+        held_out[order[fold::folds]] = True
+        x, y = features[~held_out], inside[~held_out]
+        line = np.linalg.solve(x.T @ x + 50 * np.eye(len(common)), x.T @ y)
+        predicted[held_out] = features[held_out] @ line
+    return float(1 - np.mean((inside - predicted) ** 2) / np.mean(inside**2))
 
 
 def write(rows: list[dict]) -> None:
@@ -182,6 +269,10 @@ def write(rows: list[dict]) -> None:
 def main() -> None:
     rows = json.loads(HERE.read_text()) if HERE.exists() else []
     command, *most = sys.argv[1:]
+    if command == "goals":
+        found = {family: round(goal_share(family), 3) for family in FAMILIES}
+        HERE.with_name("enigma-fresh-goals.json").write_text(json.dumps(found) + "\n")
+        print(found)
     if command == "run":
         there = {(row["family"], row["draw"]) for row in rows}
         cases = [(family, draw) for draw in DRAWS for family in FAMILIES if (family, draw) not in there]

@@ -5,6 +5,9 @@ the first of which is the half of papers/enigma-trained.md. For each half and se
 estimate of `robust` by the earlier rule (the ridge is raised where the mean of fitted Q is far off) and by the present
 one (where the iteration diverges), the largest eigenvalue of the iteration, and the calibrated estimates. Halves that
 are there are not run again; at most HALVES are run.
+
+`python -m papers.enigma_half rules` counts for which sellers of rules the present rule raises the ridge
+(enigma-half-rules.json).
 """
 
 import json
@@ -25,9 +28,11 @@ from turnwise.logs.native import read_all
 from turnwise.run.ope.logged_data import _fraction
 from turnwise.run.scoring.tally import generator
 from turnwise.types import Episodes, Floats
+from turnwise.worlds import booking
 
 KEPT = Path(__file__).with_name("enigma-half.json")
 SEEDS = range(10)
+RULES = (("behaviour", 0, 30), ("behaviour", 1, 10), ("stochastic", 0, 30), ("wordings", 0, 30))
 ESTIMATORS = "robust,dice-linear,mean-relabelled"
 
 
@@ -77,8 +82,31 @@ def parts(episodes: Episodes, target: str) -> dict[str, float]:
     }
 
 
+def rules(family: str, draw: int, dialogues: int) -> dict[str, Any]:
+    """For how many of 16 sellers of rules the ridge is raised."""
+    sellers = booking.family(family, agents=16, draw=draw)
+    held = [
+        booking.WORLD.play(
+            agent, np.random.default_rng([3, draw, number, one]), identity=f"{name}/{one}", name=name,
+            others=sellers, samples=1,
+        )
+        for number, (name, agent) in enumerate(sellers.items())
+        for one in range(dialogues)
+    ]  # fmt: skip
+    rewards = {one.id: next(r.value for r in one.ratings if r.dimension == "reward") for one in held}
+    problems = Problems(encode(whole(held, rewards), rating="reward", scale=(0, 1)), "minilm")
+    made = [problems.of(name) for name in sellers]
+    raised = sum(not np.array_equal(_stable_q(one, RIDGE), fitted_q(one, RIDGE)) for one in made)
+    return {"family": family, "draw": draw, "dialogues": dialogues, "sellers": len(made), "raised": raised}
+
+
 def main() -> None:
     folder, *most = sys.argv[1:]
+    if folder == "rules":
+        counted = [rules(*case) for case in RULES]
+        KEPT.with_name("enigma-half-rules.json").write_text(json.dumps(counted, indent=1) + "\n")
+        print(counted)
+        return
     rows: list[dict[str, Any]] = json.loads(KEPT.read_text()) if KEPT.exists() else []
     episodes = logged(Path(folder))
     case = next(one for one in json.loads(HERE.read_text()) if (one["family"], one["draw"]) == ("trained", 0))

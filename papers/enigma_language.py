@@ -2,7 +2,8 @@
 
     generate FOLDER WORK --seed S --until TIME    on a GPU: dialogues, alternatives and the truth, in pieces
     pack WORK FILE                                there: what is complete, in one tar file
-    run FILE [SEED...]                            on a CPU: `turnwise ope --all` on the ten scores
+    run FILE SEED...                              on a CPU: `turnwise ope --all` on the ten scores
+    control                                       there: refusals of made-up agents with as few dialogues
     show                                          the tables of papers/enigma-language.md
 
 The agents are SmolLM2-135M-Instruct at several temperatures, with other instructions, and with faults (`AGENTS`). They
@@ -51,6 +52,7 @@ SHORT = " Answer in one or two short sentences."
 ESTIMATORS = "robust,dice-linear,direct"
 KEPT = Path(__file__).with_name("enigma-language.json")
 PAGE = KEPT.with_suffix(".md")
+CONTROL = KEPT.with_name("enigma-language-control.json")
 GENERIC = ("I do not know.", "That is nice.", "Okay, thank you.", "I am not sure about that.")
 
 
@@ -403,29 +405,97 @@ def truth_document(rows: Sequence[Sequence[Any]]) -> dict[str, Any]:
 # -- on the CPU: estimates -----------------------------------------------------------------------------------------
 
 
-def run(file: Path, seeds: Sequence[int]) -> None:
-    """Estimate every agent of these seeds (default: all of the file) on the ten scores, and keep the rows."""
+def joined(file: Path, seeds: Sequence[int], samples: int, place: Path) -> tuple[Path, Path]:
+    """The logs of these seeds in one file, with this many alternatives of each agent, and the truth of all seeds.
+
+    An agent's true mean does not depend on the seed of the logs, so all dialogues of the truth count.
+    """
+    lines, means = [], []
+    with tarfile.open(file) as tar:
+        tar.extractall(place, filter="data")
+    for seed in seeds:
+        for one in native.read_all([str(place / f"seed-{seed}.jsonl")]):
+            turns = [
+                replace(turn, alternatives={name: said[:samples] for name, said in turn.alternatives.items()})
+                if turn.alternatives
+                else turn
+                for turn in one.turns
+            ]
+            identity = f"{seed}/{one.id}"
+            ratings = tuple(replace(rating, item=identity) for rating in one.ratings)
+            lines.append(native.dump(replace(one, id=identity, turns=tuple(turns), ratings=ratings)) + b"\n")
+    for path in sorted(place.glob("seed-*.truth.json")):
+        means.append(json.loads(path.read_text())["agents"])
+    logs, truth = place / "logs.jsonl", place / "logs.truth.json"
+    logs.write_bytes(b"".join(lines))
+    truth.write_text(json.dumps({"world": "chat", "family": "smollm2", "agents": pooled(means)}))
+    return logs, truth
+
+
+def pooled(means: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The means of several runs of the truth, weighted by their numbers of dialogues."""
+    found: dict[str, Any] = {}
+    for agent in AGENTS:
+        some = [one[agent] for one in means if agent in one]
+        found[agent] = {}
+        for score in DIMENSIONS:
+            n = np.array([one[score]["n"] for one in some])
+            mean, error = (np.array([one[score][key] for one in some]) for key in ("mean", "se"))
+            found[agent][score] = {
+                "mean": float(n @ mean / n.sum()),
+                "se": float(np.sqrt(n**2 @ error**2) / n.sum()),
+                "n": int(n.sum()),
+            }
+    return found
+
+
+def encode_texts(file: Path, seeds: Sequence[int], samples: int, first: int, last: int) -> None:
+    """Fill the cache of vectors with a part of the texts, which takes most of the time of `run`."""
+    from turnwise.encode.episodes import encode, whole
+    from turnwise.estimators.vectors import encoded
+
+    with TemporaryDirectory() as place:
+        logs, _ = joined(file, seeds, samples, Path(place))
+        texts = encode(whole(native.read_all([str(logs)]), {}), rating="overall").texts
+    encoded(texts[first:last], "minilm")
+    print(f"{min(last, len(texts))} of {len(texts)} texts", flush=True)
+
+
+def run(file: Path, seeds: Sequence[int], samples: int, most: int | None) -> None:
+    """Estimate every agent from the logs of these seeds together on the ten scores, and keep the rows."""
     from papers.enigma import validation
 
     rows = json.loads(KEPT.read_text()) if KEPT.exists() else []
-    done = {(row["seed"], row["score"]) for row in rows}
-    with TemporaryDirectory() as place, tarfile.open(file) as tar:
-        tar.extractall(place, filter="data")
-        found = sorted(Path(place).glob("seed-*.jsonl"))
-        for seed in seeds or [int(path.stem.removeprefix("seed-")) for path in found]:
-            logs = Path(place) / f"seed-{seed}.jsonl"
-            truth = logs.with_suffix(".truth.json")
-            agents = json.loads(truth.read_text())["agents"]
-            for score in DIMENSIONS:
-                if (seed, score) in done:
-                    continue
-                means = {agent: round(one[score]["mean"], 3) for agent, one in agents.items()}
-                asked = ("--truth", str(truth), "--rating", score, "--estimator", ESTIMATORS)
-                case = {"family": "smollm2", "seed": seed, "setting": "all", "score": score}
-                case |= {"spread": float(np.ptp(list(means.values()))), "means": means}
-                rows += [{**case, **row} for row in validation(str(logs), *asked)]
-                KEPT.write_text(json.dumps(rows, indent=1) + "\n")
-                print(seed, score, *(f"{r['estimator']} {r['pearson']}" for r in rows[-3:]), flush=True)
+    case: dict[str, Any] = {"family": "smollm2", "seed": "+".join(map(str, seeds)), "setting": "all"}
+    done = {row["score"] for row in rows if case.items() <= row.items()}
+    with TemporaryDirectory() as place:
+        logs, truth = joined(file, seeds, samples, Path(place))
+        agents = json.loads(truth.read_text())["agents"]
+        dialogues = len(logs.read_bytes().splitlines())
+        for score in [one for one in DIMENSIONS if one not in done][:most]:
+            means = {agent: round(one[score]["mean"], 3) for agent, one in agents.items()}
+            errors = [one[score]["se"] for one in agents.values()]
+            asked = ("--truth", str(truth), "--rating", score, "--estimator", ESTIMATORS)
+            about = {"score": score, "samples": samples, "dialogues": dialogues, "means": means}
+            about |= {"spread": float(np.ptp(list(means.values()))), "largest_se": round(max(errors), 3)}
+            rows += [{**case, **about, **row} for row in validation(str(logs), *asked)]
+            KEPT.write_text(json.dumps(rows, indent=1) + "\n")
+            print(case["seed"], score, *(f"{r['estimator']} {r['pearson']}" for r in rows[-3:]), flush=True)
+
+
+def control(most: int | None) -> None:
+    """How many made-up agents are refused with as many dialogues as the language models have, by score."""
+    import turnwise as tw
+
+    found = json.loads(CONTROL.read_text()) if CONTROL.exists() else {}
+    with TemporaryDirectory() as place:
+        logs = str(Path(place) / "logs.jsonl")
+        tw.simulate("chat", output=logs, family="mixed", seed=23, agents=12, dialogues=40, samples=2, truth=0)
+        for score in [one for one in DIMENSIONS if one not in found][:most]:
+            made = tw.ope(logs, all_agents=True, rating=score, estimators="robust", fraction=0.4, seed=0)
+            found[score] = sum(one["refused"] for one in made if one["estimator"] == "robust")
+            CONTROL.write_text(json.dumps(found) + "\n")
+            print(score, found[score], "of 12 refused", flush=True)
 
 
 def show() -> None:
@@ -435,7 +505,7 @@ def show() -> None:
 
     rows = json.loads(KEPT.read_text())
     agents: dict[str, list[str]] = {}
-    first = min(row["seed"] for row in rows)
+    first = rows[0]["seed"]
     for row in rows:
         if row["seed"] == first and row["estimator"] == "robust":
             for agent, mean in row["means"].items():
@@ -445,7 +515,7 @@ def show() -> None:
     lines += [cells(agent, *means) for agent, means in agents.items()]
     before, _, _ = PAGE.read_text().partition("<!-- tables -->")
     true = "\n".join(lines)
-    PAGE.write_text(f"{before}<!-- tables -->\n{tables(rows)}\n## True means, seed {first}\n\n{true}\n")
+    PAGE.write_text(f"{before}<!-- tables -->\n{tables(rows)}\n## True means\n\n{true}\n")
 
 
 def main() -> None:
@@ -470,9 +540,15 @@ def main() -> None:
     one = commands.add_parser("pack")
     one.add_argument("work", type=Path)
     one.add_argument("file", type=Path)
-    one = commands.add_parser("run")
-    one.add_argument("file", type=Path)
-    one.add_argument("seed", type=int, nargs="*")
+    for name in ("run", "encode"):
+        one = commands.add_parser(name)
+        one.add_argument("file", type=Path)
+        one.add_argument("seed", type=int, nargs="+", help="of logs, which are taken together")
+        one.add_argument("--samples", type=int, default=SAMPLES)
+        one.add_argument("--most", type=int, help="scores in one call")
+        one.add_argument("--texts", type=int, nargs=2, default=(0, 10**9), help="first and last of `encode`")
+    one = commands.add_parser("control")
+    one.add_argument("--most", type=int, help="scores in one call")
     commands.add_parser("show")
     given = parser.parse_args()
     if given.command == "generate":
@@ -480,7 +556,11 @@ def main() -> None:
     elif given.command == "pack":
         pack(given.work, given.file)
     elif given.command == "run":
-        run(given.file, given.seed)
+        run(given.file, given.seed, given.samples, given.most)
+    elif given.command == "encode":
+        encode_texts(given.file, given.seed, given.samples, *given.texts)
+    elif given.command == "control":
+        control(given.most)
     else:
         show()
 

@@ -3,7 +3,8 @@
 Sellers of a family of the booking world are each left out and estimated from the others on `flight`, `status` and
 `reward`, with all dialogues, half, a tenth, and in the challenging setting. The family `trained` are transformers that
 cloned dialogues, as in the paper. Logs are kept in FOLDER, results in papers/enigma-trained.json part by part; parts
-that are there are not run again, and at most PARTS are run. `show` rewrites the tables of papers/enigma-trained.md.
+that are there are not run again, and at most PARTS are run, or those of this name (`estimates`). `show` rewrites the
+tables of papers/enigma-trained.md.
 """
 
 import json
@@ -86,8 +87,11 @@ def with_enigma(case: dict[str, Any], folder: Path, setting: str) -> None:
     case.setdefault("enigma", {})[setting] = enigma(logs, list(case["truth"]), SCORES, SETTINGS[setting])
 
 
-def run(cases: list[dict[str, Any]], folder: Path, family: str, draw: int, most: int | None = None) -> None:
-    """The parts of one case that are not there yet, each written when it is done, with its seconds."""
+def run(cases: list[dict[str, Any]], folder: Path, family: str, draw: int, which: str = "") -> None:
+    """The parts of one case that are not there yet, each written when it is done, with its seconds.
+
+    `which` is the largest number of parts, or the first word of their names; all without it.
+    """
     asked = {"family": family, "draw": draw}
     case = next((one for one in cases if asked.items() <= one.items()), None)
     if case is None:
@@ -99,7 +103,9 @@ def run(cases: list[dict[str, Any]], folder: Path, family: str, draw: int, most:
     parts |= {("estimates", setting, score): with_estimates for score in SCORES for setting in SETTINGS}
     parts |= {("enigma", setting): with_enigma for setting in SETTINGS}
     missing = [name for name in parts if ", ".join(name) not in case["seconds"]]
-    for name in missing[:most]:
+    if which and not which.isdigit():
+        missing = [name for name in missing if name[0] == which]
+    for name in missing[: int(which) if which.isdigit() else None]:
         start = time.perf_counter()
         parts[name](case, folder, *name[1:])
         case["seconds"][", ".join(name)] = round(time.perf_counter() - start, 1)
@@ -110,8 +116,8 @@ def main() -> None:
     cases = json.loads(HERE.read_text()) if HERE.exists() else []
     command, *more = sys.argv[1:]
     if command == "run":
-        folder, family, draw, *most = more
-        run(cases, Path(folder), family, int(draw), int(most[0]) if most else None)
+        folder, family, draw, *which = more
+        run(cases, Path(folder), family, int(draw), *which)
     PAGE.write_text(page_with(cases, PAGE.read_text()))
 
 

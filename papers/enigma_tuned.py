@@ -29,7 +29,7 @@ from torch.nn import functional
 from papers.flagship.bert import Bert, BertShape
 from turnwise.encode.neural.dialogue_layout import Script
 from turnwise.estimators.neural.batches import Batches
-from turnwise.estimators.neural.enigma import ZETA_RANGE, Enigma
+from turnwise.estimators.neural.enigma import Enigma
 from turnwise.estimators.neural.neural import LearnerInputs
 from turnwise.estimators.neural.training import train
 from turnwise.estimators.neural.training_data import TrainingData, gather
@@ -44,6 +44,10 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "both cures": {"by_step": True, "nu_penalty": 0.1, "price": 2.0},
     "as published": {},
 }
+VARIANT_OF = {
+    "both (the default)": "both cures",
+    "as published": "as published",
+}  # names in enigma-collapse.json
 READINGS = 50
 # A training has converged if over the last fifth of its readings the estimate and the mean zeta stay within these.
 STILL, STILL_ESTIMATE, STILL_ZETA = READINGS // 5, 0.02, 0.1
@@ -215,6 +219,8 @@ def trained(
     generator = torch.Generator().manual_seed(seed)
     setup = LearnerInputs(data, batches, model.shape.width, asked.settings(), generator, device)
     learner = asked.learner(setup)
+    plain_reading = learner.reading
+    learner.reading = lambda: {**plain_reading(), "ess": learner.contributions().diagnostics["ess"]}
     name = digest(case["family"], case["target"], variant, str(epochs), data.reward)
     path = work / "checkpoints" / f"{name}.safetensors"
     checkpoint = PacedCheckpoint(path, name, until=until, written=[time.time()])
@@ -236,7 +242,7 @@ def trained(
         **case, "variant": variant, "estimate": float(contributions.mean()), "converged": done,
         "epochs": round(curves["iteration"][-1] / steps, 1), "of_epochs": epochs, "dialogues": len(data.reward),
         "mean": float(data.reward.mean()), "cut": int(found["cut"]),
-        "seconds": round(time.perf_counter() - start, 1), "diagnostics": diagnostics,
+        "seconds": round(time.perf_counter() - start, 1), "device": device, "diagnostics": diagnostics,
         "curves": {key: np.round(one, 4).tolist() for key, one in curves.items()},
     }  # fmt: skip
 
@@ -282,10 +288,9 @@ def train_all(given: argparse.Namespace) -> None:
 
 
 def collect(work: Path, output: Path) -> None:
-    """All results in one file, without the device's name if there is no GPU."""
+    """All results in one file."""
     runs = [json.loads(path.read_text()) for path in sorted((work / "results").glob("*.json"))]
-    device = torch.cuda.get_device_name() if torch.cuda.is_available() else "CPU"
-    output.write_text(json.dumps({"device": device, "runs": runs}) + "\n")
+    output.write_text(json.dumps({"runs": runs}) + "\n")
     print(f"{len(runs)} results of the tuned encoder, {sum(one['converged'] for one in runs)} converged")
 
 
@@ -293,37 +298,35 @@ def collect(work: Path, output: Path) -> None:
 
 
 def table(runs: list[dict[str, Any]]) -> str:
-    """One line for each family and variant."""
+    """One line for each training; `moved` is the range over the last fifth of the readings that were planned."""
     head = (
-        "family", "variant", "targets", "converged", "epochs", "collapsed", "mean zeta", "ESS", "MAE", "Pearson",
-        "MAE of the plain mean", "its Pearson",
+        "family", "variant", "target", "epochs", "truth", "plain mean", "estimate", "moved", "mean zeta", "moved",
+        "ESS", "converged", "frozen, quick",
     )  # fmt: skip
+    frozen = {
+        (row["family"], VARIANT_OF[row["variant"]], one["target"]): one["estimate"]
+        for row in json.loads(KEPT.with_name("enigma-collapse.json").read_text())
+        for one in row["targets"]
+        if row["variant"] in VARIANT_OF
+    }
     lines = [f"| {' | '.join(head)} |", f"|{' --- |' * len(head)}"]
-    for family in FAMILIES:
-        for variant in VARIANTS:
-            some = [one for one in runs if (one["family"], one["variant"]) == (family, variant)]
-            if not some:
-                continue
-            truth, estimate, plain = (
-                np.array([one[key] for one in some]) for key in ("truth", "estimate", "mean")
-            )
-            zeta, size = (np.array([one["diagnostics"][key] for one in some]) for key in ("mean_zeta", "ess"))
-            epochs = [one["epochs"] for one in some]
-            collapsed = int(np.sum((zeta < ZETA_RANGE[0]) | (zeta > ZETA_RANGE[1])))
-            cells = [
-                family, variant, len(some), sum(one["converged"] for one in some),
-                f"{min(epochs):.0f} to {max(epochs):.0f}", collapsed, f"{zeta.min():.2f} to {zeta.max():.2f}",
-                f"{size.min():.0f} to {size.max():.0f} of {some[0]['dialogues']}",
-                f"{np.abs(truth - estimate).mean():.3f}", f"{np.corrcoef(truth, estimate)[0, 1]:.3f}",
-                f"{np.abs(truth - plain).mean():.3f}", f"{np.corrcoef(truth, plain)[0, 1]:.3f}",
-            ]  # fmt: skip
-            lines.append(f"| {' | '.join(map(str, cells))} |")
+    for one in sorted(runs, key=lambda one: (one["family"], one["variant"], one["number"])):
+        last = {name: one["curves"][name][-STILL:] for name in ("estimate", "mean_zeta")}
+        moved = {name: f"{np.ptp(values):.3f}" for name, values in last.items()}
+        cells = (
+            one["family"], one["variant"], one["target"].split("-")[-1], f"{one['epochs']:.0f}",
+            f"{one['truth']:.3f}", f"{one['mean']:.3f}", f"{one['estimate']:.3f}", moved["estimate"],
+            f"{one['diagnostics']['mean_zeta']:.2f}", moved["mean_zeta"],
+            f"{one['diagnostics']['ess']:.0f} of {one['dialogues']}", "yes" if one["converged"] else "no",
+            f"{frozen[one['family'], one['variant'], one['target']]:.3f}",
+        )  # fmt: skip
+        lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
 def show(file: Path) -> None:
     """Keep the results and rewrite the table of the page."""
-    found = json.loads(file.read_text())
+    found = {"runs": json.loads(file.read_text())["runs"]}
     KEPT.write_text(json.dumps(found) + "\n")
     text = PAGE.read_text()
     block = re.compile(r"(<!-- tuned -->\n).*?(<!-- /tuned -->)", re.S)

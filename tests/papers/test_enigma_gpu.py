@@ -12,16 +12,28 @@ pytest.importorskip("transformers")
 import torch
 from safetensors.torch import load_file
 
-from papers.enigma_language import Request, Talk, sampled, tidied, truth_document
+from papers.enigma_language import (
+    AGENTS,
+    Request,
+    Talk,
+    joined,
+    pack,
+    pooled,
+    sampled,
+    tidied,
+    truth_document,
+)
 from papers.enigma_tuned import TokensOnDevice, TunedBert, converged, packed
+from papers.flagship.bert import BertShape
 from tests import tiny_models
 from tests.estimators.neural.test_neural_estimators import two_ways
 from turnwise.encode.neural.dialogue import DialogueEncoder
 from turnwise.estimators.neural.batches import Batches, Tuned
 from turnwise.estimators.neural.training_data import gather
-from papers.flagship.bert import BertShape
+from turnwise.logs import native
 from turnwise.networks.replies.llama import END, Llama, Shape
-from turnwise.types import Turn
+from turnwise.types import Dialogue, Rating, Reply, Turn
+from turnwise.worlds.chat.quality import DIMENSIONS
 from turnwise.worlds.chat.topics import briefing
 
 
@@ -128,3 +140,36 @@ def test_the_truth_has_mean_and_error_of_each_agent() -> None:
     found = truth_document(rows)["agents"]
     assert set(found) == {"greedy"}  # one dialogue has no error
     assert found["greedy"]["overall"] == {"mean": 2.0, "se": pytest.approx(1.0), "n": 2}
+
+
+def test_logs_of_two_seeds_become_one_file_with_the_truth_of_both(tmp_path: Path) -> None:
+    turns = (
+        Turn("user", "Hello!"),
+        Turn("assistant", "Hi.", alternatives={"greedy": (Reply("A."), Reply("B."))}),
+    )
+    for seed, n in ((0, 2), (1, 6)):
+        folder = tmp_path / "work" / f"seed-{seed}"
+        folder.mkdir(parents=True)
+        one = Dialogue("greedy/0", "greedy", turns, (Rating("greedy/0", "overall", 4.0, scale=(1.0, 5.0)),))
+        (folder / "log-000000").write_bytes(native.dump(one) + b"\n")
+        rows = [[agent, *[float(seed)] * 10] for agent in AGENTS for _ in range(n)]
+        (folder / "truth-000000").write_text(json.dumps(rows))
+    pack(tmp_path / "work", tmp_path / "chat.tar.xz")
+    place = tmp_path / "place"
+    place.mkdir()
+    logs, truth = joined(tmp_path / "chat.tar.xz", [0, 1], 1, place)
+    found = list(native.read_all([str(logs)]))
+    assert [one.id for one in found] == ["0/greedy/0", "1/greedy/0"]
+    assert [one.ratings[0].item for one in found] == ["0/greedy/0", "1/greedy/0"]
+    assert found[0].turns[1].alternatives == {"greedy": (Reply("A."),)}
+    means = json.loads(truth.read_text())["agents"]["t1.0"]["overall"]
+    assert (means["mean"], means["n"]) == (0.75, 8)
+
+
+def test_pooled_means_are_weighted_by_their_dialogues() -> None:
+    one, two = (
+        {agent: {key: {"mean": mean, "se": 0.1, "n": n} for key in DIMENSIONS} for agent in AGENTS}
+        for mean, n in ((1.0, 100), (3.0, 300))
+    )
+    found = pooled([one, {}, two])["greedy"]["sense"]
+    assert found == {"mean": 2.5, "se": pytest.approx(0.1 * np.sqrt(0.25**2 + 0.75**2)), "n": 400}
