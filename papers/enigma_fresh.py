@@ -1,9 +1,10 @@
-"""`python papers/enigma_fresh.py run [CASES]|show`: coverage, width and refusals of `ope` on newly drawn agents.
+"""`python papers/enigma_fresh.py run|again [CASES]|show`: coverage, width and refusals of `ope` on newly drawn agents.
 
 Each case draws 16 new sellers (`simulate --draw`), simulates 100 dialogues of each with the replies of all, and
 estimates every seller from the others. The settings of estimators and calibration were chosen on draws below 100; the
 draws here are 1000 and above. Results are added to papers/enigma-fresh.json case by case; cases that are there are
-not run again. `show` rewrites the tables of papers/enigma-fresh.md.
+not run again. `again` estimates anew, with the truths that are there, the cases that an earlier rule of refusals was
+measured on (`inside` of a record is the rule's number). `show` rewrites the tables of papers/enigma-fresh.md.
 """
 
 import json
@@ -15,6 +16,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 import turnwise as tw
+from turnwise.estimators.refusal import INSIDE
 
 FAMILIES = ("behaviour", "wordings", "graded", "stochastic")
 DRAWS = (1000, 1001, 1002)
@@ -22,6 +24,13 @@ DRAWS = (1000, 1001, 1002)
 SETTINGS = {"all": 1.0, "10 %": 0.1}
 ESTIMATORS = ("robust", "fqe", "dice-linear", "direct", "nearest", "mean-relabelled")
 SPREAD = 0.3  # standard deviation of `reward` inside an agent, here and in the paper's logs
+KEPT = (
+    "raw",
+    "distance",
+    "overlap",
+    "ess",
+    "imbalance",
+)  # diagnostics that might tell how wrong an estimate is
 REASONS = {
     "not ranked": "cannot rank the known agents",
     "same estimate": "cannot rank the known agents",
@@ -32,13 +41,15 @@ HERE = Path(__file__).with_name("enigma-fresh.json")
 PAGE = HERE.with_suffix(".md")
 
 
-def case(family: str, draw: int) -> list[dict]:
-    """One record for each setting, estimator and agent of a draw."""
+def case(family: str, draw: int, truth: dict[str, float] | None = None) -> list[dict]:
+    """One record for each setting, estimator and agent of a draw; true means are simulated unless they are given."""
     rows = []
     with TemporaryDirectory() as folder:
         logs = str(Path(folder) / "logs.jsonl")
-        made = tw.simulate("booking", output=logs, family=family, draw=draw, seed=draw, truth=3000)
-        truth = made.truth["agents"]
+        more = 3000 if truth is None else 0
+        made = tw.simulate("booking", output=logs, family=family, draw=draw, seed=draw, truth=more)
+        if truth is None:
+            truth = {agent: means["reward"]["mean"] for agent, means in made.truth["agents"].items()}
         for setting, share in SETTINGS.items():
             found = tw.ope(
                 logs, all_agents=True, rating="reward", estimators=",".join(ESTIMATORS), fraction=share
@@ -49,7 +60,7 @@ def case(family: str, draw: int) -> list[dict]:
     return rows
 
 
-def record(one: dict, truth: dict) -> dict:
+def record(one: dict, truth: dict[str, float]) -> dict:
     """What is kept of an estimate: the truth, the estimate and its interval, given or withheld, and why."""
     withheld = one["diagnostics"].get("withheld") or {}
     interval = one["interval"] or withheld.get("interval")
@@ -58,10 +69,12 @@ def record(one: dict, truth: dict) -> dict:
     return {
         "agent": one["target"],
         "estimator": one["estimator"],
-        "truth": truth[one["target"]]["reward"]["mean"],
+        "truth": truth[one["target"]],
         "estimate": None if estimate is None else float(np.clip(estimate, 0, 1)),
         "interval": None if interval is None else np.clip(interval, 0, 1).tolist(),
         "refused": reason,
+        "inside": INSIDE,
+        **{key: round(one["diagnostics"][key], 4) for key in KEPT if key in one["diagnostics"]},
     }
 
 
@@ -161,6 +174,11 @@ def show(rows: list[dict]) -> None:
     PAGE.write_text(text)
 
 
+def write(rows: list[dict]) -> None:
+    """Keep the records, one a line."""
+    HERE.write_text("[\n" + ",\n".join(json.dumps(row) for row in rows) + "\n]\n")
+
+
 def main() -> None:
     rows = json.loads(HERE.read_text()) if HERE.exists() else []
     command, *most = sys.argv[1:]
@@ -169,7 +187,15 @@ def main() -> None:
         cases = [(family, draw) for draw in DRAWS for family in FAMILIES if (family, draw) not in there]
         for family, draw in cases[: int(most[0]) if most else None]:
             rows += case(family, draw)
-            HERE.write_text("[\n" + ",\n".join(json.dumps(row) for row in rows) + "\n]\n")
+            write(rows)
+    elif command == "again":
+        old = {(row["family"], row["draw"]) for row in rows if row.get("inside") != INSIDE}
+        for family, draw in sorted(old)[: int(most[0]) if most else None]:
+            mine = {"family": family, "draw": draw}
+            truth = {row["agent"]: row["truth"] for row in rows if mine.items() <= row.items()}
+            others = [row for row in rows if not mine.items() <= row.items()]
+            rows = [*others, *case(family, draw, truth)]
+            write(rows)
     show(rows)
 
 

@@ -19,7 +19,7 @@ from torch import Tensor
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
-from papers.flagship.llama import CONTEXT, PADDING, Shape, attention_mask
+from turnwise.networks.replies.llama import CONTEXT, PADDING, Shape, attention_mask
 
 END = 2  # the token that ends a turn
 PARTS = {  # part -> matrices that it joins

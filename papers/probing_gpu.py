@@ -527,7 +527,7 @@ def _language_model(folder: Path) -> tuple[Any, Any]:
     """SmolLM2's weights and sizes."""
     from safetensors.torch import load_file
 
-    from papers.flagship.llama import Shape
+    from turnwise.networks.replies.llama import Shape
 
     return load_file(folder / "model.safetensors"), Shape.of(json.loads((folder / "config.json").read_text()))
 

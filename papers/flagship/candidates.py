@@ -1,14 +1,16 @@
 """Replies of nine kinds to a context, for training a network to tell them apart. Works on word numbers."""
 
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
 from papers.flagship.corpus import Corpus, Ids
+from turnwise.networks.replies.columns import KIND_NAMES
 
-KINDS = ("right", "random", "same dialogue", "overlap", "wrong", "machine", "copy", "salad", "generic")
+KINDS = KIND_NAMES
 # How often a kind is drawn, relative to the others. `wrong` is drawn often where people wrote wrong replies.
 WEIGHTS = {"random": 1.0, "same dialogue": 0.9, "overlap": 1.1, "machine": 1.4, "copy": 0.8, "salad": 1.1,
            "generic": 1.0}  # fmt: skip
@@ -64,9 +66,16 @@ class Example:
 class Candidates:
     """Draws examples from a corpus."""
 
-    def __init__(self, corpus: Corpus, *, sources: frozenset[int], samples: dict[int, list[Ids]]) -> None:
+    def __init__(
+        self,
+        corpus: Corpus,
+        *,
+        sources: frozenset[int],
+        samples: dict[int, list[Ids]],
+        weights: Mapping[str, float] = WEIGHTS,
+    ) -> None:
         """`samples` has replies of a language model by the number of the turn that they replace."""
-        self.corpus, self.samples = corpus, samples
+        self.corpus, self.samples, self.weights = corpus, samples, weights
         table = corpus.arrays["dialogues"]
         kept = np.flatnonzero(np.isin(table[:, 2], sorted(sources)))
         self.ranges = table[:, :2]
@@ -128,7 +137,7 @@ class Candidates:
             right = self.corpus.turn(others[rng.integers(len(others))])
         replies.append(right)
         kinds.append(KINDS.index("machine" if machine else "right"))
-        wanted = dict(WEIGHTS)
+        wanted = dict(self.weights)
         if last and dialogue in self.wrong:
             wanted["wrong"] = WRONG
         elif target - start >= 2:

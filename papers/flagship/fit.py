@@ -18,7 +18,6 @@ import numpy as np
 
 from papers.flagship.corpus import Corpus
 from papers.flagship.frauds import frauds
-from papers.flagship.reply_columns import BACKWARD, COLUMNS, LAST, LIKELIHOOD, PMI, RELATION, WHOLE
 from papers.flagship.train_large import CHOICE
 from papers.rated_corpora import GROUPS, Rated, rated
 from turnwise.encode.models.folder import load, shipped
@@ -29,6 +28,7 @@ from turnwise.metrics.learned.turnwise.ridge import RidgeWeights, fit_ridge
 from turnwise.metrics.learned.turnwise.signals import Signals
 from turnwise.metrics.learned.turnwise.text_features import text_features
 from turnwise.metrics.models import text_encoder
+from turnwise.networks.replies.columns import BACKWARD, COLUMNS, LAST, LIKELIHOOD, PMI, QUICK, RELATION, WHOLE
 from turnwise.stats.correlation import STATISTICS
 from turnwise.types import Floats
 
@@ -92,7 +92,8 @@ def with_counts(network: Floats, texts: Sequence[tuple[str, tuple[str, ...]]], l
     """The network's columns, the counts in the texts, and the crossed columns."""
     rows = []
     for values, (reply, context) in zip(network.tolist(), texts, strict=True):
-        row = dict(zip(COLUMNS, values, strict=True)) | text_features(reply, context, lexicon)
+        names = COLUMNS if len(values) == len(COLUMNS) else QUICK
+        row = dict(zip(names, values, strict=True)) | text_features(reply, context, lexicon)
         for by, centre in CENTRES.items():
             row |= {f"{name} x {by}": row[name] * (row[by] - centre) for name in CROSSED}
         rows.append(row)
@@ -236,12 +237,17 @@ def main() -> None:
             if not path.exists():
                 continue
             with np.load(path) as kept:
-                network = kept["rated" if kind == "student" else "columns"].astype(np.float64)
-            with np.load(given.results / f"student-{seed}-rated.npz") as kept:
-                of_frauds = kept["frauds" if kind == "student" else "large_frauds"].astype(np.float64)
-                mean, spread = kept["mean"], kept["spread"]
-            if kind == "student":  # back from standard deviations, so that both editions have the same units
-                network, of_frauds = network * spread + mean, of_frauds * spread + mean
+                if (
+                    kind == "student"
+                ):  # back from standard deviations, so that both editions have the same units
+                    network, of_frauds = (
+                        (kept[name] * kept["spread"] + kept["mean"]).astype(np.float64)
+                        for name in ("rated", "frauds")
+                    )
+                else:
+                    network = kept["columns"].astype(np.float64)
+                    with np.load(given.results / f"large-{seed}-frauds.npz") as more:
+                        of_frauds = more["columns"].astype(np.float64)
             edition = Edition(groups, network, lexicon, first)
             if best is None:  # the choice is made with the first seed, and the other seeds are measured
                 tried = {

@@ -7,7 +7,7 @@ score). Each takes `--seconds`, writes a checkpoint every minute, and goes on fr
 import argparse
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,13 +17,13 @@ from torch import Tensor
 from torch.nn import functional
 from torch.utils.data import DataLoader, IterableDataset
 
-from papers.flagship.candidates import KINDS, Candidates, Example
+from papers.flagship.candidates import KINDS, WEIGHTS, Candidates, Example
 from papers.flagship.corpus import Corpus, Ids
-from papers.flagship.llama import END, attention_mask
-from papers.flagship.reply_columns import Group, batches, columns
-from papers.flagship.reply_model import Packed, ReplyModel, context_tokens, pack, reply_tokens
 from papers.flagship.sources import FREE, NAMES
 from papers.flagship.weights import base_llama, from_bytes, to_bytes
+from turnwise.networks.replies.columns import Group, batches, columns
+from turnwise.networks.replies.llama import END, attention_mask
+from turnwise.networks.replies.reply_model import Packed, ReplyModel, context_tokens, pack, reply_tokens
 
 RANK = 32
 RATE = {"lm": 6e-4, "discriminate": 5e-4}
@@ -124,6 +124,11 @@ def merged(model: ReplyModel) -> ReplyModel:
     return model
 
 
+def large_name(given: argparse.Namespace) -> str:
+    """The name of the files of a large model."""
+    return f"large-{'free-' if given.free else ''}{given.seed}"
+
+
 def sources(free: bool) -> frozenset[int]:
     """The numbers of the corpora that are used."""
     return frozenset(n for n, name in enumerate(NAMES) if not free or name in FREE)
@@ -173,7 +178,7 @@ def source_chances(source: Ids, used: frozenset[int]) -> np.ndarray:
 
 def language_model(given: argparse.Namespace) -> None:
     corpus = Corpus.load(given.text)
-    model = ReplyModel(base_llama(given.base, rank=RANK)).to(given.device)
+    model = ReplyModel(base_llama(given.base, rank=given.rank)).to(given.device)
     trainer = Trainer(model, "lm", given.seconds, given.out / "lm.pt")
     loader = DataLoader(
         Windows(corpus, given, trainer.step),
@@ -207,7 +212,7 @@ def sample(given: argparse.Namespace) -> None:
     from tokenizers import Tokenizer
 
     corpus = Corpus.load(given.text)
-    model = ReplyModel(base_llama(given.base, rank=RANK)).to(given.device)
+    model = ReplyModel(base_llama(given.base, rank=given.rank)).to(given.device)
     load_adapters(model, given.out / "lm.npz")
     model.llama.merge()
     rng = np.random.default_rng(0)
@@ -312,15 +317,25 @@ class Examples(IterableDataset[tuple[Packed, Tensor, Tensor, Tensor]]):
     """Batches: packed contexts with replies, the kinds (b, c), which replies count for the
     likelihood (b, c), relations (b,)."""
 
-    def __init__(self, corpus: Corpus, given: argparse.Namespace, step: int) -> None:
-        """`step` is the one that training starts from, so that a resumed training does not see the same text again."""
-        self.given, self.step = given, step
+    def __init__(
+        self,
+        corpus: Corpus,
+        given: argparse.Namespace,
+        step: int,
+        *,
+        weights: Mapping[str, float] = WEIGHTS,
+        machine_made: float = 1 / 3,
+    ) -> None:
+        """`step` is the one that training starts from, so that a resumed training does not see the same text again.
+
+        `weights` are those of the kinds of replies; `machine_made` is the share of contexts with a machine-made reply.
+        """
+        self.given, self.step, self.machine_made = given, step, machine_made
         # The sampled replies are of a model that was trained on all text, so the free variant cannot use them.
         samples = {} if given.free else read_samples(given.out / "samples.npz")
-        self.pool = Candidates(corpus, sources=sources(given.free), samples=samples)
+        self.pool = Candidates(corpus, sources=sources(given.free), samples=samples, weights=weights)
         source = corpus.arrays["dialogues"][self.pool.targets[:, 0], 2]
         self.chance = source_chances(source, sources(given.free))
-        # A third of the draws are contexts that have a machine-made reply.
         sampled = np.isin(self.pool.targets[:, 1], np.array(sorted(samples)))
         self.sampled = self.chance * sampled if sampled.any() else self.chance
         self.sampled = self.sampled / self.sampled.sum()
@@ -330,13 +345,8 @@ class Examples(IterableDataset[tuple[Packed, Tensor, Tensor, Tensor]]):
         worker = torch.utils.data.get_worker_info()
         rng = np.random.default_rng([self.given.seed, worker.id if worker else 0, self.step])
         pairs = self.corpus.arrays["pairs"]
-        size = CONTEXTS // 3
         while True:
-            drawn = np.concatenate([
-                rng.choice(len(self.chance), size=size, p=self.sampled),
-                rng.choice(len(self.chance), size=2 * size, p=self.chance),
-            ])  # fmt: skip
-            examples = [self.coded(self.pool.draw(int(number), rng)) for number in drawn]
+            examples = [self.coded(self.pool.draw(number, rng)) for number in self.drawn(CONTEXTS, rng)]
             lengths = np.array([len(one.context) + sum(map(len, one.replies)) for one in examples])
             order = np.argsort(lengths, kind="stable")
             cuts, start = [], 0
@@ -350,6 +360,15 @@ class Examples(IterableDataset[tuple[Packed, Tensor, Tensor, Tensor]]):
                 yield self.batch(
                     [examples[n] for n in cuts[at]], pairs[rng.integers(len(pairs), size=SENTENCES)], rng
                 )
+
+    def drawn(self, count: int, rng: np.random.Generator) -> list[int]:
+        """The numbers of so many targets, a part of them with a machine-made reply."""
+        sampled = round(count * self.machine_made)
+        numbers = [
+            rng.choice(len(self.chance), size=sampled, p=self.sampled),
+            rng.choice(len(self.chance), size=count - sampled, p=self.chance),
+        ]
+        return [int(one) for one in np.concatenate(numbers)]
 
     def coded(self, one: Example) -> "Coded":
         """The example as tokens."""
@@ -410,8 +429,8 @@ def losses(
 def discriminate(given: argparse.Namespace) -> None:
     torch.manual_seed(given.seed)
     corpus = Corpus.load(given.text)
-    model = ReplyModel(base_llama(given.base, rank=RANK)).to(given.device)
-    name = f"large-{'free-' if given.free else ''}{given.seed}"
+    model = ReplyModel(base_llama(given.base, rank=given.rank)).to(given.device)
+    name = large_name(given)
     # The free variant cannot start from a model that was trained on all text.
     if not given.free and (given.out / "lm.npz").exists():
         with np.load(given.out / "lm.npz") as packed, torch.no_grad():
@@ -450,6 +469,28 @@ def discriminate(given: argparse.Namespace) -> None:
     np.savez_compressed(given.out / f"{name}-rated.npz", columns=table, steps=trainer.step)
 
 
+def soup(given: argparse.Namespace) -> None:
+    """The mean of the models of three seeds: exact for the adapted weights, whose ranks add up, and for the heads."""
+    corpus = Corpus.load(given.text)
+    model = ReplyModel(base_llama(given.base, rank=3 * given.rank))
+    parts = []
+    for seed in range(3):
+        with np.load(given.out / f"large-{seed}.npz") as packed:
+            parts.append(from_bytes(dict(packed)))
+    with torch.no_grad():
+        for key, one in model.trainable().items():
+            if key.endswith(".down"):
+                one.copy_(torch.cat([part[key] for part in parts], 0))
+            elif key.endswith(".up"):
+                one.copy_(torch.cat([part[key] for part in parts], 1) / 3)
+            else:
+                one.copy_(torch.stack([part[key] for part in parts]).mean(0))
+    merged(model).to(given.device)
+    np.savez_compressed(
+        given.out / "soup-rated.npz", columns=report(model, corpus, given, "soup", half=False)
+    )
+
+
 def rated_groups(corpus: Corpus, table: str) -> list[Group]:
     """The rated items as groups of one reply."""
     tokens = corpus.tokens(table)
@@ -463,7 +504,12 @@ def rated_groups(corpus: Corpus, table: str) -> list[Group]:
 
 
 def table_of(
-    model: ReplyModel, groups: list[Group], device: str, *, most: int = 60_000, half: bool = False
+    model: ReplyModel,
+    groups: list[Group],
+    device: str,
+    *,
+    most: int = 60_000,
+    half: bool = False,
 ) -> np.ndarray:
     """(n, k) the columns of all replies in the order of the groups."""
     model.eval()
@@ -502,12 +548,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("stage", choices=["lm", "sample", "discriminate"])
+    parser.add_argument("stage", choices=["lm", "sample", "discriminate", "soup"])
     parser.add_argument("--text", type=Path, required=True, help="the folder of papers.flagship.prepare")
     parser.add_argument("--base", type=Path, required=True, help="SmolLM2 as a GGUF file or a folder")
     parser.add_argument("--tokeniser", type=Path, help="SmolLM2's tokenizer.json, for `sample`")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--rank", type=int, default=RANK, help="of the adapters")
     parser.add_argument("--seconds", type=float, default=300.0)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--free", action="store_true", help="only text that is free for commercial use")
@@ -519,7 +566,7 @@ def main() -> None:
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
     torch.manual_seed(given.seed)
-    {"lm": language_model, "sample": sample, "discriminate": discriminate}[given.stage](given)
+    {"lm": language_model, "sample": sample, "discriminate": discriminate, "soup": soup}[given.stage](given)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from papers.flagship.llama import Llama, Shape
+from turnwise.networks.replies.llama import Llama, Shape
 
 SMOLLM2 = Shape(layers=30, heads=9, key_heads=3, epsilon=1e-5, theta=100_000.0)
 _NAMES = {

@@ -9,9 +9,9 @@ pytest.importorskip("transformers")
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from papers.flagship.llama import Llama, Shape
-from papers.flagship.reply_columns import COLUMNS, batches, columns
-from papers.flagship.reply_model import ReplyModel, context_tokens, pack, reply_tokens
+from turnwise.networks.replies.columns import COLUMNS, batches, columns
+from turnwise.networks.replies.llama import Llama, Shape
+from turnwise.networks.replies.reply_model import ReplyModel, context_tokens, pack, reply_tokens
 
 CONFIG = LlamaConfig(
     vocab_size=60, hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4,

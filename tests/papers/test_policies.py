@@ -8,8 +8,8 @@ pytest.importorskip("transformers")
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from papers.flagship.llama import Shape
 from papers.policies import END, PARTS, Contexts, Policies, real_tokens
+from turnwise.networks.replies.llama import Shape
 
 CONFIG = LlamaConfig(
     vocab_size=40, hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4,

@@ -1,1 +1,1 @@
-"""Networks that are trained here, and how: HRED, the dual encoder, characters, LAVA."""
+"""Networks that are trained here, and how: HRED, the dual encoder, characters, LAVA, readers of replies."""

@@ -118,7 +118,7 @@ def test_enigma_gives_the_same_for_the_same_seed_and_contributions_average_to_it
     np.testing.assert_array_equal(one.contributions, same.contributions)
     assert one.contributions.mean() == pytest.approx(one.value)
     assert one.diagnostics["dialogues"] == 2
-    assert set(one.curves) == {"iteration", "objective", "estimate", "mean_zeta"}
+    assert set(one.curves) == {"iteration", "objective", "estimate", "mean_zeta", "ess"}
     assert one.curves["iteration"][-1] == 20
 
 

@@ -112,12 +112,17 @@ class Direct(Linear):
 
 def fitted_q(problem: Problem, ridge: float) -> Floats:
     """(d,) coefficients of Q after 2 T iterations from 0, with T the turns of the longest dialogue."""
+    return q_iterations(problem, ridge)[-1]
+
+
+def q_iterations(problem: Problem, ridge: float) -> list[Floats]:
+    """The coefficients (d,) of Q before the first of 2 T iterations, which are 0, and after each."""
     factor = cho_factor(problem.gram + np.diag(penalty(problem, ridge)))
     b, step = cho_solve(factor, problem.end_reward), cho_solve(factor, problem.next_gram)
-    v = np.zeros_like(b)
+    found = [np.zeros_like(b)]
     for _ in range(2 * problem.longest):
-        v = b + step @ v
-    return v
+        found.append(b + step @ found[-1])
+    return found
 
 
 def first_q(problem: Problem, v: Floats) -> Floats:

@@ -90,10 +90,15 @@ class _Game:
         return self.dice.loss(self.batches[dialogues])
 
     def reading(self) -> Mapping[str, float]:
-        """The objective, the estimate and the mean zeta of last turns, over all dialogues."""
+        """The objective, the estimate, and of zeta at last turns the mean and the effective sample size."""
         objective, zeta = self._objective_and_zeta()
         value = float(self._weights(zeta) @ self.setup.data.reward / self.size)
-        return {"objective": objective, "estimate": value, "mean_zeta": float(zeta.mean())}
+        return {
+            "objective": objective,
+            "estimate": value,
+            "mean_zeta": float(zeta.mean()),
+            "ess": ess(zeta),
+        }
 
     def contributions(self) -> Contributions:
         """Contributions and diagnostics after the training.

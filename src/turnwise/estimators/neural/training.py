@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
@@ -42,11 +43,12 @@ def train(
     seed: int,
     readings: int = 40,
     checkpoint: Checkpoint | None = None,
+    hooks: Hooks = Hooks(),  # noqa: B008 - immutable
 ) -> dict[str, Floats]:
     """Train in place; returns the curves by name, with `iteration` (the number of steps) as their x axis.
 
     There are at most `readings` + 1 points of a curve, before the first step and after the last included. With a
-    checkpoint, an interrupted training resumes.
+    checkpoint, an interrupted training resumes. `hooks` may end it early; its `measured` is not used.
     """
     groups = learner.groups()
     optimiser = _optimiser(groups, settings)
@@ -65,7 +67,7 @@ def train(
         update,
         lambda done: {"iteration": float(done), **learner.reading()},
         updates=steps,
-        hooks=Hooks(measured=measured.__contains__),
+        hooks=replace(hooks, measured=measured.__contains__),
         weights=lambda: {str(number): tensor for number, tensor in enumerate(live)},
         optimiser=optimiser,
         checkpoint=checkpoint,

@@ -7,18 +7,21 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from papers.flagship.reply_model import Packed, ReplyModel, Tokens, context_tokens, pack, reply_tokens
+from turnwise.networks.replies.reply_model import (
+    Packed,
+    ReplyModel,
+    Tokens,
+    context_tokens,
+    pack,
+    reply_tokens,
+)
 
 KIND_NAMES = ("right", "random", "same dialogue", "overlap", "wrong", "machine", "copy", "salad", "generic")
 WHOLE = (*(f"log p({name})" for name in KIND_NAMES), "score")
-LAST = tuple(f"{name}, last turn" for name in WHOLE)
 LIKELIHOOD = ("likelihood mean", "likelihood sum", "likelihood least", "likelihood three least")
-PMI = ("pmi mean", "pmi sum", "pmi most", "pmi least")
-BACKWARD = ("backward pmi",)
-RELATION = ("contradicts last", "follows last", "contradicts own", "follows own")
-COLUMNS = (*WHOLE, *LAST, *LIKELIHOOD, *PMI, *BACKWARD, *RELATION)
+RELATION = ("contradicts", "follows")
+COLUMNS = (*WHOLE, *LIKELIHOOD, *RELATION)
 CONTRADICTION, ENTAILMENT = 2, 0  # of the relation head
-UNRELATED = -1.1  # about log 1/3, for a reply without an earlier turn of its own speaker
 
 Group = tuple[
     Sequence[Tokens], Sequence[Tokens]
@@ -28,37 +31,16 @@ Table = NDArray[np.float32]
 
 def columns(model: ReplyModel, groups: Sequence[Group], *, device: str = "cpu", half: bool = False) -> Table:
     """(n, k) the columns of all replies, group by group."""
+    packed = pack([
+        (context_tokens(turns), [reply_tokens(reply) for reply in replies]) for turns, replies in groups
+    ]).to(device)  # fmt: skip
     with torch.inference_mode(), torch.autocast(device, torch.bfloat16, enabled=half):
-        return np.concatenate([_of_passes(model, groups, device)], axis=0)
-
-
-def _of_passes(model: ReplyModel, groups: Sequence[Group], device: str) -> Table:
-    replies = [[reply_tokens(reply) for reply in group[1]] for group in groups]
-    lasts = [reply_tokens(turns[-1]) for turns, _ in groups]
-
-    def run(contexts: Sequence[Tokens], wanted: Sequence[Sequence[Tokens]]) -> "_Pass":
-        return _Pass(model, pack(list(zip(contexts, wanted, strict=True))).to(device))
-
-    whole = run([context_tokens(turns) for turns, _ in groups], replies)
-    last = run([context_tokens(turns[-1:]) for turns, _ in groups], replies)
-    alone = run([context_tokens(()) for _ in groups], replies)
-    own = run([context_tokens(turns[-2:-1]) for turns, _ in groups], replies)
-    flat = [(reply, n) for n, (_, some) in enumerate(groups) for reply in some]
-    backward = run(
-        [context_tokens([reply], reversed_=True) for reply, _ in flat], [[lasts[n]] for _, n in flat]
-    )
-    plain = run([context_tokens(()) for _ in groups], [[one] for one in lasts])
-    own_known = np.repeat([len(turns) > 1 for turns, _ in groups], [len(some) for some in replies])
-    with_context, without = whole.token_likelihoods(), alone.token_likelihoods()
-    mean_last = np.array([one.mean() for one in plain.token_likelihoods()])
-    gain = np.array([one.mean() for one in backward.token_likelihoods()]) - mean_last[[n for _, n in flat]]
-    relation = np.concatenate([last.relation(), np.where(own_known[:, None], own.relation(), UNRELATED)], 1)
-    likelihoods = [[one.mean(), one.sum(), one.min(), np.sort(one)[:3].mean()] for one in with_context]
-    gains = (a - b for a, b in zip(with_context, without, strict=True))
-    pmi = [[one.mean(), one.sum(), one.max(), one.min()] for one in gains]
-    return np.concatenate(
-        [whole.heads(), last.heads(), np.array(likelihoods), np.array(pmi), gain[:, None], relation], 1
-    ).astype(np.float32)
+        found = _Pass(model, packed)
+        likelihoods = [
+            [one.mean(), one.sum(), one.min(), np.sort(one)[:3].mean()] for one in found.token_likelihoods()
+        ]
+        parts = [found.heads(), np.array(likelihoods), found.relation()]
+    return np.concatenate(parts, axis=1).astype(np.float32)
 
 
 class _Pass:

@@ -12,13 +12,15 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.nn import functional
 
-from papers.flagship.llama import CONTEXT, END, PADDING, REVERSED, START, Llama, attention_mask
+from turnwise.networks.replies.llama import CONTEXT, END, PADDING, REVERSED, START, Llama, attention_mask
 
 Tokens = NDArray[np.int64]
 CONTEXT_TOKENS, REPLY_TOKENS = 112, 64  # longest context, cut on the left, and longest reply
 MULTIPLE = 8  # lengths are padded to a multiple of this, which fast attention needs
 KINDS, RELATIONS = 9, 3
+CHUNK = 8192  # tokens whose logits over the vocabulary are held at a time
 
 
 def context_tokens(turns: Sequence[Tokens], *, joined: bool = False, reversed_: bool = False) -> Tokens:
@@ -116,9 +118,13 @@ class ReplyModel(nn.Module):
     def log_likelihoods(self, hidden: Tensor, packed: Packed, wanted: Tensor) -> Tensor:
         """(n,) the log likelihood of each wanted token; `wanted` (b, l) is true for tokens of replies."""
         rows, columns = wanted.nonzero(as_tuple=True)
-        logits = self.llama.token_logits(hidden[rows, packed.before[rows, columns]])
-        found = packed.tokens[rows, columns][:, None]
-        return logits.float().log_softmax(-1).gather(1, found)[:, 0]
+        found = []
+        for start in range(0, len(rows), CHUNK):
+            some = slice(start, start + CHUNK)
+            logits = self.llama.token_logits(hidden[rows[some], packed.before[rows[some], columns[some]]])
+            token = packed.tokens[rows[some], columns[some]]
+            found.append(-functional.cross_entropy(logits.float(), token, reduction="none"))
+        return torch.cat(found) if found else hidden.new_zeros(0, dtype=torch.float32)
 
     def trainable(self) -> dict[str, nn.Parameter]:
         """The adapters and the heads, by name: what is saved."""

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from papers.flagship.bert import Bert
+from turnwise.networks.replies.bert import Bert
 
 Tokens = NDArray[np.int64]
 CONTEXT_TOKENS, REPLY_TOKENS = 96, 48  # longest context, cut on the left, and longest reply

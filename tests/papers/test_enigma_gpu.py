@@ -1,0 +1,130 @@
+"""The programs of ENIGMA for a GPU: an encoder on tokens that stay there, a language model that answers in batches."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+import torch
+from safetensors.torch import load_file
+
+from papers.enigma_language import Request, Talk, sampled, tidied, truth_document
+from papers.enigma_tuned import TokensOnDevice, TunedBert, converged, packed
+from tests import tiny_models
+from tests.estimators.neural.test_neural_estimators import two_ways
+from turnwise.encode.neural.dialogue import DialogueEncoder
+from turnwise.estimators.neural.batches import Batches, Tuned
+from turnwise.estimators.neural.training_data import gather
+from turnwise.networks.replies.bert import BertShape
+from turnwise.networks.replies.llama import END, Llama, Shape
+from turnwise.types import Turn
+from turnwise.worlds.chat.topics import briefing
+
+
+def test_rows_on_the_device_are_those_of_the_package(tmp_path: Path) -> None:
+    folder = tiny_models.write_bert(tmp_path, max_length=128)
+    reader = DialogueEncoder(folder, "tiny", device="cpu")
+    data = gather(two_ways(2, 5), "target")
+    scripts = reader.scripts(data.dialogues)
+    weights = load_file(folder / "model.safetensors")
+    model = TunedBert(weights, BertShape.of(json.loads((folder / "config.json").read_text())))
+    source = TokensOnDevice(packed(data, scripts), model, "cpu")
+    for dialogues in (np.array([0, 1]), np.array([1, 0]), np.array([0])):
+        ours, theirs = (Batches(data, one, "cpu")[dialogues] for one in (source, Tuned(reader, scripts)))
+        torch.testing.assert_close(ours.rows, theirs.rows, rtol=1e-4, atol=1e-4)
+        assert torch.equal(ours.target, theirs.target)
+    assert all(one.requires_grad for one in source.parameters())
+
+
+def test_a_training_has_converged_when_neither_estimate_nor_zeta_moves() -> None:
+    still = [{"estimate": 0.7, "mean_zeta": 1.0}] * 60
+    assert converged(still)
+    assert not converged(still[:20])
+    assert not converged([*still[:-1], {"estimate": 0.75, "mean_zeta": 1.0}])
+    assert not converged([*still[:-1], {"estimate": 0.7, "mean_zeta": 0.8}])
+
+
+@pytest.fixture(scope="module")
+def llama(tmp_path_factory: pytest.TempPathFactory) -> Llama:
+    folder = tiny_models.write_llama(tmp_path_factory.mktemp("llama"))
+    weights = load_file(folder / "model.safetensors")
+    return Llama(weights, Shape.of(json.loads((folder / "config.json").read_text())))
+
+
+def test_greedy_replies_do_not_depend_on_the_batch_or_the_cache(llama: Llama, monkeypatch) -> None:
+    monkeypatch.setattr("papers.enigma_language.TOP_K", 8)
+    prompts = [[5, 6, 7, 8, 9], [10, 11], [12, 13, 14]]
+    found = sampled(llama, prompts, [0.0, 0.0, 0.0], torch.Generator().manual_seed(0))
+    for prompt, reply in zip(prompts, found, strict=True):
+        text = list(prompt)
+        with torch.no_grad():
+            for token in [*reply, END][:12]:
+                causal = torch.ones(len(text), len(text)).tril().bool()[None, None]
+                state = llama(torch.tensor([text]), torch.arange(len(text))[None], causal)[:, -1]
+                assert int(llama.token_logits(state).argmax()) == token
+                text.append(token)
+
+
+def test_sampled_replies_follow_the_temperature(llama: Llama, monkeypatch) -> None:
+    monkeypatch.setattr("papers.enigma_language.TOP_K", 8)
+    generator = torch.Generator().manual_seed(0)
+    cold, hot = (
+        {tuple(one[:3]) for one in sampled(llama, [[5, 6, 7]] * 40, [heat] * 40, generator)}
+        for heat in (0.01, 3.0)
+    )
+    assert len(cold) == 1
+    assert len(hot) > 10
+
+
+class Recorder(Talk):
+    """Agents without a language model: the reply is the prompt's text."""
+
+    def __init__(self) -> None:
+        self.seen: list[list[Turn]] = []
+
+    def _prompt(self, request, speaker, *, ignores):
+        self.seen.append([*request.turns[1 : -1 if ignores else None]])
+        return [5]
+
+
+def test_faults_happen_about_as_often_as_they_should(monkeypatch) -> None:
+    talk = Recorder()
+    talk.model, talk.batch, talk.generator = None, 1000, None
+    talk.tokeniser = type("Words", (), {"decode": lambda self, ids: "One two three four five six. And so"})()
+    monkeypatch.setattr(
+        "papers.enigma_language.sampled", lambda model, prompts, heat, rng: [[5]] * len(prompts)
+    )
+    turns = (
+        briefing({"pet": "dog"}),
+        Turn("user", "Hello!"),
+        Turn("assistant", "Earlier words."),
+        Turn("user", "And you?"),
+    )
+
+    def replies(agent: str) -> list[str]:
+        return talk.replies([Request(agent, turns, np.random.default_rng([7, n])) for n in range(400)])
+
+    assert set(replies("t0.7")) == {"One two three four five six."}
+    assert np.mean([text == "Earlier words." for text in replies("repeats")]) == pytest.approx(0.5, abs=0.08)
+    assert np.mean([text == "One two three" for text in replies("cut-off")]) == pytest.approx(0.7, abs=0.08)
+    assert np.mean(["One" in text for text in replies("generic")]) == pytest.approx(0.4, abs=0.08)
+    talk.seen.clear()
+    replies("ignores")
+    assert np.mean([len(turns) == 2 for turns in talk.seen]) == pytest.approx(0.7, abs=0.08)
+
+
+def test_replies_end_with_a_sentence_if_they_can() -> None:
+    assert tidied(" I like it. And then\nmore", half=False) == "I like it."
+    assert tidied("no end in sight", half=False) == "no end in sight"
+    assert tidied("I like it very much.", half=True) == "I like"
+
+
+def test_the_truth_has_mean_and_error_of_each_agent() -> None:
+    rows = [["greedy", *[1.0] * 10], ["greedy", *[3.0] * 10], ["t0.3", *[2.0] * 10]]
+    found = truth_document(rows)["agents"]
+    assert set(found) == {"greedy"}  # one dialogue has no error
+    assert found["greedy"]["overall"] == {"mean": 2.0, "se": pytest.approx(1.0), "n": 2}
