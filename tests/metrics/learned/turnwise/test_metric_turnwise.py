@@ -59,6 +59,12 @@ def test_the_most_similar_exchanges_are_those_of_a_whole_partition(size: int, st
     assert sorted(found) == sorted(np.argpartition(-values, count - 1)[:count])
 
 
+def test_letters_of_a_word_count_up_to_a_limit() -> None:
+    lexicon = Lexicon.of(["good old words"])
+    letters = {n: text_features("a" * n, ["hello"], lexicon)["letters"] for n in (4, 9, 10, 300)}
+    assert letters == {4: 4.0, 9: 9.0, 10: 9.0, 300: 9.0}
+
+
 def test_a_counted_sequence_is_more_fluent_than_its_words_shuffled() -> None:
     lexicon = Lexicon.load(Lexicon.of(["i like the old bike near the sea"] * 3).tensors)
     fluent = text_features("i like the old bike", ("hello",), lexicon)
