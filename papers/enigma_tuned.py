@@ -26,13 +26,13 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from papers.flagship.bert import Bert, BertShape
 from turnwise.encode.neural.dialogue_layout import Script
 from turnwise.estimators.neural.batches import Batches
 from turnwise.estimators.neural.enigma import ZETA_RANGE, Enigma
 from turnwise.estimators.neural.neural import LearnerInputs
 from turnwise.estimators.neural.training import train
 from turnwise.estimators.neural.training_data import TrainingData, gather
-from turnwise.networks.replies.bert import Bert, BertShape
 from turnwise.networks.training.checkpoint import Checkpoint, Curve, Progress
 from turnwise.networks.training.loop import Hooks
 from turnwise.types import Ints, digest

@@ -1,10 +1,10 @@
 """`python -m papers.learned DATA [PART...]`: agreement of learned metrics with ratings on nine groups of replies.
 
-No metric is tested on ratings that it was trained on: `turnwise` and `usr-full` are fitted again for each group on the
-other eight (leave one corpus out), and the signals of `turnwise` are selected within those eight (nested). Heads are
-trained without ratings and on dialogues that share no turn with a rated item. Each part writes its results to
-papers/learned.json, from which `learned_page.py` makes the tables of papers/learned.md. Needs `turnwise fetch minilm
-smollm2 word2vec`.
+No metric is tested on ratings that it was trained on: `turnwise`, `turnwise-large` and `usr-full` are fitted again for
+each group on the other eight (leave one corpus out). Readers and heads are trained without ratings and on dialogues
+that share no turn with a rated item. The signals and settings of `turnwise` were chosen on five of the groups alone
+(papers/flagship/fit.py). Each part writes its results to papers/learned.json, from which `learned_page.py` makes the
+tables of papers/learned.md. Needs `turnwise fetch minilm smollm2 word2vec`.
 """
 
 import json
@@ -27,8 +27,8 @@ from turnwise.metrics import resolve
 from turnwise.metrics.learned.held_out import context_groups
 from turnwise.metrics.learned.turnwise.calibration import calibrate
 from turnwise.metrics.learned.turnwise.metric import is_copy
-from turnwise.metrics.learned.turnwise.ridge import PENALTY, RidgeWeights, fit_ridge
-from turnwise.metrics.learned.turnwise.signals import Signals, prior
+from turnwise.metrics.learned.turnwise.ridge import RidgeWeights, fit_ridge
+from turnwise.metrics.learned.turnwise.signals import CUT, PENALTY, Signals, prior
 from turnwise.metrics.learned.usr.full import PARTS as SUB_METRICS
 from turnwise.metrics.learned.usr.full import scores, sub_metric
 from turnwise.metrics.models import text_encoder
@@ -45,21 +45,22 @@ REFERENCED = (
     "bleu-1 bleu-2 bleu-3 bleu-4 rouge-1 rouge-2 rouge-l rouge-l-b1.2 meteor chrf average greedy extrema extrema-max "
     "bertscore-p bertscore-r bertscore adem-start"
 ).split()
-# Other penalties than `PENALTY`, for rows that show how little the penalty matters.
-PENALTIES = (500.0, 1000.0, 4000.0)
 DRAWS = 400  # bootstrap samples of an interval
 OWN_DRAWS = 20  # random sets of a user's own ratings
 COUNTS = (30, 60, 100)  # numbers of a user's own ratings
 MANY = 4  # systems needed for a correlation over systems
+READ = ("log p", "score", "likelihood ", "contradicts", "follows")  # beginnings of the reader's columns
 # Sets of columns for the ablation: name -> which columns are used.
 KINDS: dict[str, Callable[[str], bool]] = {
     "all": lambda name: True,
+    "the reader alone": lambda name: name.startswith(READ),
+    "without the reader": lambda name: not name.startswith(READ),
     "without crossed columns": lambda name: " x " not in name,
     "without neighbours": lambda name: not name.startswith(("answers", "questions", "usual", "pmi")),
     "without heads": lambda name: not name.startswith("head"),
     "without cosines": lambda name: not name.startswith("cosine"),
     "without counts": lambda name: name.startswith(
-        ("head", "answers", "questions", "usual", "pmi", "cosine")
+        ("head", "answers", "questions", "usual", "pmi", "cosine", *READ)
     ),
 }
 Cell = list[Any] | None  # Spearman, Pearson, their intervals; None: no number
@@ -112,12 +113,12 @@ def numbers(metric: Metric, group: Rated) -> Floats:
 
 
 class Corpora:
-    """The nine groups with the signals and ratings of each."""
+    """The nine groups with the signals of an edition of `turnwise`, and the ratings."""
 
-    def __init__(self, data: Path) -> None:
+    def __init__(self, data: Path, edition: str = "turnwise", groups: Sequence[Rated] = ()) -> None:
         self.data = data
-        self.groups = list(rated(data))
-        folder = load(shipped("turnwise") or "", "turnwise")
+        self.groups = list(groups or rated(data))
+        folder = load(shipped(edition) or "", edition)
         signals = Signals.load(folder)
         self.columns = signals.columns
         self.tables = [signals.table(group.items, text_encoder("minilm")) for group in self.groups]
@@ -128,16 +129,16 @@ class Corpora:
         self, training: Sequence[int], kind: str, penalty: float, tables: list[Floats] | None = None
     ) -> RidgeWeights:
         """Ridge regression on these groups, with one set of columns or with other tables."""
-        start = None
+        start, cut = None, np.inf
         if tables is None:
-            chosen = self.chosen(kind)
+            chosen, cut = self.chosen(kind), CUT
             tables, start = (
                 [table[:, chosen] for table in self.tables],
                 prior([self.columns[at] for at in chosen]),
             )
         known = {m: ~np.isnan(tables[m]).any(axis=1) for m in training}
         x, y = [tables[m][known[m]] for m in training], [self.values[m][known[m]] for m in training]
-        return fit_ridge(x, y, penalty=penalty, prior=start)
+        return fit_ridge(x, y, penalty=penalty, prior=start, cut=cut)
 
     def chosen(self, kind: str) -> list[int]:
         """The indices of a set of columns."""
@@ -154,16 +155,12 @@ class Corpora:
         known = ~np.isnan(found)
         return float(STATISTICS["spearman"](found[known], self.values[n][known]))
 
-    def nested(self, n: int, *, apart: Callable[[int, int], bool]) -> tuple[Floats, str, float]:
-        """Predictions for group n from the others, with the set of columns that is best within the others."""
-        training = [m for m in range(len(self.groups)) if m != n and not apart(n, m)]
-        variants = [(kind, PENALTY) for kind in KINDS]
-        inner = {
-            variant: np.mean([self.spearman(m, [k for k in training if k != m], *variant) for m in training])
-            for variant in variants
-        }
-        best = max(variants, key=lambda variant: inner[variant])
-        return self.predict(n, training, *best), *best
+    def left_out(self, kind: str, apart: Callable[[int, int], bool] = lambda n, m: False) -> list[Floats]:
+        """Predictions for every group by a regression on the others that are not kept apart from it."""
+        every = range(len(self.groups))
+        return [
+            self.predict(n, [m for m in every if m != n and not apart(n, m)], kind, PENALTY) for n in every
+        ]
 
     def calibrated(self, n: int, count: int) -> Iterator[tuple[float, float]]:
         """After calibration to `count` of the group's own ratings, as in `train turnwise`: Spearman on replies of the
@@ -231,21 +228,23 @@ def full(label: str, names: str) -> Callable[[Corpora], dict[str, Any]]:
     return part
 
 
-def own(corpora: Corpora) -> dict[str, Any]:
-    every = range(len(corpora.groups))
-    found: dict[str, list[Floats]] = {}
-    for label, apart in (
-        ("**turnwise**, corpus left out, nested", lambda n, m: False),
-        ("turnwise, whole publication left out, nested", same_source(corpora)),
-    ):
-        predicted = [corpora.nested(n, apart=apart) for n in every]
-        found[label] = [p[0] for p in predicted]
-        say(f"{label} {[p[1:] for p in predicted]}")
-    for kind, penalty in [(kind, PENALTY) for kind in KINDS] + [("all", other) for other in PENALTIES]:
-        found[f"turnwise, {kind}, penalty {penalty:g}"] = [
-            corpora.predict(n, [m for m in every if m != n], kind, penalty) for n in every
-        ]
-    return laid_out(corpora, found)
+def edition(name: str) -> Callable[[Corpora], dict[str, Any]]:
+    """A part with the rows of an edition of `turnwise`: corpus and publication left out, without parts, its reader."""
+
+    def part(corpora: Corpora) -> dict[str, Any]:
+        if name != "turnwise":
+            corpora = Corpora(corpora.data, name, corpora.groups)
+        found = {
+            f"**{name}**, corpus left out": corpora.left_out("all"),
+            f"{name}, whole publication left out": corpora.left_out("all", same_source(corpora)),
+            **{f"{name}, {kind}": corpora.left_out(kind) for kind in KINDS if kind != "all"},
+            f"{name}: the reader's score, which has seen no rating": [
+                table[:, corpora.columns.index("score")] for table in corpora.tables
+            ],
+        }
+        return laid_out(corpora, found)
+
+    return part
 
 
 def laid_out(corpora: Corpora, found: dict[str, list[Floats]]) -> dict[str, Any]:
@@ -274,7 +273,7 @@ def frauds(corpora: Corpora) -> dict[str, Any]:
     real = [d for d in native.read(path) if d.meta["system"] == "Original Ground Truth"]
     given = list(items(real, Selection(items="rated", dimension="overall")))
     found: dict[str, dict[str, float]] = {}
-    for name in ("turnwise", "usr-ret", "maude", "att"):
+    for name in ("turnwise", "turnwise-large", "usr-ret", "maude", "att"):
         metric = resolve(name)
         people = metric.rows(given)[:, 0]
         for label, fraud in FRAUDS.items():
@@ -290,7 +289,8 @@ def frauds(corpora: Corpora) -> dict[str, Any]:
 
 
 PARTS: dict[str, Callable[[Corpora], dict[str, Any]]] = {
-    "metrics": by_name(METRICS), "references": by_name(REFERENCED), "turnwise": own,
+    "metrics": by_name(METRICS), "references": by_name(REFERENCED),
+    "turnwise": edition("turnwise"), "turnwise-large": edition("turnwise-large"),
     "usr-full": full("usr-full, corpus left out", SUB_METRICS), "masked": by_name(("usr-mlm",)),
     "usr-full-masked": full("usr-full with `usr-mlm`, corpus left out", MASKED),
     "calibrated": with_ratings, "frauds": frauds, "pmi": by_name(("pmi",)),
@@ -309,8 +309,7 @@ def main() -> None:
         KEPT.write_text(json.dumps(kept, indent=1) + "\n")
         say(f"{part}: written")
     before, _, _ = PAGE.read_text().partition("## The table")
-    variants = f"{len(KINDS)} sets of columns, at a penalty of {PENALTY:g}"
-    PAGE.write_text(before + page(kept, variants=variants))
+    PAGE.write_text(before + page(kept))
 
 
 if __name__ == "__main__":

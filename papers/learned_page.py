@@ -70,7 +70,7 @@ def published(groups: list[str]) -> Cells:
     return found
 
 
-def page(kept: dict[str, Any], *, variants: str) -> str:
+def page(kept: dict[str, Any]) -> str:
     """The part of papers/learned.md from the heading of the table on."""
     groups = kept["groups"]
     adem, adem_systems = learned_by_adem(groups)
@@ -110,8 +110,6 @@ def page(kept: dict[str, Any], *, variants: str) -> str:
     ]
     head = ["metric", "mean Spearman", "of the seven", "of the six", *groups]
     return f"""## The table
-
-Compared inside each left-out corpus: {variants}.
 
 {lined(head, lines)}
 

@@ -20,6 +20,8 @@ from http.client import HTTPConnection
 from pathlib import Path
 from threading import Timer
 
+from tests.warm_start import warm_path
+
 ROOT = Path(__file__).parents[1]
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 HEREDOC = re.compile(r"<<\s*'?(\w+)'?")
@@ -69,9 +71,13 @@ def examples(block: str) -> Iterator[Example]:
         yield Example("\n".join(command), "\n".join(shown).rstrip())
 
 
-def _environment() -> dict[str, str]:
-    """The environment of commands: the programs of this Python come first, and a terminal has 80 columns."""
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+def _environment(*, warm: bool = True) -> dict[str, str]:
+    """The environment of commands: the programs of this Python come first, and a terminal has 80 columns.
+
+    `turnwise` is the one that starts quickly, unless the process itself matters.
+    """
+    first = [warm_path()] if warm else []
+    path = os.pathsep.join([*filter(None, first), str(Path(sys.executable).parent), os.environ["PATH"]])
     return {**os.environ, "PATH": path, "COLUMNS": "80"}
 
 
@@ -107,7 +113,7 @@ def output(example: Example, folder: Path) -> str:
     process = subprocess.Popen(
         ["bash", "-c", f"exec {server[1]}"],
         cwd=folder,
-        env=_environment(),
+        env=_environment(warm=False),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -5,7 +5,8 @@ Heads, exchange index and lexicon are trained on dialogues that share no turn wi
 (`model_cards.py`). Needs `turnwise fetch minilm` (and smollm2 for usr-full). It takes half an hour on one CPU core,
 mostly for encoding.
 
-NAME can also be `ridge`, which fits only the weights of `turnwise` again, and `cards`, which copies the results of
+The readers of replies come from a GPU (`papers/flagship/ship.py`) and must be there. NAME can also be `turnwise-large`,
+`ridge`, which fits only the weights of `turnwise` again, and `cards`, which copies the results of
 `python -m papers.learned DATA` to the cards.
 """
 
@@ -20,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from papers.rated_corpora import Rated, pretraining, rated
-from tools.model_cards import card, complete
+from tools.model_cards import ROWS, card, complete
 from turnwise.encode.models import folder
 from turnwise.encode.text.normalise import plain
 from turnwise.metrics.learned import training_items
@@ -32,8 +33,9 @@ from turnwise.metrics.learned.turnwise.calibration import ATTACKS, COVERAGE
 from turnwise.metrics.learned.turnwise.exchange_index import ExchangeIndex
 from turnwise.metrics.learned.turnwise.lexicon import Lexicon
 from turnwise.metrics.learned.turnwise.metric import is_copy
+from turnwise.metrics.learned.turnwise.reader import ReplyReader
 from turnwise.metrics.learned.turnwise.ridge import RidgeWeights, fit_ridge, standardised
-from turnwise.metrics.learned.turnwise.signals import Signals, prior, signal_tensors
+from turnwise.metrics.learned.turnwise.signals import CUT, PENALTY, Signals, prior, signal_tensors
 from turnwise.metrics.learned.usr import full as usr_full
 from turnwise.metrics.learned.usr import retrieval
 from turnwise.metrics.models import text_encoder
@@ -139,11 +141,16 @@ class Group:
 
 def predicted(group: Group, others: Sequence[Group], start: Floats) -> Floats:
     """(n,) predictions for a group by a regression on the others; copies get the lowest score."""
-    tables = [other.table for other in others]
-    weights = fit_ridge(tables, [other.values for other in others], prior=start)
+    weights = fit(others, start)
     predictions = weights.predict(group.table)
-    predictions[group.copies] = floor_of(weights, tables)
+    predictions[group.copies] = floor_of(weights, [other.table for other in others])
     return predictions
+
+
+def fit(groups: Sequence[Group], start: Floats) -> RidgeWeights:
+    """The regression of `turnwise` on these groups."""
+    tables, ratings = [group.table for group in groups], [group.values for group in groups]
+    return fit_ridge(tables, ratings, penalty=PENALTY, prior=start, cut=CUT)
 
 
 def floor_of(weights: RidgeWeights, tables: Sequence[Floats]) -> float:
@@ -163,13 +170,26 @@ def even_half_width(errors: Sequence[Floats]) -> float:
 def make_turnwise(data: Path, dialogues: Sequence[Dialogue], groups: Sequence[Rated]) -> None:
     tensors, shapes = make_signals(dialogues, folder.load(MODELS / "usr-ret", "usr-ret"))
     config: dict[str, Any] = {"encoder": encoder_card(ENCODER), "heads": shapes}
-    fit_turnwise(data, groups, folder.Folder(MODELS, "turnwise", tensors, config, {}, ""))
+    fit_turnwise(data, groups, folder.Folder(MODELS, "turnwise", tensors, config, {}, ""), "reader-small")
 
 
-def fit_turnwise(data: Path, rated_groups: Sequence[Rated], parts: folder.Folder) -> None:
+def reader_card(name: str) -> dict[str, str]:
+    """The entry `reader` of a model's config: the reader's name and its present signature."""
+    return {"name": name, "signature": str(ReplyReader(folder.load(MODELS / name, name)).signature)}
+
+
+def fit_large(data: Path, groups: Sequence[Rated]) -> None:
+    """`turnwise-large` has the heads, the index and the lexicon of `turnwise`, which are not stored again."""
+    config = {"encoder": encoder_card(ENCODER)}
+    fit_turnwise(data, groups, folder.Folder(MODELS, "turnwise-large", {}, config, {}, ""), "reader-large")
+
+
+def fit_turnwise(data: Path, rated_groups: Sequence[Rated], parts: folder.Folder, reader: str) -> None:
     """Fit and save the weights. The signals are computed with loaded tensors, which are rounded to fewer digits."""
+    kept = {key: parts.config[key] for key in ("encoder", "heads") if key in parts.config}
+    parts = replace(parts, config={**kept, "reader": reader_card(reader)})
     signals = Signals.load(parts)
-    columns = list(parts.config.get("columns", signals.columns))
+    columns = signals.columns
     start = prior(columns)
     groups = [Group.of(group, signals, columns) for group in rated_groups]
     # Predictions are not centred on the tested corpus, because a user's corpus has no ratings to centre on.
@@ -177,7 +197,7 @@ def fit_turnwise(data: Path, rated_groups: Sequence[Rated], parts: folder.Folder
         np.abs(standardised(group.values) - predicted(group, [g for g in groups if g is not group], start))
         for group in groups
     ]
-    weights = fit_ridge([group.table for group in groups], [group.values for group in groups], prior=start)
+    weights = fit(groups, start)
     half_width = even_half_width(errors)
     covered = {
         group.name: float(np.mean(error <= even_half_width([e for e in errors if e is not error])))
@@ -185,7 +205,7 @@ def fit_turnwise(data: Path, rated_groups: Sequence[Rated], parts: folder.Folder
     }
     say(f"half-width {half_width:.3f}, covers {covered}")
     trained = TrainedModel(
-        kind="turnwise",
+        kind=parts.kind,
         tensors={
             **signal_tensors(parts),
             "ridge.centre": weights.centre,
@@ -196,16 +216,16 @@ def fit_turnwise(data: Path, rated_groups: Sequence[Rated], parts: folder.Folder
             ),
         },
         config={
-            "encoder": parts.config["encoder"],
-            "heads": parts.config["heads"],
+            **parts.config,
             "columns": columns,
             "offset": 0.0,
+            "cut": CUT,
             "half_width": half_width,
             "floor": floor_of(weights, [group.table for group in groups]),
         },
         card={"intervals": {"inside, half-width of the other corpora": covered}, "attacks": list(ATTACKS)},
     )
-    keep("turnwise", trained, **card(data, rated_groups, ratings=True))
+    keep(parts.kind, trained, **card(data, rated_groups, ratings=True))
 
 
 def rated_task(groups: Sequence[Rated], metric: str) -> TrainingTask:
@@ -247,13 +267,17 @@ def main() -> None:
         if "maude" in wanted:
             keep("maude", maude.train(task), **of_text)
     if "ridge" in wanted:
-        fit_turnwise(data, groups, folder.load(MODELS / "turnwise", "turnwise"))
+        fit_turnwise(data, groups, folder.load(MODELS / "turnwise", "turnwise"), "reader-small")
+    if "turnwise-large" in wanted:
+        fit_large(data, groups)
     if "usr-full" in wanted:
         learned = usr_full.train(rated_task(groups, "usr-full"))
         keep("usr-full", learned, **card(data, groups, ratings=True))
     if "cards" in wanted:
-        for path in sorted(MODELS.iterdir()):
-            complete(path, card(data, groups, ratings=path.name in ("turnwise", "usr-full")))
+        for path in sorted(MODELS / name for name in ROWS):
+            complete(
+                path, card(data, groups, ratings=path.name in ("turnwise", "turnwise-large", "usr-full"))
+            )
 
 
 if __name__ == "__main__":

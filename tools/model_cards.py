@@ -16,7 +16,8 @@ ROWS = {  # model -> its row in papers/learned.json
     "maude": "maude",
     "att": "att",
     "usr-full": "usr-full, corpus left out",
-    "turnwise": "**turnwise**, corpus left out, nested",
+    "turnwise": "**turnwise**, corpus left out",
+    "turnwise-large": "**turnwise-large**, corpus left out",
 }
 TEXT_LICENCE = (
     "PersonaChat (as carried by Xpersona) and DailyDialog++ are under MIT, but 91 % of the utterances in the contexts "

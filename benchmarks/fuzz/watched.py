@@ -20,6 +20,11 @@ CODES = frozenset({0, 1, 2, 3, 4})  # 70 is a defect
 SECONDS = 5.0  # of processor time, beyond which a command counts as hanging
 MEMORY = 2**30  # bytes that a command may add to the process
 _SAVED = re.compile(r"traceback: (.*)\n")
+_SIZES = re.compile(rb"(VmHWM|VmRSS):\s+(\d+)")
+_LITTLE = (
+    2**26
+)  # bytes by which the peak may be above the present memory; so much less is noticed of a command
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # what no text of a file may bring to a terminal
 
 
 class Hanging(BaseException):
@@ -39,7 +44,11 @@ class Seen:
 
 
 def watched(words: list[str], *, seconds: float = SECONDS, memory: int = MEMORY) -> Seen:
-    """Run the command line; the problem is a traceback, a hang, memory, a failure without a word, or broken JSON."""
+    """Run the command line.
+
+    A problem is a traceback, a hang, memory, a warning of a library, a failure without a word, a control character
+    in what is printed, or broken JSON.
+    """
     out, err = io.StringIO(), io.StringIO()
     before, start = _reset_peak(), time.process_time()
     code, problem = -1, ""
@@ -83,6 +92,12 @@ def _problem(words: list[str], code: int, out: str, err: str) -> str:
         code and not err.strip() and not out.strip()
     ):  # failed gates, and reasons in JSON, are on standard output
         return f"exit code {code} without a word"
+    # JSON goes to a pipe as it is in a file; on a terminal it is escaped, which tests/test_terminal.py shows.
+    printed = "" if {"json", "--schema"} & {*words} else out
+    for name, text in (("standard output", printed), ("standard error", err)):
+        found = _CONTROL.search(text)
+        if found is not None:
+            return f"a control character on {name}: {text[max(0, found.start() - 40) : found.end() + 20]!r}"
     if code == 0 and words[-2:-1] != ["--schema"] and "json" in words and "--format" in words:
         try:
             json.loads(out, parse_constant=_no_constant)
@@ -97,11 +112,12 @@ def _line(warning: warnings.WarningMessage) -> str:
 
 
 def _of_own_code(words: Sequence[str], err: str) -> bool:
-    """Whether the only traceback is that of the user's own function, which `-v` prints before the error."""
-    if "-v" not in words or err.count("Traceback (most recent call last)") != 1:
-        return False
-    frames = re.findall(r'  File "([^"]+)"', err)
-    return frames[-1].endswith("fuzz_functions.py") and "turnwise: error: " in err
+    """Whether all tracebacks are those of the user's own function, which `-v` prints beside the error or the note."""
+    blocks = err.split("Traceback (most recent call last)")[1:]
+    frames = [re.findall(r'^  File "([^"]+)"', block, re.MULTILINE) for block in blocks]
+    return not {"-v", "--verbose"}.isdisjoint(words) and all(
+        one and one[-1].endswith("fuzz_functions.py") for one in frames
+    )
 
 
 def _no_constant(name: str) -> Any:
@@ -139,7 +155,13 @@ def _limited(seconds: float) -> Iterator[None]:
 
 
 def _reset_peak() -> int:
-    """Reset the peak of the resident memory where the system can, and return the present one in bytes."""
+    """Reset the peak of the resident memory where the system can, and return the present one in bytes.
+
+    Resetting goes through all pages, so a peak that is little above the present memory stays.
+    """
+    status = _status()
+    if status.get("VmHWM", 0) - status.get("VmRSS", 0) < _LITTLE:
+        return _peak()
     with contextlib.suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
     return _peak()
@@ -147,8 +169,13 @@ def _reset_peak() -> int:
 
 def _peak() -> int:
     """The peak of the resident memory in bytes."""
-    with contextlib.suppress(OSError):
-        for line in Path("/proc/self/status").read_text().splitlines():
-            if line.startswith("VmHWM:"):
-                return int(line.split()[1]) * 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    return _status().get("VmHWM", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+
+
+def _status() -> dict[str, int]:
+    """The present and the largest resident memory in bytes, as the kernel says; empty on another system."""
+    try:
+        with open("/proc/self/status", "rb") as file:
+            return {name.decode(): int(size) * 1024 for name, size in _SIZES.findall(file.read())}
+    except OSError:
+        return {}

@@ -28,18 +28,18 @@ from turnwise.metrics.learned.turnwise.ridge import RidgeWeights, fit_ridge
 from turnwise.metrics.learned.turnwise.signals import Signals
 from turnwise.metrics.learned.turnwise.text_features import text_features
 from turnwise.metrics.models import text_encoder
-from turnwise.networks.replies.columns import BACKWARD, COLUMNS, LAST, LIKELIHOOD, PMI, QUICK, RELATION, WHOLE
+from turnwise.networks.replies.columns import COLUMNS, LIKELIHOOD, RELATION, WHOLE
 from turnwise.stats.correlation import STATISTICS
 from turnwise.types import Floats
 
 TRIALS = Path(__file__).with_name("trials.jsonl")
-TRUSTED = ("log p(right)", "score", "log p(right), last turn", "score, last turn", "pmi mean", "pmi sum")
+TRUSTED = ("log p(right)", "score")
 CENTRES = {"turns": 1.1, "length of last": 2.3}  # of the crossed columns, as in the first edition
 CROSSED = (
-    "new content", "length", "rarity", "copied", "echo of last", "score", "log p(right)", "likelihood mean", "pmi mean",
+    "new content", "length", "rarity", "copied", "echo of last", "score", "log p(right)", "likelihood mean",
 )  # fmt: skip
 SETS: dict[str, tuple[str, ...]] = {  # parts of the columns
-    "kinds": WHOLE, "last turn": LAST, "likelihood": LIKELIHOOD, "pmi": PMI, "backward": BACKWARD, "relation": RELATION,
+    "kinds": WHOLE, "likelihood": LIKELIHOOD, "relation": RELATION,
 }  # fmt: skip
 
 
@@ -92,8 +92,7 @@ def with_counts(network: Floats, texts: Sequence[tuple[str, tuple[str, ...]]], l
     """The network's columns, the counts in the texts, and the crossed columns."""
     rows = []
     for values, (reply, context) in zip(network.tolist(), texts, strict=True):
-        names = COLUMNS if len(values) == len(COLUMNS) else QUICK
-        row = dict(zip(names, values, strict=True)) | text_features(reply, context, lexicon)
+        row = dict(zip(COLUMNS, values, strict=True)) | text_features(reply, context, lexicon)
         for by, centre in CENTRES.items():
             row |= {f"{name} x {by}": row[name] * (row[by] - centre) for name in CROSSED}
         rows.append(row)

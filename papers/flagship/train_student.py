@@ -16,8 +16,10 @@ import torch
 from torch.nn import functional
 from torch.utils.data import DataLoader, IterableDataset
 
+from papers.flagship.bert import Bert, BertShape
 from papers.flagship.corpus import Corpus, Ids
 from papers.flagship.frauds import frauds
+from papers.flagship.pair_model import PairModel, pad
 from papers.flagship.train_large import (
     CHOICE,
     RANK,
@@ -30,9 +32,8 @@ from papers.flagship.train_large import (
     table_of,
 )
 from papers.flagship.weights import base_llama, from_bytes, to_bytes
-from turnwise.networks.replies.bert import Bert, BertShape
 from turnwise.networks.replies.columns import COLUMNS, Group
-from turnwise.networks.replies.pair_model import PairModel, pad, pair_tokens
+from turnwise.networks.replies.pairs import pair_tokens
 from turnwise.networks.replies.reply_model import ReplyModel
 
 RATE = 2e-4

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 HEAVY = ("numpy", "scipy", "torch", "click", "rich", "msgspec")
 
@@ -24,6 +25,16 @@ def test_help_and_import_load_nothing_heavy():
 def test_a_commands_help_loads_neither_scipy_nor_torch():
     names = loaded("from turnwise.cli import main; main(['score', '--help'])")
     assert not names.intersection({"scipy", "torch", "numpy"})
+
+
+def test_scoring_with_intervals_loads_neither_scipy_nor_torch(tmp_path: Path):
+    """scipy alone takes .2 s, a third of a short command."""
+    logs = tmp_path / "logs.jsonl"
+    line = '{"messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "%s"}]}\n'
+    logs.write_text("".join(line % ("word " * (number % 7)) for number in range(30)))
+    names = loaded(f"from turnwise.cli import main; main(['score', {str(logs)!r}, '-m', 'length', '-q'])")
+    assert "numpy" in names
+    assert not names.intersection({"scipy", "torch"})
 
 
 def test_help_ends_without_an_error_when_the_pipe_is_closed():

@@ -19,7 +19,7 @@ from tests.estimators.neural.test_neural_estimators import two_ways
 from turnwise.encode.neural.dialogue import DialogueEncoder
 from turnwise.estimators.neural.batches import Batches, Tuned
 from turnwise.estimators.neural.training_data import gather
-from turnwise.networks.replies.bert import BertShape
+from papers.flagship.bert import BertShape
 from turnwise.networks.replies.llama import END, Llama, Shape
 from turnwise.types import Turn
 from turnwise.worlds.chat.topics import briefing

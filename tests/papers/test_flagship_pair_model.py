@@ -9,8 +9,9 @@ pytest.importorskip("transformers")
 import torch
 from transformers import BertConfig, BertModel
 
-from turnwise.networks.replies.bert import Bert, BertShape
-from turnwise.networks.replies.pair_model import BETWEEN, FIRST, PairModel, pad, pair_tokens
+from papers.flagship.bert import Bert, BertShape
+from papers.flagship.pair_model import PairModel, pad
+from turnwise.networks.replies.pairs import BETWEEN, FIRST, pair_tokens
 
 CONFIG = BertConfig(
     vocab_size=200, hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=4,

@@ -94,8 +94,10 @@ def main(argv: list[str] | None = None) -> None:
         import logging
 
         from turnwise.cli.common.group import run
+        from turnwise.run.workers.heap import keep_freed_memory
         from turnwise.terminal import LogFormatter
 
+        keep_freed_memory()
         if logging.lastResort:  # prints warnings where nobody has set up logging
             logging.lastResort.setFormatter(LogFormatter())
         code = run(args)

@@ -2,39 +2,45 @@
 
 Every function has named, typed parameters and a typed result. Errors are raised, and nothing is printed unless
 `progress=True`. The command line parses its options into calls of these functions.
+
+A module is loaded when one of its names is first used: a command needs one of them, and all take .1 s.
 """
 
-from turnwise.library.attacking import attack, harden
-from turnwise.library.estimating import calibrate, ope
-from turnwise.library.exchange import convert, make_report, validate
-from turnwise.library.inventory import (
-    Extra,
-    Installation,
-    Listing,
-    demo_corpus,
-    doctor,
-    fetch,
-    list_available,
-)
-from turnwise.library.making import respond, simulate, train
-from turnwise.library.planning import power
-from turnwise.library.rating import ExportedRatings, RatingLinks, export_ratings, rate
-from turnwise.library.results import (
-    Agreement,
-    Attack,
-    Calibration,
-    Changes,
-    Comparison,
-    Estimates,
-    Hardened,
-    Power,
-    Result,
-    Scores,
-    Trained,
-)
-from turnwise.library.scoring import compare, diff, meta_evaluate, score
-from turnwise.library.viewing import ViewerLink, view
-from turnwise.library.written import Converted, Replies, Report, Simulated, Validation
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from turnwise.library.attacking import attack, harden
+    from turnwise.library.estimating import calibrate, ope
+    from turnwise.library.exchange import convert, make_report, validate
+    from turnwise.library.inventory import (
+        Extra,
+        Installation,
+        Listing,
+        demo_corpus,
+        doctor,
+        fetch,
+        list_available,
+    )
+    from turnwise.library.making import respond, simulate, train
+    from turnwise.library.planning import power
+    from turnwise.library.rating import ExportedRatings, RatingLinks, export_ratings, rate
+    from turnwise.library.results import (
+        Agreement,
+        Attack,
+        Calibration,
+        Changes,
+        Comparison,
+        Estimates,
+        Hardened,
+        Power,
+        Result,
+        Scores,
+        Trained,
+    )
+    from turnwise.library.scoring import compare, diff, meta_evaluate, score
+    from turnwise.library.viewing import ViewerLink, view
+    from turnwise.library.written import Converted, Replies, Report, Simulated, Validation
 
 __all__ = [
     "Agreement",
@@ -82,3 +88,81 @@ __all__ = [
     "validate",
     "view",
 ]
+_HOMES = {  # module -> its public names
+    "attacking": (
+        "attack",
+        "harden",
+    ),
+    "estimating": (
+        "calibrate",
+        "ope",
+    ),
+    "exchange": (
+        "convert",
+        "make_report",
+        "validate",
+    ),
+    "inventory": (
+        "Extra",
+        "Installation",
+        "Listing",
+        "demo_corpus",
+        "doctor",
+        "fetch",
+        "list_available",
+    ),
+    "making": (
+        "respond",
+        "simulate",
+        "train",
+    ),
+    "planning": ("power",),
+    "rating": (
+        "ExportedRatings",
+        "RatingLinks",
+        "export_ratings",
+        "rate",
+    ),
+    "results": (
+        "Agreement",
+        "Attack",
+        "Calibration",
+        "Changes",
+        "Comparison",
+        "Estimates",
+        "Hardened",
+        "Power",
+        "Result",
+        "Scores",
+        "Trained",
+    ),
+    "scoring": (
+        "compare",
+        "diff",
+        "meta_evaluate",
+        "score",
+    ),
+    "viewing": (
+        "ViewerLink",
+        "view",
+    ),
+    "written": (
+        "Converted",
+        "Replies",
+        "Report",
+        "Simulated",
+        "Validation",
+    ),
+}
+
+if not TYPE_CHECKING:  # a type checker would accept any attribute of a module that has this function
+
+    def __getattr__(name: str) -> object:
+        for home, names in _HOMES.items():
+            if name in names:
+                return getattr(import_module(f"turnwise.library.{home}"), name)
+        raise AttributeError(f"module `turnwise.library` has no `{name}`", name=name)
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

@@ -80,6 +80,7 @@ _OWN: dict[str, Entry] = {
     "mmd": _own("distribution.mmd:Mmd"),
     "regression": _own("learned.regression:Regression"),
     "turnwise": _own("learned.turnwise.metric:Turnwise"),
+    "turnwise-large": _own("learned.turnwise.metric:TurnwiseLarge"),
     "usr-ret": _own("learned.usr.retrieval:UsrRet"),
     "usr-mlm": _own("learned.usr.mlm:UsrMlm"),
     "usr-full": _own("learned.usr.full:UsrFull"),

@@ -16,12 +16,22 @@ from itertools import chain, pairwise
 _MARKS = "".join(mark for mark in map(chr, range(0x300, 0x10000)) if unicodedata.category(mark)[0] == "M")
 _WORD = re.compile(rf"[\w{_MARKS}]+(?:'[\w{_MARKS}]+)*")
 _ASCII_WORD = re.compile(r"\w+(?:'\w+)*", re.ASCII)
+# ASCII in lower case, with a space for what is in no word; apostrophes stay.
+_SPACED = bytes(
+    ord(one.lower()) if one.isalnum() or one in "_'" else 32 for one in map(chr, range(128))
+) + bytes(128)
 
 
 def words(text: str) -> list[str]:
     """The words of a text in order, in lower case and without punctuation: `Don't!` is `don't`."""
     if text.isascii():
-        return _ASCII_WORD.findall(text.lower())
+        spaced = text.encode().translate(_SPACED).decode()
+        found = spaced.split()  # faster than the regular expression, which only odd apostrophes need
+        if "'" in spaced and any(
+            word[0] == "'" or word[-1] == "'" or "''" in word for word in found if "'" in word
+        ):
+            return _ASCII_WORD.findall(spaced)
+        return found
     return _WORD.findall(unicodedata.normalize("NFC", text.lower()).replace("’", "'"))
 
 

@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from turnwise.stats.computing.tails import normal_cdf, normal_quantile, t_cdf, t_quantile
 from turnwise.stats.resample import (
     bootstrap_sums,
     jackknife,
@@ -68,7 +69,7 @@ def bca(
         np.max(np.abs(gap)) < _TINY
     ):  # its square is no number, and the acceleration does not depend on the unit
         gap = gap / np.max(np.abs(gap))
-    bias, acceleration = _normal_quantile(below), float(np.sum(gap**3) / (6 * np.sum(gap**2) ** 1.5))
+    bias, acceleration = normal_quantile(below), float(np.sum(gap**3) / (6 * np.sum(gap**2) ** 1.5))
     slope = 1 - acceleration * (bias + z)
     return _quantiles(kept, _normal_cdf(bias + (bias + z) / slope if (slope > 0).all() else z))
 
@@ -78,12 +79,10 @@ def mean_t_interval(values: Floats, level: float = 0.95) -> Interval | None:
 
     None if they are fewer than 2 or all equal, or if one is not finite.
     """
-    from scipy.special import stdtrit
-
     n = len(values)
     if n < 2 or not np.isfinite(values).all() or not _has_spread(values):
         return None
-    half = float(stdtrit(n - 1, (1 + level) / 2)) * float(np.std(values, ddof=1)) / np.sqrt(n)
+    half = t_quantile(n - 1, (1 + level) / 2) * float(np.std(values, ddof=1)) / np.sqrt(n)
     centre = float(np.mean(values))
     return centre - half, centre + half
 
@@ -95,12 +94,10 @@ def jackknife_t(estimate: float, left_out: Floats, level: float = 0.95) -> Inter
     coverage at 2, 5 and 10 clusters: .95 each, against .50, .91 and .94 of BCa. For skewed data: .94, .93 and .93,
     against .48, .89 and .93.
     """
-    from scipy.special import stdtrit
-
     error = _jackknife_error(left_out)
     if error is None:
         return None
-    half = float(stdtrit(len(left_out) - 1, (1 + level) / 2)) * error
+    half = t_quantile(len(left_out) - 1, (1 + level) / 2) * error
     return estimate - half, estimate + half
 
 
@@ -109,10 +106,8 @@ def jackknife_p(estimate: float, left_out: Floats) -> float:
 
     NaN where `jackknife_t` is None.
     """
-    from scipy.special import stdtr
-
     error = _jackknife_error(left_out)
-    return float("nan") if error is None else float(2 * stdtr(len(left_out) - 1, -abs(estimate) / error))
+    return float("nan") if error is None else 2 * t_cdf(len(left_out) - 1, -abs(estimate) / error)
 
 
 def _jackknife_error(left_out: Floats) -> float | None:
@@ -128,8 +123,6 @@ def welch(difference: float, left_out_a: Floats, left_out_b: Floats, level: floa
 
     `left_out_a` has the first sample's own estimate without each of its clusters, at least two. None if neither varies.
     """
-    from scipy.special import stdtrit
-
     each = [
         ((len(values) - 1) / len(values) * float(np.sum((values - np.mean(values)) ** 2)), len(values) - 1)
         for values in (left_out_a, left_out_b)
@@ -139,7 +132,7 @@ def welch(difference: float, left_out_a: Floats, left_out_b: Floats, level: floa
         return None
     unit = total if total < _TINY else 1.0  # the square of a tiny variance is no number
     freedom = (total / unit) ** 2 / sum((variance / unit) ** 2 / degrees for variance, degrees in each)
-    half = float(stdtrit(freedom, (1 + level) / 2)) * float(np.sqrt(total))
+    half = t_quantile(freedom, (1 + level) / 2) * float(np.sqrt(total))
     return difference - half, difference + half
 
 
@@ -152,7 +145,7 @@ def wilson(
     """
     if n <= 0:
         return None
-    z = float(_normal_quantile((1 + level) / 2)) if quantile is None else quantile
+    z = float(normal_quantile((1 + level) / 2)) if quantile is None else quantile
     share, shrink = successes / n, 1 + z * z / n
     centre = (share + z * z / (2 * n)) / shrink
     half = z / shrink * np.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
@@ -322,13 +315,11 @@ def _tail_positions(level: float, n_clusters: int | None) -> Floats:
 
     They are those of the normal distribution if `n_clusters` is None, else of t, widened for few clusters.
     """
-    from scipy.special import stdtrit
-
     upper = (1 + level) / 2
     if n_clusters is None:
-        z = float(_normal_quantile(upper))
+        z = normal_quantile(upper)
     else:
-        z = float(stdtrit(n_clusters - 1, upper)) * float(np.sqrt(n_clusters / (n_clusters - 1)))
+        z = t_quantile(n_clusters - 1, upper) * float(np.sqrt(n_clusters / (n_clusters - 1)))
     return np.array([-z, z])
 
 
@@ -339,14 +330,5 @@ def _quantiles(draws: Floats, probabilities: Floats) -> Interval:
 
 
 def _normal_cdf(z: Floats) -> Floats:
-    """The distribution function of the standard normal, elementwise."""
-    from scipy.special import ndtr
-
-    return np.asarray(ndtr(z), dtype=np.float64)
-
-
-def _normal_quantile(p: float) -> float:
-    """The quantile of the standard normal."""
-    from scipy.special import ndtri
-
-    return float(ndtri(p))
+    """The distribution function of the standard normal at each of a few places."""
+    return np.array([normal_cdf(float(one)) for one in z])

@@ -21,7 +21,7 @@ from turnwise.stats.swapped import swapped_spearman
 from turnwise.stats.weighted import weighted_correlation
 from turnwise.types import Floats, Ints
 
-_CELLS = 2**20  # numbers in one block of swaps: 8 MB
+_CELLS = 2**17  # numbers in one block of swaps: 1 MB, which the allocator reuses
 _MAX_SYSTEMS = 8  # up to 8 systems all 40,320 orders are enumerated; with more they are sampled
 
 

@@ -14,7 +14,7 @@ from turnwise.stats.weighted import weighted_correlation
 from turnwise.types import Floats, Ints
 
 _GROUPS = 50  # groups in a jackknife of row indices: enough to estimate skewness; each costs one call
-_CELLS = 2**20  # numbers in one block of weights: 8 MB for any number of clusters
+_CELLS = 2**17  # numbers in one block of weights: 1 MB for any number of clusters, which the allocator reuses
 _COUNTED = (
     2**15
 )  # draws counted at a time: fits in a core's cache, measured 1.7 times as fast as a whole block

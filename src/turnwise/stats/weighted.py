@@ -20,6 +20,8 @@ from turnwise.types import Floats, Ints
 _CELLS = 2**16  # numbers in one (items, draws) table: fits in a core's cache, measured twice as fast as 2**18
 _MAX_PAIRS = 2**26  # maximum number of item pairs: a few seconds of work
 
+_EXACT = 2**24  # integers below it are exact in single precision
+
 Weighted = Callable[[Floats], Floats]  # (b, C) cluster weights -> (b,) values
 
 
@@ -271,10 +273,19 @@ def _untied(x: Floats, codes: Ints, n_clusters: int) -> WeightedStatistic:
 
 
 def _quadratic_form(matrix: Floats) -> WeightedStatistic:
-    """The function that gives w' A w for each row w of (b, C) weights."""
+    """The function that gives w' A w for each row w of (b, C) weights.
+
+    Where A and the weights are counts, and no sum can be above 2^24, products in single precision have no rounding
+    error and take half of the time.
+    """
+    largest = float(np.abs(matrix).sum(axis=0).max(initial=0.0))
+    counts = largest < _EXACT and bool((matrix == np.rint(matrix)).all())
+    single = matrix.astype(np.float32) if counts else None
 
     def of(w: Floats) -> Floats:
         """(b, C) weights -> (b,) values."""
+        if single is not None and np.abs(w).max(initial=0.0) * largest < _EXACT and (w == np.rint(w)).all():
+            return np.asarray(np.einsum("bc,bc->b", (w.astype(np.float32) @ single).astype(np.float64), w))
         return np.asarray(np.einsum("bc,bc->b", w @ matrix, w))
 
     def without_each() -> Floats:

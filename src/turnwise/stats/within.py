@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from turnwise.stats.clusters import cluster_sums, group_clusters
+from turnwise.stats.computing.remembered import remembered
 from turnwise.stats.correlation import check_statistic, divide_or_nan, tau_c_scale
 from turnwise.stats.interval import Interval, interval_of_draws, interval_of_sums, jackknife_p, jackknife_t
 from turnwise.stats.pairs.item_pairs import ordered_alike
@@ -120,10 +121,20 @@ def difference_inside_large_groups(
     Both come from the jackknife by cluster and Student's t; the interval is None and p NaN where it is undefined.
     """
     codes, n_clusters = group_clusters(codes, n_clusters)
-    of_a, of_b = (inside_large_groups(statistic, x, y, groups, codes, n_clusters)[0] for x in (a, b))
-    estimate = float((of_a(np.ones((1, n_clusters))) - of_b(np.ones((1, n_clusters))))[0])
-    left_out = of_a.without_each() - of_b.without_each()
+    (of_a, without_a), (of_b, without_b) = (
+        _jackknife_inside(statistic, x, y, groups, codes, n_clusters) for x in (a, b)
+    )
+    estimate, left_out = of_a - of_b, without_a - without_b
     return estimate, jackknife_t(estimate, left_out), jackknife_p(estimate, left_out)
+
+
+@remembered
+def _jackknife_inside(
+    statistic: str, x: Floats, y: Floats, groups: Ints, codes: Ints, n_clusters: int
+) -> tuple[float, Floats]:
+    """The mean correlation inside large groups, and its values (C,) with each cluster left out."""
+    of, _ = inside_large_groups(statistic, x, y, groups, codes, n_clusters)
+    return float(of(np.ones((1, n_clusters)))[0]), of.without_each()
 
 
 def interval_inside_small_groups(

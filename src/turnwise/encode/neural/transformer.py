@@ -20,6 +20,7 @@ from turnwise.encode.batches import by_shape, distinct
 from turnwise.encode.cache.disk import Cache
 from turnwise.encode.encoder import Tokens, Vectors
 from turnwise.encode.neural import loading
+from turnwise.encode.neural.bert import Bert, read_bert, read_bert_tokenizer
 from turnwise.encode.neural.pooling import POOLINGS, Pooling, pool
 from turnwise.encode.neural.sentence_transformers import stated_length, stated_pooling, states_unit_length
 from turnwise.encode.truncation import report_truncation
@@ -57,10 +58,8 @@ class Transformer(loading.FromFolder):
             raise UsageError(
                 f"{self.label} reads from left to right, and its first token sees nothing of a text: pooling=last"
             )
-        if self.layer is not None and not 1 <= self.layer <= self.config.num_hidden_layers:
-            raise UsageError(
-                f"{self.label} has layers 1 to {self.config.num_hidden_layers}, not {self.layer}"
-            )
+        if self.layer is not None and not 1 <= self.layer <= self._layers:
+            raise UsageError(f"{self.label} has layers 1 to {self._layers}, not {self.layer}")
 
     @cached_property
     def model(self) -> Any:
@@ -69,9 +68,15 @@ class Transformer(loading.FromFolder):
 
         model = loading.read_model(self.folder, AutoModel, device=self._device, precision=self._precision)
         if self.layer is not None:
-            blocks = _blocks(model, self.config.num_hidden_layers)
+            blocks = _blocks(model, self._layers)
             del blocks[self.layer :]
         return model
+
+    @property
+    def _layers(self) -> int:
+        """The number of the model's layers."""
+        stated = loading.stated_config(self.folder).get("num_hidden_layers")
+        return int(stated or self.config.num_hidden_layers)  # the latter knows other names of it
 
     @property
     def dimension(self) -> int:
@@ -144,6 +149,16 @@ class Transformer(loading.FromFolder):
         tokenizer.no_padding()
         tokenizer.enable_truncation(self._max_length)
         return tokenizer
+
+    @cached_property
+    def _plain_tokenizer(self) -> Any:
+        """The tokenizer without transformers, where the folder allows it."""
+        return read_bert_tokenizer(self.folder, self._max_length)
+
+    @cached_property
+    def _bert(self) -> Bert | None:
+        """The model without transformers, where the folder allows it."""
+        return read_bert(self.folder, layer=self.layer, device=self._device, precision=self._precision)
 
     @cached_property
     def _device(self) -> str:
@@ -232,6 +247,8 @@ class Transformer(loading.FromFolder):
         """The tokens of each text or pair, cut at the largest length; all are texts or all are pairs."""
         if not texts:
             return []
+        if self._plain_tokenizer is not None:
+            return list(self._plain_tokenizer.encode_batch(list(texts)))
         first = [text if isinstance(text, str) else text[0] for text in texts]
         second = None if isinstance(texts[0], str) else [text[1] for text in texts]
         encoded = self.tokenizer(first, second, truncation=True, max_length=self._max_length)
@@ -242,6 +259,10 @@ class Transformer(loading.FromFolder):
         import torch
 
         inputs = {"input_ids": torch.tensor([encoding.ids for encoding in encodings], device=self._device)}
+        if self._bert is not None:
+            kinds = torch.tensor([encoding.type_ids for encoding in encodings], device=self._device)
+            with torch.inference_mode():
+                return self._bert.states(inputs["input_ids"], kinds)
         if "token_type_ids" in self.tokenizer.model_input_names:
             inputs["token_type_ids"] = torch.tensor(
                 [encoding.type_ids for encoding in encodings], device=self._device

@@ -27,6 +27,7 @@ from typing import Any
 
 from turnwise.errors import out_of_memory
 from turnwise.run.workers.execute import TRIES, Outcome, OutOfMemory, WorkersLost
+from turnwise.run.workers.heap import keep_freed_memory
 from turnwise.run.workers.threads import limited_threads
 
 log = logging.getLogger(__name__)
@@ -176,6 +177,7 @@ def _serve(pipe: "Connection[Any, Any]") -> None:
     os.register_at_fork(after_in_child=pipe.close)  # a child that outlives this process would keep it open
     threading.Thread(target=_follow_parent, daemon=True).start()
     sys.stdout = sys.stderr  # standard output is for results; plugins that are unpickled here may print
+    keep_freed_memory()
     with limited_threads(), suppress(EOFError):
         held = pipe.recv_bytes()
         work: tuple[Callable[[Any, Any], Any], Any] | None = None

@@ -13,6 +13,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from turnwise.stats.computing.remembered import remembered
 from turnwise.stats.pairs.item_pairs import CHUNK, MAX_PAIRS, checked_pair, item_pairs, ordered_alike
 from turnwise.types import Floats, Ints
 
@@ -46,6 +47,7 @@ def calibrated_accuracy(x: Floats, y: Floats) -> float:
     return _calibrated(x, y)[1]
 
 
+@remembered
 def _calibrated(x: Floats, y: Floats) -> tuple[float, float]:
     """The smallest epsilon at which `pairwise_accuracy` is highest, and that accuracy; both NaN where it is NaN.
 

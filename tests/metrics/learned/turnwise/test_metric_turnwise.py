@@ -11,12 +11,10 @@ from tests.tiny_trained import rated_items, task, tiny_trained
 from turnwise.encode.models import folder
 from turnwise.errors import DataError
 from turnwise.metrics import resolve
-from turnwise.metrics.learned.encoded_items import EncodedItem
 from turnwise.metrics.learned.turnwise import calibration
 from turnwise.metrics.learned.turnwise.exchange_index import NEIGHBOURS, ExchangeIndex, Neighbours
 from turnwise.metrics.learned.turnwise.lexicon import Lexicon
 from turnwise.metrics.learned.turnwise.ridge import fit_ridge, standardised
-from turnwise.metrics.learned.turnwise.signals import Signals
 from turnwise.metrics.learned.turnwise.text_features import text_features
 from turnwise.networks.training.task import Ratings
 from turnwise.types import Item, Turn
@@ -59,15 +57,6 @@ def test_the_most_similar_exchanges_are_those_of_a_whole_partition(size: int, st
     count = min(NEIGHBOURS, size)
     found = Neighbours.of(values).nearest
     assert sorted(found) == sorted(np.argpartition(-values, count - 1)[:count])
-
-
-def test_letters_of_a_word_count_up_to_a_limit() -> None:
-    signals = Signals.load(folder.load(tiny_trained("turnwise"), "turnwise"))
-    width = len(signals.exchanges.mean)
-    ones = np.ones((1, width), np.float32)
-    rows = {n: signals.row(EncodedItem(ones[0], ones, ("hello",), "a" * n)) for n in (4, 9, 10, 300)}
-    assert {n: row["letters"] for n, row in rows.items()} == {4: 4.0, 9: 9.0, 10: 9.0, 300: 9.0}
-    assert rows[10] == rows[300]  # the columns that are crossed with it, too
 
 
 def test_a_counted_sequence_is_more_fluent_than_its_words_shuffled() -> None:

@@ -37,10 +37,10 @@ ATTACKS = (
 def train(task: TrainingTask) -> TrainedModel:
     """Calibrate the shipped model, or that of the setting `start`, to the task's ratings."""
     task.check_settings(("start",))
-    start = load_trained("turnwise", task.setting("start", ""))
+    start = load_trained(task.metric, task.setting("start", ""))
     if task.model not in (None, start.config["encoder"]["name"]):
         name = start.config["encoder"]["name"]
-        raise UsageError(f"`turnwise` uses vectors of {name}; it cannot be calibrated with {task.model}")
+        raise UsageError(f"`{task.metric}` uses vectors of {name}; it cannot be calibrated with {task.model}")
     items, ratings = task.rated()
     columns = list(start.config["columns"])
     table = signals.Signals.load(start).table(items, encoder_of(start), columns)
@@ -54,7 +54,7 @@ def train(task: TrainingTask) -> TrainedModel:
     contexts = context_groups(items)
     fit = calibrate(x, centred, contexts, shipped.weights, rng=task.rng)
     task.say(f"{len(items)} rated replies; penalty {fit.penalty:g} by cross-validation over contexts")
-    final = RidgeWeights(shipped.centre, shipped.scale, fit.weights, fit.offset)
+    final = RidgeWeights(shipped.centre, shipped.scale, fit.weights, fit.offset, shipped.cut)
     findings = held_out(
         task.metric, fit.predicted, centred, contexts, rng=task.rng, method="contexts held out"
     )
@@ -76,7 +76,7 @@ def tuned(
 ) -> TrainedModel:
     """The model `start` with other weights of its signals, learned from these items, whose signals are `table`."""
     return TrainedModel(
-        kind="turnwise",
+        kind=start.kind,
         tensors={
             **signals.signal_tensors(start),
             "ridge.centre": final.centre,

@@ -1,17 +1,19 @@
-"""`turnwise`: our own reference-free metric, a predicted rating for replies of agents that nobody has rated.
+"""`turnwise` and `turnwise-large`: our own reference-free metrics, predicted ratings of replies that nobody has rated.
 
-The score is in standard deviations of ratings: 0 is an average reply, higher is better. The signals are six contrastive
-heads on frozen turn vectors, an index of real exchanges, cosines and counts. A ridge regression over the signals was
-fitted to published ratings of nine corpora. `papers/learned.md` has the agreement on corpora whose ratings were not
-used, and how the signals were chosen. With 30 ratings of your own it predicts on your scale, and with 60 it agrees
-slightly better (`turnwise train turnwise`).
+The score is in standard deviations of ratings: 0 is an average reply, higher is better. A network reads the reply in
+its context and says how likely each of nine kinds of reply is (one that fits, one of another dialogue, a copy, a word
+salad, ...). `turnwise` has a small network (MiniLM), which imitates the large one (SmolLM2) of `turnwise-large`.
+Neither has seen a rating. Heads on turn vectors, an index of real exchanges, cosines and counts are further signals. A
+ridge regression over the signals, each cut off at 3 standard deviations, was fitted to published ratings of nine
+corpora. `papers/learned.md` has the agreement on corpora whose ratings were not used. With 30 ratings of your own it
+predicts on your scale (`turnwise train turnwise`).
 
-A reply of three words or more that copies its context (more than .8 of its words, in order) gets the lowest score,
-because the heads can be fooled by copies. Texts are normalised first: case and punctuation are ignored.
+A reply of three words or more that copies its context (more than .8 of its words, in order) gets the lowest score.
+Texts are normalised first: case and punctuation are ignored.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import ClassVar
 
@@ -22,6 +24,7 @@ from turnwise.metrics.learned.contrastive.metric import UNSCORED
 from turnwise.metrics.learned.encoded_items import reply_and_context
 from turnwise.metrics.learned.trained import encoder_of, load_trained
 from turnwise.metrics.learned.training_items import count_training_items
+from turnwise.metrics.learned.turnwise.reader import reader_of
 from turnwise.metrics.learned.turnwise.ridge import RidgeWeights
 from turnwise.metrics.learned.turnwise.signals import Signals
 from turnwise.metrics.learned.turnwise.text_features import is_copied
@@ -36,6 +39,7 @@ FEWEST_WORDS = 3  # shorter replies are never copies
 class Turnwise(Ratio):
     """`turnwise`: the predicted rating of a reply."""
 
+    model: ClassVar[str] = "turnwise"  # name of the metric and kind of its trained model
     level: ClassVar[Level] = "turn"
     needs: ClassVar[frozenset[Need]] = frozenset({"context"})
     higher_is_better: ClassVar[bool] = True
@@ -58,7 +62,7 @@ class Turnwise(Ratio):
     @property
     def folder(self) -> Folder:
         """The trained model."""
-        return load_trained("turnwise", self.trained)
+        return load_trained(self.model, self.trained)
 
     @property
     def half_width(self) -> float | None:
@@ -68,8 +72,10 @@ class Turnwise(Ratio):
 
     @property
     def signature(self) -> Signature:
-        """The digest of the trained model and the signature of its encoder."""
-        return Signature("turnwise", (("trained", self.folder.digest),), (encoder_of(self.folder).signature,))
+        """The digest of the trained model and the signatures of its encoder and its reader."""
+        reader = reader_of(self.folder)
+        parts = (encoder_of(self.folder).signature, *([reader.signature] if reader else []))
+        return Signature(self.model, (("trained", self.folder.digest),), parts)
 
     def rows(self, items: Sequence[Item], /) -> Floats:
         """(n, 2): prediction, 1; NaN for an item that cannot be encoded, and the floor for a copy of the context."""
@@ -82,6 +88,19 @@ class Turnwise(Ratio):
     def in_training(self, items: Sequence[Item], /) -> int:
         """How many of these items its weights were fitted to."""
         return count_training_items(self.folder, items)
+
+
+@dataclass(frozen=True)
+class TurnwiseLarge(Turnwise):
+    """`turnwise-large`: the predicted rating of a reply, read by a language model."""
+
+    model: ClassVar[str] = "turnwise-large"
+    card: ClassVar[Card] = replace(
+        Turnwise.card,
+        limits="For English small talk. It reads with a language model of 135 million weights: about ten times the "
+        "cost of `turnwise`. Raters of different corpora prefer different things: check with `meta` on your own "
+        "ratings, or calibrate.",
+    )
 
 
 def is_copy(item: Item) -> bool:
@@ -98,7 +117,8 @@ def weights_of(folder: Folder) -> RidgeWeights:
     centre, scale, weights = (
         folder.tensors[f"ridge.{name}"].astype(np.float64) for name in ("centre", "scale", "weights")
     )
-    return RidgeWeights(centre, scale, weights, float(folder.config["offset"]))
+    cut = float(folder.config.get("cut", np.inf))
+    return RidgeWeights(centre, scale, weights, float(folder.config["offset"]), cut)
 
 
 @cache

@@ -37,10 +37,10 @@ BEFORE = "accuracy-before"  # the accuracy of the model that training started fr
 def train(task: TrainingTask) -> TrainedModel:
     """Fit the shipped model, or that of the setting `start`, to the task's preferences."""
     task.check_settings(("start",))
-    start = load_trained("turnwise", task.setting("start", ""))
+    start = load_trained(task.metric, task.setting("start", ""))
     if task.model not in (None, start.config["encoder"]["name"]):
         name = start.config["encoder"]["name"]
-        raise UsageError(f"`turnwise` uses vectors of {name}; it cannot be trained with {task.model}")
+        raise UsageError(f"`{task.metric}` uses vectors of {name}; it cannot be trained with {task.model}")
     people = task.preferences
     if people is None or not people.choices:
         raise DataError(f"`train {task.metric}` has no preferences to learn from")
@@ -67,7 +67,7 @@ def train(task: TrainingTask) -> TrainedModel:
         ),
     ]
     offset = -float(np.mean(shipped.standardise(table) @ fit.weights))
-    final = RidgeWeights(shipped.centre, shipped.scale, fit.weights, offset)
+    final = RidgeWeights(shipped.centre, shipped.scale, fit.weights, offset, shipped.cut)
     card = {"raters": people.card, "ceiling": None if np.isnan(people.one_rater) else people.one_rater}
     config = {"half_width": None, "penalty": fit.penalty, "learned_from": "preferences"}
     return tuned(start, final, items, table, config=config, card=card, findings=findings)

@@ -2,6 +2,9 @@
 
 Ratings and signals are centred within each corpus, so that differences between corpora (length, style, scale) are not
 learned. Every corpus has the same weight. Ratings are in standard deviations of their corpus.
+
+With `cut`, signals are cut off at so many standard deviations: replies of other corpora have values that no reply of
+the training had, and an attack would look for them.
 """
 
 from collections.abc import Sequence
@@ -12,7 +15,6 @@ import numpy as np
 from turnwise.types import Floats
 
 CORPUS_WEIGHT = 300.0  # weight of a corpus, in items
-PENALTY = 2000.0  # penalty of the ridge regression in the package
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -23,6 +25,7 @@ class RidgeWeights:
     scale: Floats  # (k,) pooled standard deviation within a corpus
     weights: Floats  # (k,)
     offset: float = 0.0
+    cut: float = np.inf  # standard deviations at which signals are cut off
 
     def predict(self, table: Floats) -> Floats:
         """(n,) predictions from signals (n, k). Computed row by row, so that a row does not depend on the others."""
@@ -31,8 +34,8 @@ class RidgeWeights:
         )
 
     def standardise(self, rows: Floats) -> Floats:
-        """The signals minus `centre`, divided by `scale`."""
-        standard: Floats = (rows - self.centre) / self.scale
+        """The signals minus `centre`, divided by `scale`, and cut off."""
+        standard: Floats = np.clip((rows - self.centre) / self.scale, -self.cut, self.cut)
         return standard
 
 
@@ -40,8 +43,9 @@ def fit_ridge(
     tables: Sequence[Floats],
     ratings: Sequence[Floats],
     *,
-    penalty: float = PENALTY,
+    penalty: float,
     prior: Floats | None = None,
+    cut: float = np.inf,
 ) -> RidgeWeights:
     """The weights that predict the ratings best within the corpora, shrunk towards `prior` (default 0).
 
@@ -54,11 +58,11 @@ def fit_ridge(
     start = np.zeros(width) if prior is None else prior
     gram, cross = penalty * np.eye(width), np.zeros(width)
     for table, mean, rated in zip(tables, means, ratings, strict=True):
-        x, share = (table - mean) / scale, CORPUS_WEIGHT / len(table)
+        x, share = np.clip((table - mean) / scale, -cut, cut), CORPUS_WEIGHT / len(table)
         gram += share * x.T @ x
         cross += share * x.T @ (standardised(rated) - x @ start)
     solved: Floats = start + np.linalg.solve(gram, cross)
-    return RidgeWeights(means.mean(axis=0), scale, solved)
+    return RidgeWeights(means.mean(axis=0), scale, solved, cut=cut)
 
 
 def standardised(ratings: Floats) -> Floats:

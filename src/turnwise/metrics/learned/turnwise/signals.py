@@ -1,4 +1,4 @@
-"""The signals of `turnwise`: heads, nearest neighbours, cosines and counts of one reply, as named columns of a table.
+"""The signals of `turnwise`: what a network reads, heads, neighbours, cosines and counts, as named columns of a table.
 
 The sign of some signals depends on the kind of dialogue. After a single turn, many new content words suggest that the
 reply misses the point; late in a dialogue, that it is not empty. So there are interaction columns: some signals times
@@ -16,8 +16,10 @@ from turnwise.encode import TextEncoder, Vectors
 from turnwise.encode.models.folder import Folder
 from turnwise.metrics.learned.contrastive.head import Head, head_input, head_of
 from turnwise.metrics.learned.encoded_items import EncodedItem, encode_items
+from turnwise.metrics.learned.trained import load_trained
 from turnwise.metrics.learned.turnwise import exchange_index
 from turnwise.metrics.learned.turnwise.lexicon import Lexicon
+from turnwise.metrics.learned.turnwise.reader import ReplyReader, Text, reader_of
 from turnwise.metrics.learned.turnwise.text_features import text_features
 from turnwise.types import Floats, Item
 
@@ -28,39 +30,33 @@ INTERACTING = (  # signals that have interaction columns
 )  # fmt: skip
 # Signals that agree with ratings by themselves: the ridge regression shrinks their weights towards `PRIOR_WEIGHT`
 # instead of 0.
-TRUSTED = (
-    "head one",
-    "head several",
-    "head written",
-    "head apart several",
-    "pmi",
-    "answers, top",
-    "cosine mean",
-)
-PRIOR_WEIGHT = 0.06  # in standard deviations of the rating per standard deviation of the signal
-# Mean letters of a word above which the regression sees no difference. A tuned policy wrote words of 250 letters, to
-# which it gave 8 standard deviations more than to people; no rated reply has more than 9.
-MOST_LETTERS = 9.0
+TRUSTED = ("log p(right)", "score")
+PRIOR_WEIGHT = 0.1  # in standard deviations of the rating per standard deviation of the signal
+PENALTY = 1000.0  # of the ridge regression
+CUT = 3.0  # standard deviations at which signals are cut off
 # Of the interacting columns: about their means over the rated corpora.
 CENTRES = {"turns": 1.1, "length of last": 2.3}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Signals:
-    """What the signals are computed with: contrastive heads, an index of exchanges and a lexicon."""
+    """What the signals are computed with: a reader of replies, heads, an index of exchanges and a lexicon."""
 
     heads: Mapping[str, Head]
     exchanges: exchange_index.ExchangeIndex
     lexicon: Lexicon
+    reader: ReplyReader | None = None
 
     @classmethod
     def load(cls, model: Folder) -> "Signals":
-        """The heads, the index and the lexicon of a model's folder."""
-        heads = {name: head_of(model, name) for name in model.config["heads"]}
-        return cls(heads, exchange_index.ExchangeIndex.load(model.tensors), Lexicon.load(model.tensors))
+        """The reader, the heads, the index and the lexicon of a model."""
+        source = signals_folder(model)
+        heads = {name: head_of(source, name) for name in source.config["heads"]}
+        exchanges = exchange_index.ExchangeIndex.load(source.tensors)
+        return cls(heads, exchanges, Lexicon.load(source.tensors), reader_of(model))
 
     def row(self, item: EncodedItem, near_turn: exchange_index.Neighbours | None = None) -> dict[str, float]:
-        """The value of every column, by name: head logits, neighbours, cosines, text features, and interactions.
+        """The value of every column but the reader's: head logits, neighbours, cosines, text features, interactions.
 
         `near_turn` are the neighbours of the last turn, if they are already computed.
         """
@@ -70,7 +66,6 @@ class Signals:
         row |= zip(exchange_index.NAMES, neighbours, strict=True)
         row |= zip(COSINES, _cosines(item), strict=True)
         row |= text_features(item.reply_text, item.context_texts, self.lexicon)
-        row["letters"] = min(row["letters"], MOST_LETTERS)
         for by, centre in CENTRES.items():
             row |= {f"{name} x {by}": row[name] * (row[by] - centre) for name in INTERACTING if name in row}
         return row
@@ -100,22 +95,34 @@ class Signals:
             for number, item in enumerate(encode_items(items, encoder))
             if item is not None
         ]
+        read = self._read([item for _, _, item in encoded], set(names))
         turn, near_turn = "", None
         for last, number, item in sorted(
             encoded, key=lambda one: one[:2]
         ):  # replies to the same turn together
             if near_turn is None or last != turn:
                 turn, near_turn = last, self.exchanges.near_turn(item.context[0])
-            row = self.row(item, near_turn)
+            row = self.row(item, near_turn) | read.get((item.reply_text, item.context_texts), {})
             table[number] = [row[name] for name in names]
         return table
 
+    def _read(self, items: Sequence[EncodedItem], wanted: set[str]) -> dict[Text, dict[str, float]]:
+        """The reader's columns of each reply in its context; empty if none of them is wanted."""
+        if self.reader is None or wanted.isdisjoint(self.reader.columns):
+            return {}
+        texts = list(dict.fromkeys((item.reply_text, item.context_texts) for item in items))
+        rows = self.reader.table(texts).tolist()
+        return {
+            text: dict(zip(self.reader.columns, row, strict=True))
+            for text, row in zip(texts, rows, strict=True)
+        }
+
     @property
     def columns(self) -> list[str]:
-        """The names of all columns, taken from the row of a made-up item."""
+        """The names of all columns: the reader's, and those of the row of a made-up item."""
         width = len(self.exchanges.mean)
         item = EncodedItem(np.ones(width, np.float32), np.ones((1, width), np.float32), ("a",), "a")
-        return list(self.row(item))
+        return [*(self.reader.columns if self.reader else ()), *self.row(item)]
 
 
 def prior(columns: Sequence[str]) -> Floats:
@@ -134,7 +141,14 @@ def _cosines(item: EncodedItem) -> list[float]:
     return [float(cosines[0]), float(before), float(cosines.max()), float(cosines.mean())]
 
 
+def signals_folder(model: Folder) -> Folder:
+    """The folder with the heads, the index and the lexicon of a model: its own, or that of the shipped `turnwise`."""
+    return model if "heads" in model.config else load_trained("turnwise", "")
+
+
 def signal_tensors(model: Folder) -> dict[str, NDArray[Any]]:
     """The tensors of a folder that the signals need, which calibration does not change."""
+    if "heads" not in model.config:
+        return {}
     prefixes = (*(f"{name}." for name in model.config["heads"]), "bank.", "words.")
     return {key: value for key, value in model.tensors.items() if key.startswith(prefixes)}

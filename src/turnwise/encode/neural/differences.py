@@ -21,18 +21,20 @@ _STEPS = np.linspace(0.6, 1.0, 9)  # shares of the largest weight that are tried
 Arrays = dict[str, NDArray[Any]]
 
 
-def pack(trained: Mapping[str, NDArray[Any]], base: Mapping[str, NDArray[Any]]) -> Arrays:
+def pack(
+    trained: Mapping[str, NDArray[Any]], base: Mapping[str, NDArray[Any]], *, group: int = GROUP
+) -> Arrays:
     """Tensors to store: 4-bit differences of the matrices from `base` (from 0 where it has none), vectors in half.
 
-    A matrix whose rows are no multiple of 128 weights is stored in half precision.
+    A matrix whose rows are no multiple of `group` weights is stored in half precision.
     """
     stored: Arrays = {}
     for name, array in trained.items():
-        if array.ndim != 2 or array.shape[1] % GROUP:
+        if array.ndim != 2 or array.shape[1] % group:
             stored[name] = array.astype(np.float16)
             continue
         difference = array.astype(np.float32) - base.get(name, np.zeros((), dtype=np.float32))
-        groups = difference.reshape(len(difference), -1, GROUP)
+        groups = difference.reshape(len(difference), -1, group)
         scales = _scales(groups)
         codes = np.clip(np.round(groups / scales[..., None]), -LEVELS, LEVELS).astype(np.int8) + LEVELS
         flat = codes.reshape(len(difference), -1).astype(np.uint8)
@@ -52,7 +54,8 @@ def unpack(stored: Mapping[str, NDArray[Any]], base: Mapping[str, NDArray[Any]])
             continue
         name = key.removesuffix(CODES)
         flat = np.stack([array >> 4, array & 15], axis=2).reshape(len(array), -1).astype(np.float32) - LEVELS
-        scales = np.repeat(stored[name + SCALES].astype(np.float32), GROUP, axis=1)
+        scales = stored[name + SCALES].astype(np.float32)
+        scales = np.repeat(scales, flat.shape[1] // scales.shape[1], axis=1)
         start = base.get(name)
         if start is not None and start.shape != flat.shape:
             raise DataError(

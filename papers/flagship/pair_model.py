@@ -4,15 +4,12 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from turnwise.networks.replies.bert import Bert
+from papers.flagship.bert import Bert
+from turnwise.networks.replies.pairs import PADDING, Tokens
 
-Tokens = NDArray[np.int64]
-CONTEXT_TOKENS, REPLY_TOKENS = 96, 48  # longest context, cut on the left, and longest reply
-FIRST, BETWEEN, PADDING = 101, 102, 0  # BERT's [CLS], [SEP] and [PAD]
 HIDDEN = 256
 
 
@@ -36,13 +33,6 @@ class PairModel(nn.Module):
     def trainable(self) -> dict[str, nn.Parameter]:
         """The weights that training changes, by name: what is saved, as a difference from the base."""
         return {name: one for name, one in self.named_parameters() if one.requires_grad}
-
-
-def pair_tokens(turns: Sequence[Tokens], reply: Tokens) -> tuple[Tokens, int]:
-    """The tokens of a context (oldest turn first) and a reply, and where the reply begins."""
-    context = np.concatenate([part for turn in turns for part in (turn, [BETWEEN])])[-CONTEXT_TOKENS:]
-    both = np.concatenate([[FIRST], context, reply[:REPLY_TOKENS], [BETWEEN]]).astype(np.int64)
-    return both, 1 + len(context)
 
 
 def pad(pairs: Sequence[tuple[Tokens, int]]) -> tuple[Tensor, Tensor, Tensor]:

@@ -54,7 +54,7 @@ class BertLayer(nn.Module):
         return out
 
 
-_PARTS = {
+PARTS = {
     "query": "attention.self.query", "key": "attention.self.key", "value": "attention.self.value",
     "out": "attention.output.dense", "attended": "attention.output.LayerNorm", "inner": "intermediate.dense",
     "outer": "output.dense", "final": "output.LayerNorm",
@@ -76,7 +76,7 @@ class Bert(nn.Module):
         self.norm.requires_grad_(False)
         self.layers = nn.ModuleList(BertLayer(shape) for _ in range(shape.layers))
         for number, layer in enumerate(self.layers):
-            for name, part in _PARTS.items():
+            for name, part in PARTS.items():
                 getattr(layer, name).load_state_dict(_part(weights, f"encoder.layer.{number}.{part}"))
 
     def forward(self, tokens: Tensor, kinds: Tensor, there: Tensor) -> Tensor:

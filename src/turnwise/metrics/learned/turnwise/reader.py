@@ -1,0 +1,76 @@
+"""What a network reads in a reply, kept on disk; torch is loaded only for replies that are not there."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from turnwise.encode.cache.disk import Cache
+from turnwise.encode.models.catalogue import label, locate
+from turnwise.encode.models.folder import Folder
+from turnwise.errors import MissingExtra, UsageError
+from turnwise.metrics.learned.trained import load_trained
+from turnwise.types import Floats, Signature
+
+if TYPE_CHECKING:
+    from turnwise.networks.replies.readers import Reader
+
+Text = tuple[str, tuple[str, ...]]  # normalised reply, and turns of the context, newest first
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReplyReader:
+    """A shipped reader of replies."""
+
+    folder: Folder
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of its columns."""
+        return tuple(self.folder.config["columns"])
+
+    @property
+    def signature(self) -> Signature:
+        """The digest of its weights, and the model that they are a difference from."""
+        base = label(self.folder.config["base"])
+        return Signature(self.folder.kind, (("weights", self.folder.digest), ("base", base)))
+
+    def table(self, texts: Sequence[Text]) -> Floats:
+        """(n, k) the columns of each (normalised reply, turns of the context, newest first)."""
+        rows = Cache().remember(
+            str(self.signature),
+            [(reply, *context) for reply, context in texts],
+            lambda chosen: list(_network(self.folder).read([texts[at] for at in chosen]).astype(np.float32)),
+        )
+        return np.array(rows, dtype=np.float64).reshape(len(texts), len(self.columns))
+
+
+def reader_of(model: Folder) -> ReplyReader | None:
+    """The reader that a model was trained with; None for a model without one.
+
+    Raises `UsageError` if the one in this version of the package is another.
+    """
+    stated = model.config.get("reader")
+    if stated is None:
+        return None
+    reader = ReplyReader(load_trained(stated["name"], ""))
+    if str(reader.signature) != stated["signature"]:
+        raise UsageError(
+            f"{model.path} was trained with {stated['signature']}, and this version has {reader.signature}; "
+            "train it anew"
+        )
+    return reader
+
+
+@cache
+def _network(folder: Folder) -> "Reader":
+    """The network of a reader, loaded once."""
+    base = locate(folder.config["base"])
+    try:
+        from turnwise.encode.neural.loading import default_device
+        from turnwise.networks.replies.readers import load_reader
+    except ImportError as error:
+        raise MissingExtra(f"`{folder.kind}`", "neural") from error
+    return load_reader(folder, base, default_device())

@@ -1,0 +1,1 @@
+"""What several statistics compute with: quantiles of distributions, and results that are remembered."""
