@@ -338,6 +338,11 @@ class Policies:
         logs = torch.log_softmax(functional.linear(states, self.embeddings).float(), -1)
         return logs.gather(1, targets[:, None])[:, 0], -(logs.exp() * logs).sum(-1)
 
+    def forget_gradients(self) -> None:
+        """Drop the gradients so far."""
+        for leaf in self._leaves:
+            leaf.grad = None
+
     @torch.no_grad()
     def descend(self, rates: Tensor, *, clip: float) -> Tensor:
         """One step of Adam on the gradients so far; (p,) whether each policy's gradient was finite.

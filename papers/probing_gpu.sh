@@ -24,14 +24,18 @@ one() {
   mkdir -p "$WORK/cache-$name"
   ln -sfn "$WORK/cache/models" "$WORK/cache-$name/models"
   local began=$SECONDS option code left
-  # A process that ends with an error goes on from its checkpoint without a CUDA graph, once.
-  for option in "" --no-graph; do
+  # A process that ends with an error starts again from its checkpoint: where the GPU's memory was full after a pause,
+  # else without a CUDA graph.
+  for option in "" "" "" --no-graph; do
+    if [ "$option" = --no-graph ] && tail -n 20 "$WORK/$name.log" | grep -q "out of memory"; then option=; fi
     left=$((TIME - SECONDS + began))
+    [ $left -gt 20 ] || break
     TURNWISE_CACHE="$WORK/cache-$name" timeout $((left + 100)) "$PY" -m papers.probing_gpu train "$HERE" "$name=$metric" \
       -o "$WORK" --seconds "$left" ${TRAIN:-} $option >> "$WORK/$name.log" 2>&1
     code=$?
     if [ $code = 0 ] || [ $code = 124 ]; then break; fi
     echo "$name ended with $code: $(tail -n 1 "$WORK/$name.log")"
+    sleep 15
   done
   grep -v '^minilm\|^smollm2' "$WORK/$name.log" | tail -n 3
 }

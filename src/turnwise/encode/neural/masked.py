@@ -81,7 +81,7 @@ class MaskedLM:
         """Whether bfloat16 is used: for 4-bit differences, which it does not make less exact, where it is faster."""
         return self.difference is not None and loading.computes_bf16(self.device)
 
-    @property
+    @cached_property
     def _longest(self) -> int:
         """The largest number of tokens of an input, at most 512."""
         config = loading.read_config(self.folder)

@@ -93,7 +93,15 @@ def check_speakers(agents: Iterable[str], there: Iterable[str]) -> None:
             raise UsageError(f"no alternatives of agent `{agent}` at any selected turn; there are: {names}")
 
 
-__all__ = ["ItemChoice", "Selection", "all_items", "items", "lookup", "resolve_selection"]
+__all__ = [
+    "ItemChoice",
+    "Selection",
+    "all_items",
+    "items",
+    "lookup",
+    "resolve_selection",
+    "selected_dialogues",
+]
 
 
 def items(dialogues: Iterable[Dialogue], selection: Selection, *, whole: bool = False) -> Iterator[Item]:
@@ -160,6 +168,11 @@ def _items_of_file(
             for item in found:
                 tally.items += 1
                 yield item
+
+
+def selected_dialogues(dialogues: Iterable[Dialogue], selection: Selection) -> Iterator[Dialogue]:
+    """The dialogues that fulfil every `where`, up to `limit` of them; possibly none."""
+    return _filtered(dialogues, selection, _Tally())
 
 
 def _filtered(dialogues: Iterable[Dialogue], selection: Selection, tally: "_Tally") -> Iterator[Dialogue]:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from turnwise import registry
 from turnwise.encode.models import folder
 from turnwise.errors import DataError, PluginError, TurnwiseError, UsageError, unknown
-from turnwise.logs.items.items import Selection, all_items
+from turnwise.logs.items.items import Selection, all_items, selected_dialogues
 from turnwise.logs.native import read_all
 from turnwise.logs.scan import Census, scan
 from turnwise.meta.gold import gold
@@ -128,9 +128,8 @@ def train(spec: TrainSpec, *, say: Callable[[str], None] = lambda _: None) -> Ou
     choice: Any = {"items": "rated", "dimension": ratings.dimension} if ratings else {"items": "all"}
     task = TrainingTask(
         metric=metric,
-        dialogues=sorted(
-            read_all(spec.data), key=lambda one: one.id
-        ),  # the order of the data changes no weight
+        # Sorted, so that the order of the data changes no weight.
+        dialogues=sorted(selected_dialogues(read_all(spec.data), spec.selection), key=lambda one: one.id),
         items=_items(spec, census, **choice),
         ratings=ratings,
         preferences=preferences,
