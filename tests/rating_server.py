@@ -7,7 +7,6 @@ from pathlib import Path
 
 import httpx2
 
-
 PATIENCE = 180  # seconds: a busy machine is no failure; httpx gives up after 5
 
 
