@@ -64,8 +64,8 @@ ENCODER = (
     "products of the {tokens:,} tokens of messages and replies take {products:.1f} s by themselves, in float32 at "
     "{rate:.0f} GFLOP/s (`{command}`). {least:.1f} s are therefore the least for both; in bfloat16 the products take "
     "half of the time, but the vectors are others than those that the metric was trained on. An attack scores the "
-    "replies of a step together and has few texts of each length, and only texts of one length are encoded together, so that a "
-    "vector does not depend on the other texts."
+    "replies of a step together and has few texts of each length. Only texts of one length are encoded together, so "
+    "that a vector does not depend on the other texts."
 )
 FUZZ = (
     "`python -m benchmarks.fuzz` runs random inputs in one process and keeps its counts ({file}). So far, with seed "
