@@ -49,7 +49,14 @@ DRAWS = 400  # bootstrap samples of an interval
 OWN_DRAWS = 20  # random sets of a user's own ratings
 COUNTS = (30, 60, 100)  # numbers of a user's own ratings
 MANY = 4  # systems needed for a correlation over systems
-READ = ("log p", "score", "likelihood ", "contradicts", "follows", "natural")  # beginnings of the reader's columns
+READ = (
+    "log p",
+    "score",
+    "likelihood ",
+    "contradicts",
+    "follows",
+    "natural",
+)  # beginnings of the reader's columns
 # Sets of columns for the ablation: name -> which columns are used.
 KINDS: dict[str, Callable[[str], bool]] = {
     "all": lambda name: True,

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import turnwise
+from tests.warm_start import warm_path
 
 
 def install(site: Path, package: str, points: str, *, version: str = "1.0") -> None:
@@ -20,7 +21,7 @@ def run(site: Path, *args: str) -> tuple[int, str, list[str]]:
     """The exit code, standard output and the lines of standard error of one command."""
     paths = [str(site), str(Path(turnwise.__file__).parent.parent)]
     done = subprocess.run(
-        [sys.executable, "-m", "turnwise", *args],
+        [Path(warm_path() or Path(sys.executable).parent) / "turnwise", *args],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
         cwd=site,
         capture_output=True,

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import httpx2
 
+PATIENCE = 180  # seconds: a busy machine is no failure; httpx gives up after 5
+
 
 class Server:
     """`turnwise rate` in a process of its own."""
@@ -21,7 +23,7 @@ class Server:
         assert first, self.process.stderr and self.process.stderr.read()
         self.admin = first.split()[1]
         base = self.admin.split("/admin/")[0]
-        self.client = httpx2.Client(base_url=base, follow_redirects=True)
+        self.client = httpx2.Client(base_url=base, follow_redirects=True, timeout=PATIENCE)
 
     def links(self, count: int) -> dict[str, str]:
         assert self.process.stdout is not None
@@ -30,7 +32,7 @@ class Server:
     def stop(self) -> int:
         self.client.close()
         self.process.send_signal(signal.SIGINT)
-        code = self.process.wait(20)
+        code = self.process.wait(PATIENCE)
         for stream in (self.process.stdout, self.process.stderr):
             if stream is not None:
                 stream.close()

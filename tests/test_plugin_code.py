@@ -41,11 +41,11 @@ def test_a_call_that_is_abandoned_in_a_thread_does_not_take_the_output_of_others
     def abandoned() -> None:
         with plugin_code():
             begun.set()
-            end.wait(10)
+            end.wait(180)
 
     thread = threading.Thread(target=abandoned, daemon=True)
     thread.start()
-    begun.wait(10)
+    begun.wait(180)
     print("result")
     with plugin_code():
         print("plugin")

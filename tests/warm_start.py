@@ -27,9 +27,10 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 # What Python, numpy and the terminal read when a process begins; with another value the installed program runs.
 AT_START = ("PYTHON", "LANG", "LC_", "OMP_", "OPENBLAS_", "MALLOC_", "HF_", "VIRTUAL_ENV")
+PATHS = ["", str(ROOT), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]  # that a command may lack
 CLIENT = """#!{python} -SE
 import array, json, os, socket, sys
-here = {{name: value for name, value in os.environ.items() if name.startswith({start!r})}}
+here = {{name: os.environ[name] for name in os.environ if name.startswith({start!r}) and name != "PYTHONPATH"}}
 if here != {known!r}:
     os.execv({installed!r}, ["turnwise", *sys.argv[1:]])
 request = json.dumps({{"args": sys.argv[1:], "folder": os.getcwd(), "environment": dict(os.environ)}}).encode()
@@ -62,7 +63,11 @@ def warm_path() -> str:
         if server.stdout.readline() != b"ready\n":
             raise RuntimeError("the server of quick commands did not start")
     client = Path(folder.name) / "turnwise"
-    known = {name: value for name, value in os.environ.items() if name.startswith(AT_START)}
+    known = {
+        name: value
+        for name, value in os.environ.items()
+        if name.startswith(AT_START) and name != "PYTHONPATH"
+    }
     client.write_text(
         CLIENT.format(
             python=sys.executable, start=AT_START, known=known, installed=str(installed), address=address
@@ -154,11 +159,12 @@ def _received(client: socket.socket) -> dict[str, Any]:
 
 def _run(request: dict[str, Any]) -> int:
     """The exit code of the command."""
-    os.chdir(request["folder"])
+    os.chdir(request["folder"])  # before the paths, which may be relative
     os.environ.clear()
     os.environ.update(request["environment"])
     sys.argv[:] = ["turnwise", *request["args"]]
-    sys.path[:] = [path for path in sys.path if path and path != str(ROOT)]
+    own = [path for path in request["environment"].get("PYTHONPATH", "").split(os.pathsep) if path]
+    sys.path[:] = [*map(os.path.abspath, own), *(path for path in sys.path if path not in PATHS)]
     sys.stdin = open(0, closefd=False)  # noqa: SIM115  # as long as the process
     sys.stdout, sys.stderr = (
         io.TextIOWrapper(os.fdopen(number, "wb", closefd=False), errors=errors, line_buffering=number == 2)

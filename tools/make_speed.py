@@ -1,4 +1,7 @@
-"""`python -m tools.make_speed`: docs/speed.md from bench.json, which `make bench` writes, and loglik_parts.json."""
+"""`python -m tools.make_speed`: docs/speed.md from the kept results of benchmarks.
+
+`make bench` writes bench.json; benchmarks.loglik_parts, encoder_parts and fuzz write files of their own.
+"""
 
 import json
 from dataclasses import fields
@@ -43,14 +46,14 @@ What misses its goal, and why:
 
 * `score -m loglik` of 100 replies:
 {loglik}
-* `score -m turnwise` and `attack turnwise`: a batch of the encoder has texts of one length, so that a vector does not
-  depend on the other texts. An attack scores the replies of a step together, and still has few texts of each length.
-* `distinct-2` beside a plain loop: both find the words in the same way, and a set of pairs is as fast as hashes that
-  other machines can add to.
+* `score -m turnwise` of 1,000 replies, cold, and `attack turnwise`:
+{encoder}
 * `mauve` of 1,000 replies and more: it clusters in double precision, with starts that are chosen with more care.
 * `ope --all` by the clock, and `dice-linear` on 12,000 dialogues (11.4 in an earlier run): the table of `ope` was
   measured beside other work, a load of five on two cores. Half of the processor seconds is what two quiet cores need
   at least; `ope --all` among the commands below has 37 s by the clock.
+
+{fuzz}
 """
 LOGLIK = (
     "importing torch takes {import_torch:.1f} s of processor time, the classes and the tokeniser "
@@ -59,28 +62,84 @@ LOGLIK = (
     "are the least that this way of computing takes; the rest is attention, softmax, activations and statistics."
 )
 
+ENCODER = (
+    "importing torch takes {import_torch:.1f} s of processor time and the encoder {encoder:.1f} s, of which the matrix "
+    "products of the {tokens:,} tokens of messages and replies take {products:.1f} s by themselves, in float32 at "
+    "{rate:.0f} GFLOP/s (`{command}`). {least:.1f} s are therefore the least for both; in bfloat16 the products take "
+    "half of the time, but the vectors are others than those that the metric was trained on. An attack scores the "
+    "replies of a step together and has few texts of each length. Only texts of one length are encoded together, so "
+    "that a vector does not depend on the other texts."
+)
+FUZZ = (
+    "`python -m benchmarks.fuzz` runs random inputs in one process and keeps its counts ({file}). So far, with seed "
+    "{seed}: {counts}. No command line took more than {slowest:.1f} s of processor time or added more than "
+    "{memory:.0f} MB of memory (5 s and 1 GB are allowed). {failed}"
+)
+KINDS = {
+    "lines": "{inputs:,} native files with damaged bytes through `validate`",
+    "foreign": "{inputs:,} files of other formats, most of them damaged, through `convert`",
+    "commands": "{inputs:,} folders of odd files with {command_lines:,} random command lines of all commands",
+}
 
-def loglik_parts(parts: dict[str, Any]) -> str:
-    """The sentence on `score -m loglik`, from the content of loglik_parts.json."""
-    steps = ("import_torch", "import_classes", "load", "products")
+
+def _wrapped(text: str, indent: str) -> str:
+    """The text in lines of the page's width."""
     return fill(
-        LOGLIK.format(
-            **parts,
-            tokens=parts["tokens_of_contexts"] + parts["tokens_of_replies"],
-            rate=parts["operations_per_second"] / 1e9,
-            least=sum(parts[step] for step in steps),
-        ),
+        text,
         width=118,
-        initial_indent="  ",
-        subsequent_indent="  ",
+        initial_indent=indent,
+        subsequent_indent=indent,
         break_long_words=False,
         break_on_hyphens=False,
     )
 
 
-def page(kept: dict[str, dict[str, Any]], loglik: dict[str, Any]) -> str:
-    """The page from the content of bench.json and of loglik_parts.json."""
-    parts = [INTRODUCTION.format(loglik=loglik_parts(loglik))]
+def encoder_parts(parts: dict[str, Any]) -> str:
+    """The sentences on `score -m turnwise`, from the content of encoder_parts.json."""
+    rate, least = parts["operations_per_second"] / 1e9, parts["import_torch"] + parts["products"]
+    return _wrapped(ENCODER.format(**parts, rate=rate, least=least), "  ")
+
+
+def fuzz_counts(kept: dict[str, Any]) -> str:
+    """The paragraph on random inputs, from the content of fuzz.json."""
+    kinds = kept["kinds"]
+    failing = sum(len(one["failing"]) for one in kinds.values())
+    mended = sum(len(one["mended"]) for one in kinds.values())
+    failed = (
+        f"{failing:,} inputs found a fault; {mended:,} of them pass since it was mended."
+        if failing
+        else "None found a traceback, a hang, a warning of a library or a control character in what is printed."
+    )
+    text = FUZZ.format(
+        file="`benchmarks/results/fuzz.json`",
+        seed=kept["seed"],
+        counts=", ".join(KINDS[name].format(**one) for name, one in kinds.items()),
+        slowest=max(one["slowest"] for one in kinds.values()),
+        memory=max(one["memory"] for one in kinds.values()) / 2**20,
+        failed=failed,
+    )
+    return _wrapped(text, "")
+
+
+def loglik_parts(parts: dict[str, Any]) -> str:
+    """The sentence on `score -m loglik`, from the content of loglik_parts.json."""
+    steps = ("import_torch", "import_classes", "load", "products")
+    said = LOGLIK.format(
+        **parts,
+        tokens=parts["tokens_of_contexts"] + parts["tokens_of_replies"],
+        rate=parts["operations_per_second"] / 1e9,
+        least=sum(parts[step] for step in steps),
+    )
+    return _wrapped(said, "  ")
+
+
+def page(kept: dict[str, dict[str, Any]], *, loglik: Any, encoder: Any, fuzz: Any) -> str:
+    """The page from the content of bench.json, loglik_parts.json, encoder_parts.json and fuzz.json."""
+    parts = [
+        INTRODUCTION.format(
+            loglik=loglik_parts(loglik), encoder=encoder_parts(encoder), fuzz=fuzz_counts(fuzz)
+        )
+    ]
     for name in [*(one for one in TITLES if one in kept), *(one for one in kept if one not in TITLES)]:
         rows = _rows(name, kept[name])
         if len(rows) > 1:
@@ -97,12 +156,17 @@ def _rows(name: str, bench: dict[str, Any]) -> list[tuple[str, ...]]:
     return table((name, Line(**{key: line[key] for key in line if key in known})) for line in bench["lines"])
 
 
-def main() -> None:
-    kept, loglik = (
-        json.loads((ROOT / "benchmarks" / "results" / name).read_text())
-        for name in ("bench.json", "loglik_parts.json")
+def made() -> str:
+    """The page from the files of this tree."""
+    names = ("bench", "loglik_parts", "encoder_parts", "fuzz")
+    kept, loglik, encoder, fuzz = (
+        json.loads((ROOT / "benchmarks" / "results" / f"{name}.json").read_text()) for name in names
     )
-    PAGE.write_text(page(kept, loglik))
+    return page(kept, loglik=loglik, encoder=encoder, fuzz=fuzz)
+
+
+def main() -> None:
+    PAGE.write_text(made())
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from tests.rating_server import Server
+from tests.rating_server import PATIENCE, Server
 from tests.visitor import Visitor
 from turnwise.cli.common.group import run
 
@@ -91,7 +91,7 @@ class Person:
         self.code = ""
 
     def work(self) -> "Person":
-        with httpx2.Client(base_url=self.base, follow_redirects=True) as client:
+        with httpx2.Client(base_url=self.base, follow_redirects=True, timeout=PATIENCE) as client:
             visitor = Visitor(client, f"/join?PROLIFIC_PID={self.name}&STUDY_ID=s1&SESSION_ID=x{self.name}")
             while (
                 "places of this study are taken" in visitor.text
@@ -165,8 +165,8 @@ def test_thirty_people_finish_ten_drop_out_and_nothing_is_lost(server: Server, t
     with ThreadPoolExecutor(PEOPLE + DROP_OUTS) as pool:
         gone = [pool.submit(one.work) for one in leaving]
         time.sleep(0.5)
-        done = [future.result(timeout=240) for future in [pool.submit(one.work) for one in staying]]
-        assert all(future.result(timeout=10) for future in gone)
+        done = [future.result(timeout=900) for future in [pool.submit(one.work) for one in staying]]
+        assert all(future.result(timeout=PATIENCE) for future in gone)
 
     assert all(one.code for one in done)
     assert len({one.code for one in done}) == PEOPLE

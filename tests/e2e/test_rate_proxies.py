@@ -89,7 +89,7 @@ class Proxy:
 
     def stop(self) -> None:
         self.process.terminate()
-        self.process.wait(20)
+        self.process.wait(180)
 
 
 def nginx(folder: Path, certificate: tuple[Path, Path], upstream: int, port: int) -> Proxy:
@@ -146,7 +146,7 @@ class Rater:
         self.path = link.removeprefix(f"https://{HOST}")
         trusted = ssl.create_default_context(cafile=str(certificate))
         self.client = httpx2.Client(
-            base_url=f"https://127.0.0.1:{port}", verify=trusted, headers={"host": HOST}, timeout=30
+            base_url=f"https://127.0.0.1:{port}", verify=trusted, headers={"host": HOST}, timeout=180
         )
 
     def get(self, after: str = "") -> httpx2.Response:

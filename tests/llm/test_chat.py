@@ -82,7 +82,7 @@ def test_no_more_requests_run_at_once_than_allowed_and_no_fewer() -> None:
         together = Barrier(allowed)
 
         def wait(exchange: Exchange, together: Barrier = together) -> None:
-            together.wait(timeout=30)  # until as many as are allowed are here; fewer would wait in vain
+            together.wait(timeout=180)  # until as many as are allowed are here; fewer would wait in vain
             echo(exchange)
 
         with serving(wait) as server:

@@ -5,7 +5,7 @@ import signal
 from pathlib import Path
 
 from tests.corpus import corpus
-from tests.rating_server import Server
+from tests.rating_server import PATIENCE, Server
 from tests.visitor import Visitor
 from turnwise.cli.common.group import run
 
@@ -41,7 +41,7 @@ def test_an_open_address_says_that_it_can_be_read(tmp_path: Path):
     assert "0.0.0.0" not in server.admin
     server.client.close()
     server.process.terminate()
-    _, errors = server.process.communicate(timeout=20)
+    _, errors = server.process.communicate(timeout=PATIENCE)
     assert "everyone on the way can read the links" in errors
 
 
@@ -50,6 +50,6 @@ def test_an_interrupt_while_the_server_starts_prints_no_traceback(tmp_path: Path
     server = Server("logs.jsonl", "--raters", "1", folder=tmp_path)
     server.client.close()
     server.process.send_signal(signal.SIGINT)  # the links are printed before the server listens
-    _, errors = server.process.communicate(timeout=20)
+    _, errors = server.process.communicate(timeout=PATIENCE)
     assert server.process.returncode == 0
     assert "Traceback" not in errors

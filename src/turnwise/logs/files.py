@@ -145,9 +145,9 @@ class Packed:
     `names` are all members in the order of the file.
     """
 
-    # What the library raises for damaged bytes, unknown methods and encrypted members.
+    # What the library raises for damaged bytes, unknown methods, encrypted members and members without a name.
     BROKEN = (zipfile.BadZipFile, NotImplementedError, RuntimeError, zlib.error, EOFError, OSError, ValueError,
-              KeyError, struct.error)  # fmt: skip
+              KeyError, IndexError, struct.error)  # fmt: skip
 
     def __init__(self, path: str) -> None:
         self.path = path

@@ -184,7 +184,7 @@ def test_an_interruption_leaves_no_half_model(registry: Path, home: Path, how: s
         assert process.stdout is not None
         assert process.stdout.readline() == "half\n"
         process.send_signal(how)
-        process.wait(timeout=30)
+        process.wait(timeout=180)
     with pytest.raises(NotFetched):
         locate("tinyvec")
     assert (fetch("tinyvec") / "vectors.bin").read_bytes() == VECTORS

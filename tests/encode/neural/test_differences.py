@@ -13,8 +13,8 @@ from safetensors.numpy import load_file
 
 from tests.tiny_models import write_bert, write_masked
 from turnwise.encode.models import folder
-from turnwise.encode.neural.masked import MaskedLM
 from turnwise.encode.neural.differences import GROUP, LEVELS, pack, unpack
+from turnwise.encode.neural.masked import MaskedLM
 from turnwise.errors import DataError
 
 WORDS = "bert.embeddings.word_embeddings.weight"

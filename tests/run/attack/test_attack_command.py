@@ -237,10 +237,10 @@ def score(records):
 def test_a_metric_that_hangs_on_one_reply_is_attacked_and_the_reply_is_reported(
     corpus: str, tmp_path: Path
 ) -> None:
-    done = sleepy(corpus, tmp_path, ONE_WORD, "--timeout", "2", "--budget", "3000", "--no-perturb", "--gate")
+    done = sleepy(corpus, tmp_path, ONE_WORD, "--timeout", "4", "--budget", "3000", "--no-perturb", "--gate")
     assert done.returncode == 1, done.stderr  # and at once, though a call still hangs
     assert "GAMEABLE" in done.stdout
-    assert "no score for 60 replies: no score within 2 s for “yes”" in done.stdout
+    assert "no score for 60 replies: no score within 4 s for “yes”" in done.stdout
 
 
 def test_a_calling_program_gets_an_error_for_a_metric_that_hangs(

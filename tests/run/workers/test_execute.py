@@ -92,7 +92,7 @@ if __name__ == "__main__":
         return found
     setattr(_Worker, sys.argv[1], collecting)
     abandon()
-    until = time.monotonic() + 40
+    until = time.monotonic() + 1800
     while active_children() and time.monotonic() < until:
         time.sleep(.1)
     print(active_children())
@@ -129,7 +129,7 @@ def test_results_come_in_the_order_of_the_tasks_whatever_the_number_of_processes
 def test_a_worker_killed_at_a_bad_moment_holds_nobody_up_and_its_work_is_done_again(tmp_path, when):
     (tmp_path / "killed.py").write_text(KILLED)
     done = subprocess.run(
-        [sys.executable, "killed.py", when], cwd=tmp_path, capture_output=True, text=True, timeout=60
+        [sys.executable, "killed.py", when], cwd=tmp_path, capture_output=True, text=True, timeout=300
     )
     assert done.stdout.splitlines() == [f"{task} {2**21} {{{task}}} False" for task in range(6)]
     assert done.stderr.count("a worker was lost") == 1
@@ -139,7 +139,7 @@ def test_a_worker_killed_at_a_bad_moment_holds_nobody_up_and_its_work_is_done_ag
 def test_a_program_can_end_while_results_are_still_to_come(tmp_path, tasks):
     (tmp_path / "unclosed.py").write_text(PARENT)
     asked = [sys.executable, "unclosed.py", "0", *tasks]
-    done = subprocess.run(asked, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(asked, cwd=tmp_path, capture_output=True, text=True, timeout=300)
     assert (done.stdout, done.stderr, done.returncode) == ("1\n", "", 0)
 
 
@@ -147,7 +147,7 @@ def test_a_program_can_end_while_results_are_still_to_come(tmp_path, tasks):
 def test_a_stream_collected_by_a_thread_of_its_own_pool_stops_its_workers(tmp_path, when, seconds):
     (tmp_path / "collected.py").write_text(COLLECTED)
     asked = [sys.executable, "collected.py", when, seconds]
-    done = subprocess.run(asked, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(asked, cwd=tmp_path, capture_output=True, text=True, timeout=300)
     assert done.stdout == "[]\n"
     assert not done.stderr.replace("a worker was lost; what it had is done again\n", "")
 
@@ -157,7 +157,7 @@ def test_work_that_nobody_wants_any_more_is_stopped():
     next(results)
     begun = time.monotonic()
     results.close()
-    assert time.monotonic() - begun < 60
+    assert time.monotonic() - begun < 300
     assert not active_children()
 
 
@@ -293,7 +293,7 @@ def test_a_child_of_a_killed_worker_holds_nobody_up(tmp_path):
     begun = time.monotonic()
     try:
         assert [found for _, found in Local(2).in_order(_forks, tmp_path / "child", range(4))] == [*range(4)]
-        assert time.monotonic() - begun < 45
+        assert time.monotonic() - begun < 300
     finally:
         with suppress(ProcessLookupError):
             os.kill(int((tmp_path / "child").read_text()), signal.SIGKILL)
@@ -304,7 +304,7 @@ def _forks(child: Path, task: int) -> int:
         if process := os.fork():
             child.write_text(str(process))
             os.kill(os.getpid(), signal.SIGKILL)
-        time.sleep(60)
+        time.sleep(600)
         os._exit(0)
     return task
 
@@ -337,7 +337,7 @@ def test_workers_end_by_themselves_when_the_parent_is_killed(tmp_path, tasks):
     process.kill()
     process.wait()
     process.stdout.close()
-    until = time.monotonic() + 20
+    until = time.monotonic() + 180
     while any(map(alive, workers)) and time.monotonic() < until:
         time.sleep(0.05)
     orphans = [worker for worker in workers if alive(worker)]

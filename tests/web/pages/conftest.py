@@ -89,6 +89,7 @@ def visit(browser) -> Iterator[Callable]:
         link: str, *, width: int = 1280, height: int = 900, expected: str = "422", **options: object
     ):
         context = browser.new_context(viewport={"width": width, "height": height}, **options)
+        context.set_default_timeout(180_000)  # a busy machine is no failure
         contexts.append(context)
         page = context.new_page()
         base = "/".join(link.split("/")[:3])

@@ -99,7 +99,7 @@ def test_a_reply_after_the_end_of_a_dialogue_is_ignored(start: Starting):
 
     def slow(turns, rng):
         asked.set()
-        goes_on.wait(20)
+        goes_on.wait(180)
         return Reply("late", {"reward": 1.0})
 
     study = start(goals(), mode="chat", per_task=1, agents={"x": slow})
@@ -108,7 +108,7 @@ def test_a_reply_after_the_end_of_a_dialogue_is_ignored(start: Starting):
         visitor.send()
         with ThreadPoolExecutor() as pool:
             saying = pool.submit(study.visitor().send, {"text": "hello"}, form="say")
-            assert asked.wait(20)
+            assert asked.wait(180)
             visitor.look().send(form="end")
             visitor.send({"q0": "0", "q1": "1"})
             goes_on.set()

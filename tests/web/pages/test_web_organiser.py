@@ -149,7 +149,7 @@ def test_the_live_page_never_wipes_a_field_and_shows_new_answers(serve, visit):
     rater.keyboard.press("4")
     rater.keyboard.press("Enter")
     arrive(rater, "Task 2")
-    admin.get_by_text("1 of 8 answers").wait_for(timeout=15_000)
+    admin.get_by_text("1 of 8 answers").wait_for(timeout=180_000)
     assert count.input_value() == "17"
     admin.get_by_role("button", name="Copy the link of anna").click()
     admin.get_by_text("The link of anna was copied.").wait_for()

@@ -34,3 +34,18 @@ def test_a_dialogue_of_the_winner_that_differs_from_the_pair_is_kept(tmp_path: P
         csv.writer(file).writerows(with_other)
     first, _ = READERS["acute-eval"].read(str(path), Options())
     assert first.preferences[0].extra["row"]["winner_dialogue"] == "{'dialogue': []}"
+
+
+def test_an_unknown_escape_in_a_pair_is_read_without_a_warning(tmp_path: Path) -> None:
+    """Found by the fuzzer; newer versions of Python print such a warning."""
+    stored = (FOLDER / "parlai_acute_eval.csv").read_text(encoding="utf-8")
+    rows = list(csv.reader(stored.splitlines()))
+    at = rows[0].index("pairs_to_eval")
+    word = "is_onboarding"
+    assert word in rows[1][at]
+    rows[1][at] = rows[1][at].replace(word, r"is\[onboarding")
+    path = tmp_path / "votes.csv"
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows(rows)
+    first, _ = READERS["acute-eval"].read(str(path), Options())
+    assert r"is\[onboarding" in first.preferences[0].extra["pair"]

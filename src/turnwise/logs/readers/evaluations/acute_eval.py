@@ -8,6 +8,7 @@ onboarding task, whose right reply is known, are counted and left out.
 import ast
 import csv
 import io
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -64,7 +65,9 @@ def _add(records: dict[str, dict[str, Any]], row: dict[str, str]) -> None:
     shown first.
     """
     try:
-        pair = record(ast.literal_eval(row["pairs_to_eval"]))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # an unknown escape such as `\\[` is kept as it is
+            pair = record(ast.literal_eval(row["pairs_to_eval"]))
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         raise wrong(row["pairs_to_eval"], "a Python literal of two dialogues").inside(
             "pairs_to_eval"
