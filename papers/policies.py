@@ -3,7 +3,7 @@
 The fixed weights are shared. Row by row the batch belongs to the policies in order, so that the adapters are two
 batched products for each matrix, and nine policies cost little more kernels than one. A reply's context is read once
 for all of its sampled replies: when sampling, its keys and values are repeated, and when training, the replies follow
-their context in one sequence in which they do not see each other (papers/flagship/llama.py). On a GPU the step that
+their context in one sequence in which they do not see each other (networks/replies/llama.py). On a GPU the step that
 samples one token is a CUDA graph, because otherwise starting its two thousand kernels takes longer than they run.
 
 Weights and activations are bfloat16 on a GPU; adapters, log-probabilities, losses and the optimiser are float32. The

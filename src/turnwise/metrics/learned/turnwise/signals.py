@@ -29,10 +29,11 @@ INTERACTING = (  # signals that have interaction columns
     "copied", "echo of last", "cosine last", "cosine mean", "head one", "head several", "head written",
 )  # fmt: skip
 NATURAL = "natural"  # log odds that the reply is neither a copy nor a word salad, as far as they are below 0
-# The ridge regression shrinks the weights of these signals towards these values instead of 0, in standard deviations of
-# the rating per standard deviation of the signal. The first two agree with ratings by themselves. The third costs .002
-# of agreement, because few rated replies are copies or salads, and keeps such replies below people's.
-PRIORS = {"log p(right)": 0.1, "score": 0.1, NATURAL: 0.3}
+# The ridge regression shrinks the weights of these signals towards this value instead of 0, in standard deviations of
+# the rating per standard deviation of the signal. The first two agree with ratings by themselves. The third is against
+# frauds: few rated replies are copies or salads, so ratings alone say little of them.
+TRUSTED = ("log p(right)", "score", NATURAL)
+PRIOR_WEIGHT = 0.1
 PENALTY = 1000.0  # of the ridge regression
 CUT = 3.0  # standard deviations at which signals are cut off
 # Of the interacting columns: about their means over the rated corpora.
@@ -129,8 +130,8 @@ class Signals:
 
 
 def prior(columns: Sequence[str]) -> Floats:
-    """(k,) the weights that the ridge regression shrinks towards: those of `PRIORS`, else 0."""
-    return np.array([PRIORS.get(name, 0.0) for name in columns])
+    """(k,) the weights that the ridge regression shrinks towards: `PRIOR_WEIGHT` for the trusted columns, else 0."""
+    return np.array([PRIOR_WEIGHT if name in TRUSTED else 0.0 for name in columns])
 
 
 def _cosines(item: EncodedItem) -> list[float]:
