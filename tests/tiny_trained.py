@@ -91,8 +91,8 @@ def adem_task(metric: str, **more: object) -> TrainingTask:
 
 def write(kind: str, path: Path) -> Path:
     """Write the model's folder of a metric that is trained for one epoch."""
-    if kind == "turnwise":
-        return write_turnwise(path)
+    if kind in ("turnwise", "turnwise-large"):
+        return write_turnwise(path, kind)
     if kind == "guarded":
         return write_guard(path)
     trainers = {"usr-ret": retrieval.train, "maude": maude.train, "att": att.train}
@@ -107,8 +107,8 @@ def write(kind: str, path: Path) -> Path:
     return path
 
 
-def write_turnwise(path: Path) -> Path:
-    """Write a model of `turnwise` with small retrieval heads, exchange index, lexicon and regression."""
+def write_turnwise(path: Path, kind: str) -> Path:
+    """Write a model of `turnwise` as version 0.2 did: small heads, exchange index, lexicon, regression, no reader."""
     ret = folder.load(tiny_trained("usr-ret"), "usr-ret")
     encoder = text_encoder("hashing")
     texts = [[turn.text for turn in dialogue.turns] for dialogue in dialogues()]
@@ -119,13 +119,13 @@ def write_turnwise(path: Path) -> Path:
     lexicon = Lexicon.of([text for turns in texts for text in turns])
     tensors = {**ret.tensors, **exchanges.tensors, **lexicon.tensors}
     config = {"encoder": encoder_card("hashing"), "heads": ret.config["heads"]}
-    signals = Signals.load(folder.Folder(path, "turnwise", tensors, config, {}, ""))
+    signals = Signals.load(folder.Folder(path, kind, tensors, config, {}, ""))
     items, ratings = rated_items()
     table = signals.table(items, encoder)
     weights = fit_ridge([table], [np.array(list(ratings.values()))], penalty=100.0)
     folder.save(
         path,
-        kind="turnwise",
+        kind=kind,
         tensors={
             **tensors,
             "ridge.centre": weights.centre,

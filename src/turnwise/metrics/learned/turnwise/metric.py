@@ -97,7 +97,7 @@ class TurnwiseLarge(Turnwise):
     model: ClassVar[str] = "turnwise-large"
     card: ClassVar[Card] = replace(
         Turnwise.card,
-        limits="For English small talk. It reads with a language model of 135 million weights: about ten times the "
+        limits="For English small talk. It reads with a language model of 135 million weights: about six times the "
         "cost of `turnwise`. Raters of different corpora prefer different things: check with `meta` on your own "
         "ratings, or calibrate.",
     )

@@ -1,0 +1,96 @@
+"""The shipped readers: the same numbers in every batch, what they say of frauds, and models made with another reader."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+
+from turnwise.encode.models.catalogue import NotFetched, locate
+from turnwise.encode.models.folder import load, shipped
+from turnwise.errors import UsageError
+from turnwise.metrics import resolve
+from turnwise.metrics.learned.turnwise.reader import ReplyReader, Text, _network, reader_of
+from turnwise.types import Item, Turn
+
+CONTEXT = ("my dog died yesterday and i feel awful", "hi how are you today")  # newest turn first
+FITS = "i am so sorry to hear that how old was he"
+SHUFFLED = "old so hear he to am sorry i how was that"
+OTHER = "the train to boston leaves at nine from platform two"
+COPY = CONTEXT[0]
+TEXTS: list[Text] = [
+    (FITS, CONTEXT), (SHUFFLED, CONTEXT), (OTHER, CONTEXT), (COPY, CONTEXT), ("yes", ("do you like tea",)),
+    ("i like it a lot", ("do you like tea", "i just had breakfast", "good morning")),
+]  # fmt: skip
+
+
+@pytest.fixture(params=["reader-small", "reader-large"])
+def reader(request: pytest.FixtureRequest) -> ReplyReader:
+    made = ReplyReader(load(shipped(request.param) or "", request.param))
+    try:
+        locate(made.folder.config["base"])
+    except NotFetched as absent:
+        pytest.skip(str(absent))
+    return made
+
+
+def test_a_reply_is_read_in_the_same_way_in_every_batch(reader: ReplyReader) -> None:
+    together = _network(reader.folder).read(TEXTS)
+    backwards = _network(reader.folder).read(TEXTS[::-1])[::-1]
+    alone = np.concatenate([_network(reader.folder).read([text]) for text in TEXTS])
+    assert together.shape == (len(TEXTS), len(reader.columns))
+    assert np.abs(together - backwards).max() < 1e-4
+    assert np.abs(together - alone).max() < 1e-4
+
+
+def test_the_kinds_of_replies_are_told_apart(reader: ReplyReader) -> None:
+    rows = dict(zip((FITS, SHUFFLED, OTHER, COPY), reader.table(TEXTS[:4]), strict=True))
+
+    def chance(reply: str, kind: str) -> float:
+        return float(np.exp(rows[reply][reader.columns.index(f"log p({kind})")]))
+
+    assert chance(COPY, "copy") > 0.5 > chance(FITS, "copy")
+    assert chance(SHUFFLED, "salad") > 0.5 > chance(FITS, "salad")
+    assert chance(FITS, "right") > chance(OTHER, "right")
+    score = reader.columns.index("score")
+    assert rows[FITS][score] > max(rows[text][score] for text in (SHUFFLED, OTHER, COPY))
+
+
+def test_a_long_text_is_cut(reader: ReplyReader) -> None:
+    long = " ".join(["word"] * 5000)
+    assert np.isfinite(_network(reader.folder).read([(FITS, (long,)), (long, CONTEXT)])).all()
+
+
+@pytest.mark.parametrize("name", ["turnwise", "turnwise-large"])
+def test_a_reply_that_fits_scores_above_frauds(name: str) -> None:
+    metric = resolve(name)
+    try:
+        str(metric.signature)
+    except NotFetched as absent:
+        pytest.skip(str(absent))
+
+    def scored(reply: str) -> float:
+        roles = ("assistant", "user", "assistant")
+        turns = tuple(Turn(role, text) for role, text in zip(roles, (*reversed(CONTEXT), reply), strict=True))
+        item = Item(id="1", dialogue="1", agent="a", turns=turns, turn=2, cluster="1", pair="1")
+        return float(metric.rows([item])[0, 0])
+
+    assert scored(FITS) > max(scored(reply) for reply in (SHUFFLED, OTHER, COPY))
+
+
+def test_a_model_made_with_another_reader_is_refused() -> None:
+    model = load(shipped("turnwise") or "", "turnwise")
+    try:
+        assert reader_of(model) is not None
+    except NotFetched as absent:
+        pytest.skip(str(absent))
+    stated = {"name": "reader-small", "signature": "reader-small|weights:another"}
+    with pytest.raises(UsageError, match="train it anew"):
+        reader_of(replace(model, config={**model.config, "reader": stated}))
+
+
+def test_a_model_of_version_0_2_has_no_reader() -> None:
+    model = load(shipped("turnwise") or "", "turnwise")
+    config = {key: value for key, value in model.config.items() if key != "reader"}
+    assert reader_of(replace(model, config=config)) is None
