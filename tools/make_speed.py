@@ -46,7 +46,7 @@ What misses its goal, and why:
 
 * `score -m loglik` of 100 replies:
 {loglik}
-* `score -m turnwise` of 1,000 replies, cold, and `attack turnwise`:
+* `score -m turnwise` of 1,000 replies, cold and warm:
 {encoder}
 * `mauve` of 1,000 replies and more: it clusters in double precision, with starts that are chosen with more care.
 * `ope --all` by the clock, and `dice-linear` on 12,000 dialogues (11.4 in an earlier run): the table of `ope` was
@@ -66,9 +66,10 @@ ENCODER = (
     "importing torch takes {import_torch:.1f} s of processor time and the encoder {encoder:.1f} s, of which the matrix "
     "products of the {tokens:,} tokens of messages and replies take {products:.1f} s by themselves, in float32 at "
     "{rate:.0f} GFLOP/s (`{command}`). {least:.1f} s are therefore the least for both; in bfloat16 the products take "
-    "half of the time, but the vectors are others than those that the metric was trained on. An attack scores the "
-    "replies of a step together and has few texts of each length. Only texts of one length are encoded together, so "
-    "that a vector does not depend on the other texts."
+    "half of the time, but the vectors are others than those that the metric was trained on. "
+    "Only texts of one length are encoded together, so "
+    "that a vector does not depend on the other texts. What is left with a full cache takes {rest:.1f} s; the largest "
+    "part is the search for similar exchanges, for one reply at a time, so that no score depends on the others."
 )
 FUZZ = (
     "`python -m benchmarks.fuzz` runs random inputs in one process and keeps its counts ({file}). So far, with seed "
@@ -97,7 +98,8 @@ def _wrapped(text: str, indent: str) -> str:
 def encoder_parts(parts: dict[str, Any]) -> str:
     """The sentences on `score -m turnwise`, from the content of encoder_parts.json."""
     rate, least = parts["operations_per_second"] / 1e9, parts["import_torch"] + parts["products"]
-    return _wrapped(ENCODER.format(**parts, rate=rate, least=least), "  ")
+    rest = parts["whole_without_import_of_torch"] - parts["encoder"]
+    return _wrapped(ENCODER.format(**parts, rate=rate, least=least, rest=rest), "  ")
 
 
 def fuzz_counts(kept: dict[str, Any]) -> str:

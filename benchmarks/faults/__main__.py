@@ -1,7 +1,7 @@
 """`python -m benchmarks.faults`: try every command under every fault, print the table and write results/faults.json.
 
 `--kills N` is the number of random moments at which each command is killed, and of flipped bits. `--only NAMES` tries
-some commands or groups of faults alone. Groups that were tried with all commands replace theirs in the results.
+some commands or groups of faults alone; in the results they replace what was kept of them.
 """
 
 import argparse
@@ -70,12 +70,13 @@ def main() -> int:
     tried = [cell for several in found.values() for cell in several]
     failed = [cell for cell in tried if cell.held is False]
     print(f"{sum(cell.held is True for cell in tried)} of {len(tried)} cells held, {len(failed)} failed")
-    if not any(name in COMMANDS for name in given.only):
-        kept = json.loads(RESULT.read_text()) if RESULT.exists() else {}
-        for group in given.only or GROUPS:
-            command = f"python -m benchmarks.faults --only {group} --kills {given.kills} --seed {given.seed}"
-            kept[group] = {"command": command, "cells": [asdict(cell) for cell in found[group]]}
-        RESULT.write_text(json.dumps(kept, indent=1) + "\n")
+    kept = json.loads(RESULT.read_text()) if RESULT.exists() else {}
+    for group in [name for name in GROUPS if found[name]]:
+        command = f"python -m benchmarks.faults --only {group} --kills {given.kills} --seed {given.seed}"
+        again = {cell.command for cell in found[group]}
+        others = [cell for cell in kept.get(group, {}).get("cells", ()) if cell["command"] not in again]
+        kept[group] = {"command": command, "cells": [*others, *(asdict(cell) for cell in found[group])]}
+    RESULT.write_text(json.dumps(kept, indent=1) + "\n")
     return int(bool(failed))
 
 

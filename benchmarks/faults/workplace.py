@@ -60,7 +60,7 @@ COMMANDS: Mapping[str, Command] = {
         "attack slow:length --contexts logs.jsonl --count 80 --budget 1500 --draws 100 -q", kept=("out/calls.jsonl",)
     ),
     "train": Command(
-        f"train hred talk.jsonl {SETTINGS} --set epochs=6 --device cpu -q",
+        f"train hred talk.jsonl {SETTINGS} --set updates=6 --set every=1 --device cpu -q",
         output="model",
         kept=(".model.training/*.safetensors",),
     ),
@@ -157,9 +157,9 @@ def written(place: Workplace, command: Command, *, rows: bool = True) -> dict[st
 
 
 def kept_files(place: Workplace, command: Command) -> list[Path]:
-    """The files from which the command resumes, without locks."""
+    """The files from which the command resumes, without locks and empty files."""
     found = [path for pattern in command.kept for path in place.folder.glob(pattern) if path.is_file()]
-    return sorted(path for path in found if path.name != "lock")
+    return sorted(path for path in found if path.name != "lock" and path.stat().st_size)
 
 
 def is_clear(done: Done) -> bool:

@@ -232,3 +232,14 @@ def test_a_results_file_without_simulations_says_where_they_are_expected(tau2: P
     alone.write_text((tau2 / "first" / "results.json").read_text())
     with pytest.raises(UsageError, match=r"or in a folder `simulations` beside results\.json"):
         turnwise.score(alone, reader="tau2", metrics="rating:reward")
+
+
+def test_a_rated_dimension_may_have_brackets_in_its_name(tmp_path: Path) -> None:
+    """Found by the fuzzer: `overall[1-5]` was taken for a metric with settings."""
+    records = [rated(float(at % 2), at, agent="ab"[at % 2]) for at in range(20)]
+    for one in records:
+        one["ratings"][0]["dimension"] = "overall[1-5]"
+    (record,) = turnwise.compare(
+        write(tmp_path / "logs.jsonl", records), metrics="length", agents="a,b", pair="id"
+    )
+    assert (record["agent_a"], record["agent_b"]) == ("a", "b")

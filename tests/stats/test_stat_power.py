@@ -323,3 +323,10 @@ def test_whole_ratings_of_few_dialogues_have_less_power_in_a_permutation_test() 
     test = TTest(variance=float(values.var()), paired=False, step=1.0)
     assert test.power(1.0, 15) == pytest.approx(np.mean(rejected), abs=0.045)
     assert TTest(variance=test.variance, paired=False).power(1.0, 15) > test.power(1.0, 15) + 0.03
+
+
+def test_no_difference_is_the_smallest_where_the_test_rejects_as_often_without_one() -> None:
+    """Found by the fuzzer: three dialogues of which nearly all preferences are ties."""
+    test = WinRateTest(variance=0.0025, paired=True, single=1.0, raters=0.5, ties=0.99)
+    assert test.power(0.0, 3) > 0.8
+    assert test.smallest_difference(3, power=0.8) is None

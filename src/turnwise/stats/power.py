@@ -188,7 +188,8 @@ class TTest:
         return enough
 
     def smallest_difference(self, clusters: int, *, power: float = 0.8) -> float | None:
-        """The smallest true difference that is found with this power; None without spread or a test.
+        """The smallest true difference that is found with this power; None without spread or a test, and where the
+        test of so few clusters rejects as often without any difference.
 
         `ValueError` unless the power is above alpha.
         """
@@ -198,6 +199,8 @@ class TTest:
         if not power > self.alpha:
             raise ValueError("the power must be above alpha, which no difference has")
         if self.freedom(clusters) < 1 or not (error > 0 and isfinite(error)):
+            return None
+        if self.power(0.0, clusters) >= power:
             return None
         most = 10.0
         while self.power(most * error, clusters) < power:

@@ -59,6 +59,8 @@ def finding_of(spec: PowerSpec, name: str, design: Design, *, items: int, rating
     if estimate is None:
         reason = (
             "one dialogue of each agent cannot be tested"
+            if spec.have == 1
+            else "the test of so few dialogues rejects as often without any difference"
             if spec.have is not None
             else f"{counted(design.people, 'rater')} differ too much from each other; more raters are needed (--people)"
             if design.people is not None

@@ -13,7 +13,7 @@ from turnwise.logs.scan import Census, scan_agents
 from turnwise.meta.compare import compare as compare_tables
 from turnwise.meta.compare import has_unpaired, with_adjusted_p
 from turnwise.meta.table import ScoreTable
-from turnwise.metrics import RATING, is_preference, is_rating
+from turnwise.metrics import is_preference, is_rating
 from turnwise.metrics.rating import GOOD
 from turnwise.report import results
 from turnwise.run.resume.block_store import BlockStore
@@ -22,7 +22,7 @@ from turnwise.run.scoring.collect import collect, listing
 from turnwise.run.scoring.judge_pairs import dry_run, is_judge_pair, judge_pairs
 from turnwise.run.scoring.pair_keys import PairKey, better_pair_key
 from turnwise.run.scoring.preferences import preference_names, preferences
-from turnwise.run.scoring.rated import rating_names
+from turnwise.run.scoring.rated import names_of, rating_names
 from turnwise.run.scoring.shards import Watch, prepare
 from turnwise.run.scoring.tally import generator
 from turnwise.run.spec import CompareSpec, Outcome, finish
@@ -120,7 +120,7 @@ def _by_people(spec: CompareSpec, census: Census) -> tuple[Finding, ...]:
     dimension = min(known, key=lambda name: (name != "overall", name not in GOOD))
     if len(known[dimension].scales) > 1 or len(known[dimension].directions) > 1:
         return ()
-    name = next(one for one in rating_names(census) if one.split("[")[0] == f"{RATING}{dimension}")
+    name = names_of(census, dimension)[0]
     selection = replace(spec.selection, as_agents=(), items=None, limit=None)
     own = replace(spec, metrics=(name,), agents=(first, second), selection=selection, output=None)
     return with_adjusted_p(_by_metrics(own, census))

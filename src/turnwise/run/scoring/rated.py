@@ -17,12 +17,15 @@ from turnwise.types import Metric, NeedsFitting
 
 def rating_names(census: Census) -> tuple[str, ...]:
     """The metrics of all rated dimensions; a dimension that was rated at two levels has two."""
-    names = []
-    for dimension, about in census.dimensions.items():
-        levels = [level for level, count in (("turn", about.n_turn), ("dialogue", about.n_dialogue)) if count]
-        plain = f"{RATING}{dimension}"
-        names += [plain] if len(levels) == 1 else [f"{plain}[level={level}]" for level in levels]
-    return tuple(names)
+    return tuple(name for dimension in census.dimensions for name in names_of(census, dimension))
+
+
+def names_of(census: Census, dimension: str) -> list[str]:
+    """The metrics of one rated dimension, whose own name may have brackets too."""
+    about = census.dimensions[dimension]
+    levels = [level for level, count in (("turn", about.n_turn), ("dialogue", about.n_dialogue)) if count]
+    plain = f"{RATING}{dimension}"
+    return [plain] if len(levels) == 1 else [f"{plain}[level={level}]" for level in levels]
 
 
 def prepared_rating(name: str, spec: Spec, census: Census) -> Metric:

@@ -539,3 +539,11 @@ def test_a_large_file_of_langfuse_gives_the_same_dialogues(
     monkeypatch.setattr(source, "LARGE", 1)
     assert read("langfuse", tmp_path / "traces.json", arranged) == expected
     assert [(one.id, len(one.turns)) for one in expected] == [("a", 5), ("b", 5)]
+
+
+def test_a_score_of_langsmith_beyond_every_float_is_an_error_in_words(tmp_path: Path) -> None:
+    """Found by the fuzzer."""
+    run = _langsmith({"messages": [{"role": "user", "content": "hi"}]}, {"content": "hello"})
+    run["feedback"] = [{"key": "good", "score": 10**400}]
+    with pytest.raises(DataError, match="number"):
+        read("langsmith", tmp_path / "runs.json", [run])

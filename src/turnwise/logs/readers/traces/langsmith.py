@@ -15,7 +15,7 @@ from turnwise.logs.readers.sniff import Sample
 from turnwise.logs.readers.source import Options, raise_data_error, records
 from turnwise.logs.readers.traces.exchanges import Call, dialogues, seconds, split_repeated
 from turnwise.logs.readers.traces.logged import messages
-from turnwise.types import Dialogue
+from turnwise.types import LARGEST, Dialogue
 
 # Keys that are kept elsewhere in a dialogue.
 RUN = frozenset({"id", "name", "inputs", "outputs", "feedback_stats", "feedback"})
@@ -107,7 +107,7 @@ def _ratings(values: dict[str, Any], options: Options) -> Iterator[dict[str, Any
         if isinstance(score, int | float):
             yield rating(
                 str(one.get("key")),
-                float(score),
+                float(score) if abs(score) <= LARGEST else score,  # the checker names what is too large
                 rater=text_at(one, "feedback_source", "type"),
                 **{**beside_rating(one, FEEDBACK), "comment": one.get("comment")},
             )
