@@ -32,7 +32,7 @@ from turnwise.metrics.learned.trained import encoder_card
 from turnwise.metrics.learned.turnwise.calibration import ATTACKS, COVERAGE
 from turnwise.metrics.learned.turnwise.exchange_index import ExchangeIndex
 from turnwise.metrics.learned.turnwise.lexicon import Lexicon
-from turnwise.metrics.learned.turnwise.metric import is_copy
+from turnwise.metrics.learned.turnwise.metric import MOST_UNKNOWN, is_copy
 from turnwise.metrics.learned.turnwise.reader import ReplyReader
 from turnwise.metrics.learned.turnwise.ridge import RidgeWeights, fit_ridge, standardised
 from turnwise.metrics.learned.turnwise.signals import CUT, PENALTY, Signals, prior, signal_tensors
@@ -220,6 +220,7 @@ def fit_turnwise(data: Path, rated_groups: Sequence[Rated], parts: folder.Folder
             "columns": columns,
             "offset": 0.0,
             "cut": CUT,
+            "most_unknown": MOST_UNKNOWN,
             "half_width": half_width,
             "floor": floor_of(weights, [group.table for group in groups]),
         },

@@ -1,4 +1,4 @@
-"""The shipped readers: the same numbers in every batch, what they say of frauds, and models made with another reader."""
+"""The shipped readers: equal numbers in every batch, what they say of frauds, and models made with another reader."""
 
 from dataclasses import replace
 
@@ -77,6 +77,25 @@ def test_a_reply_that_fits_scores_above_frauds(name: str) -> None:
         return float(metric.rows([item])[0, 0])
 
     assert scored(FITS) > max(scored(reply) for reply in (SHUFFLED, OTHER, COPY))
+
+
+@pytest.mark.parametrize(("said", "reply", "known"), [
+    ("I lost my dog yesterday and I am very sad.", "I am sorry. How old was he?", True),
+    ("Can you book me a table at Curry Garden at 18:45?", "Booked! Reference number is 00000013.", True),
+    ("Ich habe gestern meinen Hund verloren und bin sehr traurig.", "Das tut mir leid, wie alt war er denn?", False),
+    ("J'ai perdu mon chien hier et je suis très triste.", "Je suis désolé, quel âge avait-il ?", False),
+    ("Ayer perdí a mi perro y estoy muy triste.", "Lo siento mucho, ¿cuántos años tenía?", False),
+    ("Ik heb gisteren mijn hond verloren en ben erg verdrietig.", "Wat erg, hoe oud was hij?", False),
+])  # fmt: skip
+def test_a_reply_in_another_language_is_not_scored(said: str, reply: str, known: bool) -> None:
+    metric = resolve("turnwise")
+    try:
+        str(metric.signature)
+    except NotFetched as absent:
+        pytest.skip(str(absent))
+    turns = (Turn("user", said), Turn("assistant", reply))
+    item = Item(id="1", dialogue="1", agent="a", turns=turns, turn=1, cluster="1", pair="1")
+    assert np.isfinite(metric.rows([item])[0, 0]) == known
 
 
 def test_a_model_made_with_another_reader_is_refused() -> None:

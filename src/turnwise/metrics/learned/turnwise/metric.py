@@ -24,6 +24,7 @@ from turnwise.metrics.learned.contrastive.metric import UNSCORED
 from turnwise.metrics.learned.encoded_items import reply_and_context
 from turnwise.metrics.learned.trained import encoder_of, load_trained
 from turnwise.metrics.learned.training_items import count_training_items
+from turnwise.metrics.learned.turnwise.lexicon import Lexicon
 from turnwise.metrics.learned.turnwise.reader import reader_of
 from turnwise.metrics.learned.turnwise.ridge import RidgeWeights
 from turnwise.metrics.learned.turnwise.signals import Signals
@@ -31,6 +32,10 @@ from turnwise.metrics.learned.turnwise.text_features import is_copied
 from turnwise.metrics.rows import Ratio
 from turnwise.types import Card, Floats, Item, Level, Need, Signature
 
+# Share of unknown words in reply and context above which a reply is not scored, and the number of words from which this
+# is looked at. Of 4,225 rated replies in English none has more than .25; German, French, Spanish and Dutch have .73 and
+# more (tests/metrics/learned/turnwise/test_reader.py).
+MOST_UNKNOWN, FEWEST_TO_KNOW = 0.5, 6
 COPY = 0.8  # share of words from the context above which a reply is a copy
 FEWEST_WORDS = 3  # shorter replies are never copies
 
@@ -43,7 +48,7 @@ class Turnwise(Ratio):
     level: ClassVar[Level] = "turn"
     needs: ClassVar[frozenset[Need]] = frozenset({"context"})
     higher_is_better: ClassVar[bool] = True
-    unscored: ClassVar[str] = UNSCORED
+    unscored: ClassVar[str] = f"{UNSCORED}; or most words are not English"
     card: ClassVar[Card] = Card(
         kind="learned",
         meaning="Predicted rating of the reply, in standard deviations of ratings; 0 is an average reply.",
@@ -78,11 +83,16 @@ class Turnwise(Ratio):
         return Signature(self.model, (("trained", self.folder.digest),), parts)
 
     def rows(self, items: Sequence[Item], /) -> Floats:
-        """(n, 2): prediction, 1; NaN for an item that cannot be encoded, and the floor for a copy of the context."""
+        """(n, 2): prediction, 1; the floor for a copy of the context.
+
+        NaN for an item that cannot be encoded, or most of whose words are unknown.
+        """
         folder = self.folder
         signals, weights = _model(folder)
         predicted = weights.predict(signals.table(items, encoder_of(folder), folder.config["columns"]))
         predicted[[is_copy(item) for item in items]] = folder.config["floor"]
+        most = folder.config.get("most_unknown", 1.0)
+        predicted[[unknown_share(item, signals.lexicon) > most for item in items]] = np.nan
         return np.stack([predicted, np.ones(len(items))], axis=1)
 
     def in_training(self, items: Sequence[Item], /) -> int:
@@ -114,6 +124,15 @@ def is_copy(item: Item) -> bool:
         return False
     reply, context = texts
     return is_copied(reply, (*context, " ".join(reversed(context))), share=COPY)
+
+
+def unknown_share(item: Item, lexicon: Lexicon) -> float:
+    """The share of the words of reply and context that the lexicon does not have; 0 for fewer than 6 words."""
+    texts = reply_and_context(item)
+    words = [word for text in (texts[0], *texts[1]) for word in text.split()] if texts else []
+    if len(words) < FEWEST_TO_KNOW:
+        return 0.0
+    return sum(lexicon.count(word) == 0 for word in words) / len(words)
 
 
 def weights_of(folder: Folder) -> RidgeWeights:
