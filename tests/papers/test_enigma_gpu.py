@@ -23,7 +23,7 @@ from papers.enigma_language import (
     tidied,
     truth_document,
 )
-from papers.enigma_tuned import TokensOnDevice, TunedBert, converged, packed
+from papers.enigma_tuned import TokensOnDevice, TunedBert, converged, packed, trained
 from papers.flagship.bert import BertShape
 from tests import tiny_models
 from tests.estimators.neural.test_neural_estimators import two_ways
@@ -50,6 +50,29 @@ def test_rows_on_the_device_are_those_of_the_package(tmp_path: Path) -> None:
         torch.testing.assert_close(ours.rows, theirs.rows, rtol=1e-4, atol=1e-4)
         assert torch.equal(ours.target, theirs.target)
     assert all(one.requires_grad for one in source.parameters())
+
+
+def test_a_training_gives_a_record_with_curves_and_goes_on_from_its_checkpoint(tmp_path: Path) -> None:
+    folder = tiny_models.write_bert(tmp_path / "bert", max_length=128)
+    data = gather(two_ways(2, 5), "target")
+    found = packed(data, DialogueEncoder(folder, "tiny", device="cpu").scripts(data.dialogues))
+    config, weights = (
+        json.loads((folder / "config.json").read_text()),
+        load_file(folder / "model.safetensors"),
+    )
+
+    def one(until: float) -> dict:
+        model = TunedBert(weights, BertShape.of(config))
+        case = {"family": "f", "target": "t", "number": 0, "truth": 0.8}
+        return trained(
+            case, found, model, variant="both cures", epochs=4, until=until, work=tmp_path, device="cpu"
+        )
+
+    stopped, done = one(0.0), one(float("inf"))
+    assert (stopped["epochs"], done["epochs"]) == (1, 4)
+    assert done["curves"]["iteration"] == [0, 1, 2, 3, 4]
+    assert done["curves"]["ess"][-1] == pytest.approx(done["diagnostics"]["ess"], abs=1e-3)
+    assert done["curves"]["estimate"][:2] == stopped["curves"]["estimate"]
 
 
 def test_a_training_has_converged_when_neither_estimate_nor_zeta_moves() -> None:
