@@ -48,6 +48,8 @@ What misses its goal, and why:
 {loglik}
 * `score -m turnwise` of 1,000 replies, cold and warm:
 {encoder}
+* `distinct-2` beside a plain loop: both find the words in the same way. The figure is of a machine that did other work
+  at the same time; whether the goal is met on a quiet one is not known.
 * `mauve` of 1,000 replies and more: it clusters in double precision, with starts that are chosen with more care.
 * `ope --all` by the clock, and `dice-linear` on 12,000 dialogues (11.4 in an earlier run): the table of `ope` was
   measured beside other work, a load of five on two cores. Half of the processor seconds is what two quiet cores need
