@@ -6,7 +6,7 @@ Heads, exchange index and lexicon are trained on dialogues that share no turn wi
 mostly for encoding.
 
 The readers of replies come from a GPU (`papers/flagship/ship.py`) and must be there. NAME can also be `turnwise-large`,
-`ridge`, which fits only the weights of `turnwise` again, and `cards`, which copies the results of
+`ridge`, which fits the regression of `turnwise` again to the present readers, and `cards`, which copies the results of
 `python -m papers.learned DATA` to the cards.
 """
 
@@ -35,7 +35,14 @@ from turnwise.metrics.learned.turnwise.lexicon import Lexicon
 from turnwise.metrics.learned.turnwise.metric import MOST_UNKNOWN, is_copy
 from turnwise.metrics.learned.turnwise.reader import ReplyReader
 from turnwise.metrics.learned.turnwise.ridge import RidgeWeights, fit_ridge, standardised
-from turnwise.metrics.learned.turnwise.signals import CUT, PENALTY, Signals, prior, signal_tensors
+from turnwise.metrics.learned.turnwise.signals import (
+    CUT,
+    PENALTY,
+    Signals,
+    prior,
+    signal_tensors,
+    signals_digest,
+)
 from turnwise.metrics.learned.usr import full as usr_full
 from turnwise.metrics.learned.usr import retrieval
 from turnwise.metrics.models import text_encoder
@@ -180,13 +187,14 @@ def reader_card(name: str) -> dict[str, str]:
 
 def fit_large(data: Path, groups: Sequence[Rated]) -> None:
     """`turnwise-large` has the heads, the index and the lexicon of `turnwise`, which are not stored again."""
-    config = {"encoder": encoder_card(ENCODER)}
+    source = folder.load(MODELS / "turnwise", "turnwise")
+    config = {"encoder": encoder_card(ENCODER), "signals": signals_digest(source)}
     fit_turnwise(data, groups, folder.Folder(MODELS, "turnwise-large", {}, config, {}, ""), "reader-large")
 
 
 def fit_turnwise(data: Path, rated_groups: Sequence[Rated], parts: folder.Folder, reader: str) -> None:
     """Fit and save the weights. The signals are computed with loaded tensors, which are rounded to fewer digits."""
-    kept = {key: parts.config[key] for key in ("encoder", "heads") if key in parts.config}
+    kept = {key: parts.config[key] for key in ("encoder", "heads", "signals") if key in parts.config}
     parts = replace(parts, config={**kept, "reader": reader_card(reader)})
     signals = Signals.load(parts)
     columns = signals.columns
@@ -221,6 +229,7 @@ def fit_turnwise(data: Path, rated_groups: Sequence[Rated], parts: folder.Folder
             "offset": 0.0,
             "cut": CUT,
             "most_unknown": MOST_UNKNOWN,
+            "copies": "joined",
             "half_width": half_width,
             "floor": floor_of(weights, [group.table for group in groups]),
         },

@@ -9,7 +9,6 @@ seeds.json.
 
 import json
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +16,11 @@ import numpy as np
 
 from papers.flagship.train_large import CHOICE
 from papers.learned import Corpora, same_source
-from turnwise.metrics.learned.turnwise.signals import NATURAL, PENALTY
+from turnwise.metrics.learned.turnwise.signals import NATURAL, OF_NATURAL, PENALTY, natural
 from turnwise.networks.replies.columns import COLUMNS
 from turnwise.types import Floats
 
-HERE = Path(__file__).parent
-TRIALS, RESULTS = HERE / "trials.jsonl", HERE / "seeds.json"
+RESULTS = Path(__file__).with_name("seeds.json")
 
 
 def read(path: Path) -> Floats:
@@ -35,10 +33,11 @@ def read(path: Path) -> Floats:
 
 def with_network(corpora: Corpora, network: Floats) -> None:
     """Put the columns of a network in the place of the reader's."""
-    broken = np.logaddexp(network[:, COLUMNS.index("log p(copy)")], network[:, COLUMNS.index("log p(salad)")])
-    natural = -np.logaddexp(0.0, broken - network[:, COLUMNS.index("log p(right)")])
+    of_natural = natural(*(network[:, COLUMNS.index(name)] for name in OF_NATURAL))
     ends = np.cumsum([len(table) for table in corpora.tables])[:-1]
-    for table, part in zip(corpora.tables, np.split(np.column_stack([network, natural]), ends), strict=True):
+    for table, part in zip(
+        corpora.tables, np.split(np.column_stack([network, of_natural]), ends), strict=True
+    ):
         known = ~np.isnan(table).any(axis=1)
         table[known, : part.shape[1]] = part[known]
 
@@ -69,9 +68,6 @@ def main() -> None:
         found[name] = measured(corpora)
         shown = {key: round(value, 4) for key, value in found[name].items() if key != "groups"}
         print(name, json.dumps(shown), flush=True)
-        with TRIALS.open("a") as log:
-            line = {"time": time.strftime("%Y-%m-%d %H:%M"), "network": name, "spearman": shown["five"]}
-            log.write(json.dumps(line) + "\n")
     RESULTS.write_text(json.dumps(found, indent=1) + "\n")
 
 

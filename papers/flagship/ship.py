@@ -1,4 +1,4 @@
-"""`python -m papers.flagship.ship RESULTS [--seed 1]`: the trained readers as folders of the package.
+"""`python -m papers.flagship.ship RESULTS TEXT [--seed 1]`: the trained readers as folders of the package.
 
 RESULTS has the files of gpu.sh. The large reader is the mean of the three large models; the adapters of the mean have
 rank 96, and the best approximation of rank 32 is stored. The small reader is the student of one seed: the one that

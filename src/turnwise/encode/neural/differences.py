@@ -1,8 +1,8 @@
-"""A masked language model stored as its difference from a model that is already on this machine.
+"""Weights stored as 4-bit differences from a model that is already on this machine.
 
-The package ships a masked language model this way: MiniLM's body after further training, and a head whose output layer
-is MiniLM's word embeddings. Of a matrix only the difference from MiniLM's is stored, in 4 bits: each group of 128
-weights of a row has a scale. A vector is stored as it is, in half precision.
+The package ships its masked language model and the readers of replies this way. Of a matrix only the difference from
+the other model's is stored, in 4 bits: each group of weights of a row has a scale. A vector is stored as it is, in half
+precision.
 """
 
 from collections.abc import Mapping

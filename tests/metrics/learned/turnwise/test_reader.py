@@ -11,7 +11,9 @@ from turnwise.encode.models.catalogue import NotFetched, locate
 from turnwise.encode.models.folder import load, shipped
 from turnwise.errors import UsageError
 from turnwise.metrics import resolve
+from turnwise.metrics.learned.turnwise.metric import is_copy
 from turnwise.metrics.learned.turnwise.reader import ReplyReader, Text, _network, reader_of
+from turnwise.metrics.learned.turnwise.signals import signals_folder
 from turnwise.types import Item, Turn
 
 CONTEXT = ("my dog died yesterday and i feel awful", "hi how are you today")  # newest turn first
@@ -85,6 +87,9 @@ def test_a_reply_that_fits_scores_above_frauds(name: str) -> None:
     ("Ich habe gestern meinen Hund verloren und bin sehr traurig.", "Das tut mir leid, wie alt war er denn?", False),
     ("J'ai perdu mon chien hier et je suis très triste.", "Je suis désolé, quel âge avait-il ?", False),
     ("Ayer perdí a mi perro y estoy muy triste.", "Lo siento mucho, ¿cuántos años tenía?", False),
+    ("我昨天失去了我的狗，非常难过。", "我很抱歉，它多大了？", False),
+    ("昨日、犬が死んでとても悲しいです。", "それはお気の毒に。何歳でしたか？", False),
+    ("I lost my dog yesterday and I am very sad.", "Das tut mir leid, wie alt war er denn?", False),
     ("Ik heb gisteren mijn hond verloren en ben erg verdrietig.", "Wat erg, hoe oud was hij?", False),
 ])  # fmt: skip
 def test_a_reply_in_another_language_is_not_scored(said: str, reply: str, known: bool) -> None:
@@ -107,6 +112,32 @@ def test_a_model_made_with_another_reader_is_refused() -> None:
     stated = {"name": "reader-small", "signature": "reader-small|weights:another"}
     with pytest.raises(UsageError, match="train it anew"):
         reader_of(replace(model, config={**model.config, "reader": stated}))
+
+
+def said(context: tuple[str, ...], reply: str) -> Item:
+    """An item with this context, oldest turn first."""
+    turns = [Turn("assistant" if at % 2 else "user", text) for at, text in enumerate((*context, reply))]
+    return Item(id="1", dialogue="1", agent="a", turns=tuple(turns), turn=len(context), cluster="1", pair="1")
+
+
+@pytest.mark.parametrize(("context", "reply", "copied"), [
+    (("It is a dog.", "What is it?"), "Is it a dog?", False),
+    (("i do", "yes"), "yes i do", False),
+    (("i have two dogs and a cat at home", "that is nice what are their names"),
+     "i have two dogs and a cat at home that is nice what are their names", True),
+    (("i have two dogs and a cat at home",), "two dogs and a cat at home", True),
+])  # fmt: skip
+def test_only_long_replies_are_copies_of_several_turns(
+    context: tuple[str, ...], reply: str, copied: bool
+) -> None:
+    assert is_copy(said(context, reply)) == copied
+
+
+def test_the_large_edition_with_other_signals_is_refused() -> None:
+    model = load(shipped("turnwise-large") or "", "turnwise-large")
+    assert signals_folder(model).kind == "turnwise"
+    with pytest.raises(UsageError, match="train it anew"):
+        signals_folder(replace(model, config={**model.config, "signals": "another"}))
 
 
 def test_a_model_of_version_0_2_has_no_reader() -> None:

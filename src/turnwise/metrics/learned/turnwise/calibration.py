@@ -18,7 +18,7 @@ from turnwise.metrics.learned import training_items
 from turnwise.metrics.learned.held_out import context_groups, folds, held_out, on_card
 from turnwise.metrics.learned.trained import encoder_of, load_trained
 from turnwise.metrics.learned.turnwise import signals
-from turnwise.metrics.learned.turnwise.metric import weights_of
+from turnwise.metrics.learned.turnwise.metric import is_foreign, weights_of
 from turnwise.metrics.learned.turnwise.ridge import RidgeWeights
 from turnwise.networks.training.task import TrainedModel, TrainingTask
 from turnwise.stats.clusters import codes
@@ -27,10 +27,10 @@ from turnwise.types import Finding, Floats, Ints, Item
 PENALTIES = (30.0, 100.0, 300.0, 1000.0, 3000.0, 1e6)  # with the last, the weights only change their scale
 FOLDS = 10  # folds of the cross-validation
 COVERAGE = 0.95  # coverage of the interval of a prediction
-# Measured on 60 contexts of usr_persona (papers/learned.md); `turnwise attack` finds more.
+# What a search of 20,000 calls found on contexts of people (papers/learned.md); `turnwise attack` finds more.
 ATTACKS = (
-    "a warm reply that fits anywhere beats people in a quarter of contexts",
-    "'you said X, really?' made of the last turn, likewise",
+    "'that sounds rewarding.' beats people in 69 % of contexts of PersonaChat",
+    "'i don't think it's X. what do you mean by that?' with words of the last turn, in 84 % of those of DailyDialog",
 )
 
 
@@ -42,8 +42,7 @@ def train(task: TrainingTask) -> TrainedModel:
         name = start.config["encoder"]["name"]
         raise UsageError(f"`{task.metric}` uses vectors of {name}; it cannot be calibrated with {task.model}")
     items, ratings = task.rated()
-    columns = list(start.config["columns"])
-    table = signals.Signals.load(start).table(items, encoder_of(start), columns)
+    table = scorable_table(start, items)
     known = np.flatnonzero(~np.isnan(table).any(axis=1))
     items = [items[at] for at in known]
     table, ratings = table[known], ratings[known]
@@ -62,6 +61,15 @@ def train(task: TrainingTask) -> TrainedModel:
     card = {"raters": people.card if people else None, "ceiling": people.ceiling if people else None}
     config = {"half_width": fit.half_width, "penalty": fit.penalty}
     return tuned(start, final, items, table, config=config, card=card, findings=findings)
+
+
+def scorable_table(model: Folder, items: Sequence[Item]) -> Floats:
+    """(n, k) the signals of the items; NaN for those that the metric leaves unscored."""
+    made = signals.Signals.load(model)
+    table = made.table(items, encoder_of(model), list(model.config["columns"]))
+    most = model.config.get("most_unknown", 1.0)
+    table[[is_foreign(item, made.lexicon, most) for item in items]] = np.nan
+    return table
 
 
 def tuned(
@@ -94,7 +102,7 @@ def tuned(
         card={
             **card,
             "held_out": on_card(findings),
-            "attacks": list(ATTACKS),
+            "attacks": list(start.card.get("attacks") or ATTACKS),
             "languages": start.card.get("languages"),
             "licence": start.card.get("licence"),
             "start": {"data": start.card.get("data"), "command": start.card.get("command")},

@@ -36,8 +36,10 @@ from turnwise.types import Card, Floats, Item, Level, Need, Signature
 # is looked at. Of 4,225 rated replies in English none has more than .25; German, French, Spanish and Dutch have .73 and
 # more (tests/metrics/learned/turnwise/test_reader.py).
 MOST_UNKNOWN, FEWEST_TO_KNOW = 0.5, 6
+LAST_LATIN = "\u024f"  # last letter of Latin Extended-B
 COPY = 0.8  # share of words from the context above which a reply is a copy
 FEWEST_WORDS = 3  # shorter replies are never copies
+FEWEST_JOINED = 8  # shorter replies are never copies of several turns
 
 
 @dataclass(frozen=True)
@@ -90,9 +92,10 @@ class Turnwise(Ratio):
         folder = self.folder
         signals, weights = _model(folder)
         predicted = weights.predict(signals.table(items, encoder_of(folder), folder.config["columns"]))
-        predicted[[is_copy(item) for item in items]] = folder.config["floor"]
+        joined = folder.config.get("copies") == "joined"  # models of version 0.2 look at single turns
+        predicted[[is_copy(item, joined=joined) for item in items]] = folder.config["floor"]
         most = folder.config.get("most_unknown", 1.0)
-        predicted[[unknown_share(item, signals.lexicon) > most for item in items]] = np.nan
+        predicted[[is_foreign(item, signals.lexicon, most) for item in items]] = np.nan
         return np.stack([predicted, np.ones(len(items))], axis=1)
 
     def in_training(self, items: Sequence[Item], /) -> int:
@@ -113,26 +116,41 @@ class TurnwiseLarge(Turnwise):
     )
 
 
-def is_copy(item: Item) -> bool:
-    """Whether more than .8 of the reply's words occur, in order and close together, in its context.
+def is_copy(item: Item, *, joined: bool = True) -> bool:
+    """Whether more than .8 of the reply's words occur, in order and close together, in a turn of its context.
 
-    The context is looked at turn by turn and, against a copy of several turns, as one text. False for a reply of fewer
-    than 3 words, for a whole dialogue, and without words in the reply or the context.
+    With `joined`, a reply of 8 words or more that is longer than every turn is also looked for in the whole context.
+    False for a reply of fewer than 3 words, for a whole dialogue, and without words in the reply or the context.
     """
     texts = reply_and_context(item)
-    if texts is None or len(texts[0].split()) < FEWEST_WORDS:
+    if texts is None or (length := len(texts[0].split())) < FEWEST_WORDS:
         return False
     reply, context = texts
-    return is_copied(reply, (*context, " ".join(reversed(context))), share=COPY)
+    if joined and length >= max(FEWEST_JOINED, *(len(turn.split()) + 1 for turn in context)):
+        context = (*context, " ".join(reversed(context)))
+    return is_copied(reply, context, share=COPY)
 
 
-def unknown_share(item: Item, lexicon: Lexicon) -> float:
-    """The share of the words of reply and context that the lexicon does not have; 0 for fewer than 6 words."""
+def is_foreign(item: Item, lexicon: Lexicon, most: float) -> bool:
+    """Whether more than `most` of the words of the reply, or of reply and context, are unknown or in another script.
+
+    Fewer than 6 words in Latin script are not looked at.
+    """
     texts = reply_and_context(item)
-    words = [word for text in (texts[0], *texts[1]) for word in text.split()] if texts else []
+    if texts is None:
+        return False
+    reply = texts[0].split()
+    both = [*reply, *(word for turn in texts[1] for word in turn.split())]
+    return any(_unknown_share(words, lexicon) > most for words in (reply, both))
+
+
+def _unknown_share(words: Sequence[str], lexicon: Lexicon) -> float:
+    """The share of the words that the lexicon does not have; that of letters in other scripts, if it is larger."""
+    letters = [letter for word in words for letter in word if letter.isalpha()]
+    foreign = sum(letter > LAST_LATIN for letter in letters) / max(len(letters), 1)
     if len(words) < FEWEST_TO_KNOW:
-        return 0.0
-    return sum(lexicon.count(word) == 0 for word in words) / len(words)
+        return foreign
+    return max(foreign, sum(lexicon.count(word) == 0 for word in words) / len(words))
 
 
 def weights_of(folder: Folder) -> RidgeWeights:

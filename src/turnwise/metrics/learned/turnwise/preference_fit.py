@@ -17,9 +17,8 @@ import numpy as np
 
 from turnwise.errors import DataError, UsageError
 from turnwise.metrics.learned.held_out import folds, long_turns
-from turnwise.metrics.learned.trained import encoder_of, load_trained
-from turnwise.metrics.learned.turnwise import signals
-from turnwise.metrics.learned.turnwise.calibration import FOLDS, PENALTIES, tuned
+from turnwise.metrics.learned.trained import load_trained
+from turnwise.metrics.learned.turnwise.calibration import FOLDS, PENALTIES, scorable_table, tuned
 from turnwise.metrics.learned.turnwise.metric import weights_of
 from turnwise.metrics.learned.turnwise.ridge import RidgeWeights
 from turnwise.networks.training.preferences import Choice
@@ -46,7 +45,7 @@ def train(task: TrainingTask) -> TrainedModel:
         raise DataError(f"`train {task.metric}` has no preferences to learn from")
     compared = {side for choice in people.choices for side in (choice.first, choice.second)}
     items = [item for item in task.items if item.missing is None and {item.id, item.dialogue} & compared]
-    table = signals.Signals.load(start).table(items, encoder_of(start), list(start.config["columns"]))
+    table = scorable_table(start, items)
     known = np.flatnonzero(~np.isnan(table).any(axis=1))
     items, table = [items[at] for at in known], table[known]
     shipped = weights_of(start)

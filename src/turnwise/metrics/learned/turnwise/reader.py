@@ -1,11 +1,12 @@
-"""What a network reads in a reply, kept on disk; torch is loaded only for replies that are not there."""
+"""What a network reads in a reply, kept on disk; torch is loaded only for replies that are not in the cache."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from turnwise.encode.cache.disk import Cache
 from turnwise.encode.models.catalogue import label, locate
@@ -18,6 +19,11 @@ if TYPE_CHECKING:
     from turnwise.networks.replies.readers import Reader
 
 Text = tuple[str, tuple[str, ...]]  # normalised reply, and turns of the context, newest first
+Array = NDArray[Any]
+PART = {
+    "small": 2048,
+    "large": 256,
+}  # replies that are read before they are stored: half a minute of work or less
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,12 +45,21 @@ class ReplyReader:
 
     def table(self, texts: Sequence[Text]) -> Floats:
         """(n, k) the columns of each (normalised reply, turns of the context, newest first)."""
-        rows = Cache().remember(
-            str(self.signature),
-            [(reply, *context) for reply, context in texts],
-            lambda chosen: list(_network(self.folder).read([texts[at] for at in chosen]).astype(np.float32)),
-        )
+        space, cache, size = str(self.signature), Cache(), PART[self.folder.config["size"]]
+        rows: list[Array] = []
+        for start in range(0, len(texts), size):
+            rows += cache.remember(space, *self._part(texts[start : start + size]))
         return np.array(rows, dtype=np.float64).reshape(len(texts), len(self.columns))
+
+    def _part(
+        self, texts: Sequence[Text]
+    ) -> tuple[list[tuple[str, ...]], Callable[[list[int]], list[Array]]]:
+        """The names of some texts in the cache, and how their rows are computed."""
+
+        def read(chosen: list[int]) -> list[Array]:
+            return list(_network(self.folder).read([texts[at] for at in chosen]).astype(np.float32))
+
+        return [(reply, *context) for reply, context in texts], read
 
 
 def reader_of(model: Folder) -> ReplyReader | None:

@@ -5,6 +5,7 @@ reply misses the point; late in a dialogue, that it is not empty. So there are i
 the (log) number of turns and times the (log) length of the last turn.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 from turnwise.encode import TextEncoder, Vectors
 from turnwise.encode.models.folder import Folder
+from turnwise.errors import UsageError
 from turnwise.metrics.learned.contrastive.head import Head, head_input, head_of
 from turnwise.metrics.learned.encoded_items import EncodedItem, encode_items
 from turnwise.metrics.learned.trained import load_trained
@@ -21,14 +23,15 @@ from turnwise.metrics.learned.turnwise import exchange_index
 from turnwise.metrics.learned.turnwise.lexicon import Lexicon
 from turnwise.metrics.learned.turnwise.reader import ReplyReader, Text, reader_of
 from turnwise.metrics.learned.turnwise.text_features import text_features
-from turnwise.types import Floats, Item
+from turnwise.types import Floats, Item, digest
 
 COSINES = ("cosine last", "cosine before", "cosine best", "cosine mean")
 INTERACTING = (  # signals that have interaction columns
     "new content", "fluency 3", "odds 3", "variety", "self first", "length", "rarity", "letters", "repeated pairs",
     "copied", "echo of last", "cosine last", "cosine mean", "head one", "head several", "head written",
 )  # fmt: skip
-NATURAL = "natural"  # log odds that the reply is neither a copy nor a word salad, as far as they are below 0
+NATURAL = "natural"  # see `natural`
+OF_NATURAL = ("log p(right)", "log p(copy)", "log p(salad)")  # its arguments
 # The ridge regression shrinks the weights of these signals towards this value instead of 0, in standard deviations of
 # the rating per standard deviation of the signal. The first two agree with ratings by themselves. The third is against
 # frauds: few rated replies are copies or salads, so ratings alone say little of them.
@@ -117,8 +120,7 @@ class Signals:
         found = {}
         for text, row in zip(texts, rows, strict=True):
             read = dict(zip(self.reader.columns, row, strict=True))
-            broken = np.logaddexp(read["log p(copy)"], read["log p(salad)"])
-            found[text] = read | {NATURAL: -float(np.logaddexp(0.0, broken - read["log p(right)"]))}
+            found[text] = read | {NATURAL: float(natural(*(read[name] for name in OF_NATURAL)))}
         return found
 
     @property
@@ -127,6 +129,14 @@ class Signals:
         width = len(self.exchanges.mean)
         item = EncodedItem(np.ones(width, np.float32), np.ones((1, width), np.float32), ("a",), "a")
         return [*((*self.reader.columns, NATURAL) if self.reader else ()), *self.row(item)]
+
+
+def natural(right: Floats, copy: Floats, salad: Floats) -> Floats:
+    """-log(1 + odds) of a copy or a word salad against the right reply: about 0 for a natural reply, else below 0.
+
+    All arguments are log probabilities.
+    """
+    return -np.logaddexp(0.0, np.logaddexp(copy, salad) - right)
 
 
 def prior(columns: Sequence[str]) -> Floats:
@@ -146,8 +156,25 @@ def _cosines(item: EncodedItem) -> list[float]:
 
 
 def signals_folder(model: Folder) -> Folder:
-    """The folder with the heads, the index and the lexicon of a model: its own, or that of the shipped `turnwise`."""
-    return model if "heads" in model.config else load_trained("turnwise", "")
+    """The folder with the heads, the index and the lexicon of a model: its own, or that of the shipped `turnwise`.
+
+    Raises `UsageError` if those of this version are not the ones that the model was trained with.
+    """
+    if "heads" in model.config:
+        return model
+    source = load_trained("turnwise", "")
+    if (now := signals_digest(source)) != model.config["signals"]:
+        raise UsageError(
+            f"{model.path} was trained with the signals {model.config['signals']}, and this version has {now}; "
+            "train it anew"
+        )
+    return source
+
+
+def signals_digest(model: Folder) -> str:
+    """A hash of the heads, the index and the lexicon of a folder."""
+    parts = [f"{name} {digest(array)}" for name, array in sorted(signal_tensors(model).items())]
+    return digest(json.dumps(model.config["heads"], sort_keys=True), *parts)
 
 
 def signal_tensors(model: Folder) -> dict[str, NDArray[Any]]:
