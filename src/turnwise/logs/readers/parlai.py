@@ -224,7 +224,7 @@ def _ratings(
         if final is not None:
             try:
                 value = float(final)
-            except (TypeError, ValueError):
+            except (TypeError, ValueError, OverflowError):  # the last: an integer beyond every float
                 raise wrong(final, "a number").inside("final_rating") from None
             yield Rating(
                 identity, "final_rating", value, rater, scale=(1.0, 5.0) if 1 <= value <= 5 else None

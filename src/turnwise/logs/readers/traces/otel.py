@@ -231,7 +231,7 @@ def _integer(value: Any) -> int:
     """A whole number, which OTLP writes as a text; anything else raises `RuleError`."""
     try:
         return int(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise wrong(value, "an integer") from None
 
 
