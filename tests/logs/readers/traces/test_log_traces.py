@@ -545,5 +545,7 @@ def test_a_score_of_langsmith_beyond_every_float_is_an_error_in_words(tmp_path: 
     """Found by the fuzzer."""
     run = _langsmith({"messages": [{"role": "user", "content": "hi"}]}, {"content": "hello"})
     run["feedback"] = [{"key": "good", "score": 10**400}]
+    path = tmp_path / "runs.json"
+    path.write_text(json.dumps([run]))
     with pytest.raises(DataError, match="number"):
-        read("langsmith", tmp_path / "runs.json", [run])
+        list(READERS["langsmith"].read(str(path), Options()))

@@ -50,7 +50,7 @@ class Turnwise(Ratio):
     level: ClassVar[Level] = "turn"
     needs: ClassVar[frozenset[Need]] = frozenset({"context"})
     higher_is_better: ClassVar[bool] = True
-    unscored: ClassVar[str] = f"{UNSCORED}; or most words are not English"
+    unscored: ClassVar[str] = f"{UNSCORED}, or most words are not English"
     card: ClassVar[Card] = Card(
         kind="learned",
         meaning="Predicted rating of the reply, in standard deviations of ratings; 0 is an average reply.",
