@@ -312,7 +312,9 @@ def test_parlai_whole_names_of_people_are_users_and_the_other_speaker_is_the_age
 
 
 @pytest.mark.parametrize("rating", ["high", 10**400])
-def test_a_final_rating_of_parlai_that_is_no_number_is_an_error_in_words(tmp_path: Path, rating: object) -> None:
+def test_a_final_rating_of_parlai_that_is_no_number_is_an_error_in_words(
+    tmp_path: Path, rating: object
+) -> None:
     """The second was found by the fuzzer."""
     acts = [{"id": "bot", "text": "hi"}, {"id": "human", "text": "yo", "final_rating": rating}]
     with pytest.raises(DataError, match=r"final_rating.*a number"):
