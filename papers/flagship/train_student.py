@@ -43,7 +43,7 @@ CHUNK = 512  # contexts that are labelled at a time
 SEEDS = (0, 1, 2)  # of the large models
 # How often a kind is drawn: more than in the training of the large model, replies that a bot could have made. The small
 # model of a first run, which saw the kinds as the large one did, followed it less on rated replies (r = .82 for the
-# score) than on these kinds (r = .93).
+# score) than on these kinds (r = .93, from the training loss).
 WEIGHTS = {"random": 0.5, "same dialogue": 0.9, "overlap": 1.3, "machine": 3.0, "copy": 0.4, "salad": 0.6,
            "generic": 1.0}  # fmt: skip
 Pair = tuple[list[Ids], Ids]  # words of the context's turns, oldest first, and of the reply
