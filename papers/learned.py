@@ -3,8 +3,8 @@
 No metric is tested on ratings that it was trained on: `turnwise`, `turnwise-large` and `usr-full` are fitted again for
 each group on the other eight (leave one corpus out). Readers and heads are trained without ratings and on dialogues
 that share no turn with a rated item. The signals and settings of `turnwise` were chosen on five of the groups
-(papers/learned.md says how strictly). Each part writes its results to papers/learned.json, from which `learned_page.py` makes the
-tables of papers/learned.md. Needs `turnwise fetch minilm smollm2 word2vec`.
+(papers/learned.md says how strictly). Each part writes its results to papers/learned.json, from which `learned_page.py`
+makes the tables of papers/learned.md. Needs `turnwise fetch minilm smollm2 word2vec`.
 """
 
 import json
