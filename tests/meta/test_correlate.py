@@ -8,9 +8,15 @@ from turnwise.meta.gold import gold, one_rater, one_rater_of_systems, tie_floor
 from turnwise.meta.points import agent_points
 from turnwise.meta.table import ScoreTable
 from turnwise.metrics import resolve
+from turnwise.stats.clusters import codes
+from turnwise.stats.correlation import row_correlations
+from turnwise.stats.interval import bca
+from turnwise.stats.resample import bootstrap_weights
+from turnwise.stats.shared_draws import SharedDraws
 from turnwise.types import Item, Rating, Turn
 
 AGENTS = ("good", "fair", "poor", "bad")
+DRAWS = SharedDraws(lambda: np.random.default_rng(0))
 
 
 def scored(lengths, *, metric="length", agents=None, dialogues=None) -> ScoreTable:
@@ -55,7 +61,7 @@ def people(table: ScoreTable, values, *, raters=("x",), noise=0.0, direction="hi
 
 
 def found(table, gold, level="turn", statistic="spearman"):
-    return correlate(table, gold, level, statistic, draws=300, rng=np.random.default_rng(0))
+    return correlate(table, gold, level, statistic, draws=300, rng=DRAWS)
 
 
 LENGTHS = np.random.default_rng(5).integers(1, 30, size=60)
@@ -80,7 +86,7 @@ def test_without_intervals_the_estimate_and_its_test_are_the_same(level):
     table = scored(LENGTHS, agents=[AGENTS[at % 4] for at in range(60)])
     gold = people(table, RATINGS)
     with_one, without = (
-        correlate(table, gold, level, "pearson", intervals=asked, draws=300, rng=np.random.default_rng(0))
+        correlate(table, gold, level, "pearson", intervals=asked, draws=300, rng=DRAWS)
         for asked in (True, False)
     )
     assert without.estimate == with_one.estimate
@@ -175,14 +181,12 @@ def test_a_good_metric_is_shown_to_differ_from_noise_and_not_from_itself():
     noise = scored(np.random.default_rng(8).integers(1, 30, size=60))
     noise = ScoreTable(**{**{slot: getattr(noise, slot) for slot in noise.__slots__}, "name": "noise"})
     judged = people(table, RATINGS)
-    rows = with_adjusted_p(
-        differences([table, noise], judged, "turn", ["pearson"], draws=500, rng=np.random.default_rng(0))
-    )
+    rows = with_adjusted_p(differences([table, noise], judged, "turn", ["pearson"], draws=500, rng=DRAWS))
     assert rows[0]["difference"] > 0.3
     assert rows[0]["p_adjusted"] < 0.05
     assert rows[0]["p_williams"] < 0.05
     twin = ScoreTable(**{**{slot: getattr(table, slot) for slot in table.__slots__}, "name": "twin"})
-    same = differences([table, twin], judged, "turn", ["pearson"], draws=500, rng=np.random.default_rng(0))
+    same = differences([table, twin], judged, "turn", ["pearson"], draws=500, rng=DRAWS)
     assert same[0]["difference"] == pytest.approx(0)
     assert same[0]["p"] == 1
 
@@ -199,9 +203,7 @@ def test_williams_test_is_omitted_where_turns_share_a_dialogue():
     table = scored(LENGTHS, dialogues=[f"d{at // 3}" for at in range(60)])
     other = scored(LENGTHS[::-1], dialogues=[f"d{at // 3}" for at in range(60)])
     twin = ScoreTable(**{**{slot: getattr(other, slot) for slot in other.__slots__}, "name": "other"})
-    rows = differences(
-        [table, twin], people(table, RATINGS), "turn", ["pearson"], draws=99, rng=np.random.default_rng(0)
-    )
+    rows = differences([table, twin], people(table, RATINGS), "turn", ["pearson"], draws=99, rng=DRAWS)
     assert rows[0]["p"] is not None
     assert rows[0]["p_williams"] is None
 
@@ -220,7 +222,36 @@ def test_metrics_are_compared_over_systems_on_units_that_both_scored():
     full = scored(LENGTHS, agents=agents)
     part = full.where([at % 5 != 0 for at in range(60)])
     part = ScoreTable(**{**{slot: getattr(part, slot) for slot in part.__slots__}, "name": "part"})
-    rows = differences(
-        [full, part], people(full, RATINGS), "system", ["pearson"], draws=99, rng=np.random.default_rng(0)
-    )
+    rows = differences([full, part], people(full, RATINGS), "system", ["pearson"], draws=99, rng=DRAWS)
     assert rows[0]["difference"] == pytest.approx(0)
+
+
+def test_an_interval_over_systems_is_that_of_scores_and_ratings_of_the_same_draws():
+    agents = tuple(AGENTS[at % 4] for at in range(60))
+    dialogues = [f"d{at // 2:02}" for at in range(60)]
+    table = scored(LENGTHS, agents=agents, dialogues=dialogues)
+    rated = people(table, RATINGS, noise=2.0)
+    clusters = np.arange(60) // 2
+    scores, ratings = np.array(LENGTHS, dtype=float), np.array([rated.values[name] for name in table.ids])
+    agent_codes = codes(agents)[0]
+
+    def correlations(weights):
+        """(b, C) weights of clusters -> (b,) correlations of the systems' weighted means."""
+        of_item = weights[:, clusters]
+        means = [
+            np.stack(
+                [
+                    (of_item * side)[:, agent_codes == at].sum(axis=1)
+                    / of_item[:, agent_codes == at].sum(axis=1)
+                    for at in range(4)
+                ],
+                axis=1,
+            )
+            for side in (scores, ratings)
+        ]
+        return row_correlations("pearson", *means)
+
+    drawn = np.concatenate(list(bootstrap_weights(30, 300, np.random.default_rng(0))))
+    whole, left_out = correlations(np.ones((1, 30))), correlations(1.0 - np.eye(30))
+    expected = bca(float(whole[0]), correlations(drawn), left_out, n_clusters=30)
+    assert found(table, rated, "system", "pearson").interval == pytest.approx(expected)

@@ -18,8 +18,8 @@ from turnwise.estimators.calibration import line
 from turnwise.meta.disagreements import on_rating_scale
 from turnwise.report import plot
 from turnwise.report.regression import Dot, draw, fit_with_band
-from turnwise.stats import correlation, effect, interval, permutation, power, ppi, resample
-from turnwise.stats.pairs import pairwise
+from turnwise.stats import correlation, interval, permutation, power, ppi, resample
+from turnwise.stats.pairs import effect, pairwise
 from turnwise.types import LARGEST, Floats
 
 numbers = st.one_of(

@@ -88,7 +88,9 @@ def test_raters_with_numbers_are_in_the_order_of_the_numbers() -> None:
 def test_mixed_scales_are_an_error_that_names_the_remedy() -> None:
     mixed = [rated("a", "ann", 3, scale=(1, 5)), rated("b", "ann", 50, scale=(0, 100))]
     with pytest.raises(DataError, match=r"different scales.*--rescale"):
-        rating_matrix(mixed)
+        rating_matrix(mixed, rescale=False)
+    with pytest.raises(DataError, match=r"different scales.*use ratings on one scale$"):
+        rating_matrix(mixed)  # of a command without the option
     matrix = rating_matrix(mixed, rescale=True)
     assert matrix.values.tolist() == [[0.5, 0.5]]  # (3-1)/4 and 50/100
     assert matrix.scale == (0.0, 1.0)

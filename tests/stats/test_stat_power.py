@@ -6,7 +6,7 @@ import pytest
 from scipy import stats
 
 from turnwise.stats.crossed import standard_errors
-from turnwise.stats.effect import cohen_dz, superiority
+from turnwise.stats.pairs.effect import cohen_dz, superiority
 from turnwise.stats.permutation import benjamini_hochberg
 from turnwise.stats.power import (
     Scored,
@@ -307,6 +307,7 @@ def test_the_step_of_a_scale_is_found() -> None:
     assert scale_step(np.array([0.1, 0.4, 1.0])) == pytest.approx(0.3)
     assert scale_step(np.array([1.0, 1.3, 2.0])) == 0.0
     assert scale_step(np.array([4.0, 4.0])) == 0.0
+    assert scale_step(np.array([0.0, 5e-324, 1e300])) == 0.0  # found by the fuzzer: the quotient overflowed
 
 
 def test_whole_ratings_of_few_dialogues_have_less_power_in_a_permutation_test() -> None:

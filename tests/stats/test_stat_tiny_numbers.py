@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from turnwise.stats.effect import cohen_dz
 from turnwise.stats.interval import bca, welch
+from turnwise.stats.pairs.effect import cohen_dz
 from turnwise.stats.permutation import perm_both
 from turnwise.stats.power import minimum_detectable_difference
 

@@ -21,9 +21,10 @@ from turnwise.errors import PluginError, Refused
 from turnwise.meta.table import ScoreTable, unit_means
 from turnwise.metrics.rows import better_direction, dense, stack_rows, subset_scorer
 from turnwise.protocols import SamplesRaters, metric_extras
-from turnwise.stats import effect, permutation, power, unpaired
+from turnwise.stats import permutation, power, unpaired
 from turnwise.stats.clusters import cluster_codes, cluster_sums, connected_components
 from turnwise.stats.interval import Interval, interval_of_rows, interval_of_sums
+from turnwise.stats.pairs import effect
 from turnwise.stats.permutation import benjamini_hochberg
 from turnwise.types import ChecksSample, Finding, Floats, Ints, Metric, Summed
 

@@ -13,8 +13,6 @@ from functools import partial
 from math import isnan
 from typing import Any
 
-import numpy as np
-
 from turnwise.errors import Refused
 from turnwise.meta.correlate_systems import correlate_systems
 from turnwise.meta.finding_fields import (
@@ -43,6 +41,7 @@ from turnwise.metrics.rows import better_direction
 from turnwise.stats import correlation, permutation, power
 from turnwise.stats.clusters import codes
 from turnwise.stats.interval import Interval, interval_of_correlation
+from turnwise.stats.shared_draws import SharedDraws
 from turnwise.stats.within import interval_inside_large_groups, interval_inside_small_groups
 from turnwise.types import Finding, Level
 
@@ -143,12 +142,12 @@ def correlate(
     precision: float = 0.05,
     intervals: bool = True,
     draws: int,
-    rng: np.random.Generator,
+    rng: SharedDraws,
     systems: SystemDraws | None = None,
 ) -> Finding:
     """The correlation of a metric with people at one level; `precision` is the half-width for advice on more data.
 
-    `systems` has draws that are shared with other statistics and dimensions.
+    `rng` and `systems` may be shared with other metrics, statistics and dimensions.
 
     An undefined correlation gives a `skipped` finding and a metric that refuses a refusal, both with the reason.
     """
@@ -161,7 +160,11 @@ def correlate(
     function = correlate_systems if level == "system" else correlate_units
     try:
         resampling = Resampling(
-            precision=precision, intervals=intervals, draws=draws, rng=rng, systems=systems
+            precision=precision,
+            intervals=intervals,
+            draws=draws,
+            rng=rng,
+            systems=SystemDraws(draws, rng) if systems is None else systems,
         )
         answer = function(table, gold, statistic, resampling)
     except Refused as error:

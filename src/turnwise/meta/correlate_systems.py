@@ -18,12 +18,11 @@ from turnwise.meta.finding_fields import (
     without_each_agent,
 )
 from turnwise.meta.gold import Gold, one_rater_of_systems, tie_floor
-from turnwise.meta.points import Points, agent_points, mean_ratings, rated_rows, rating_sums, sign
+from turnwise.meta.points import Points, agent_points, rated_rows, sign
 from turnwise.meta.table import ScoreTable
 from turnwise.stats import correlation, permutation, power
-from turnwise.stats.clusters import cluster_codes, cluster_sums, codes
-from turnwise.stats.interval import Interval, interval_of_sums
-from turnwise.types import Floats, Summed
+from turnwise.stats.interval import Interval
+from turnwise.types import Floats
 
 MIN_SYSTEMS = 3  # two systems always have a correlation of 1 or -1
 SYSTEMS_ONLY = frozenset({"soft-pairwise"})  # statistics without a value over turns or dialogues
@@ -94,7 +93,7 @@ def _correlation_of_systems(
     value = nan_if_constant(of, points.x, points.y)
     bounds, method, p = interval_and_p(
         value,
-        partial(_interval_over_systems, table, gold, statistic, resampling),
+        lambda **_: resampling.systems.interval(table, gold, statistic),
         partial(permutation.system_correlation_test, statistic, *_by_name(points)),
         resampling,
     )
@@ -113,39 +112,10 @@ def _soft_pairwise(
     none = "none: the p-values that are compared hold the sampling error"
     if len(points.x) < MIN_SYSTEMS or np.isnan(points.x).any() or np.ptp(points.y) == 0:
         return _OverSystems(float("nan"), float("nan"), None, none, {})
-    sure = certainty(table, gold, points)
+    sure = certainty(table, gold, points, resampling.systems)
     value = sure.accuracy()
     p = sure.p_value(points.names, draws=resampling.draws, rng=resampling.rng)
     return _OverSystems(value, p, None, none, without_each_agent(points, sure.accuracy))
-
-
-def _interval_over_systems(
-    table: ScoreTable,
-    gold: Gold,
-    statistic: str,
-    resampling: Resampling,
-    *,
-    draws: int,
-    rng: np.random.Generator,
-) -> tuple[Interval | None, str]:
-    """Interval of a correlation over systems, by resampling clusters and recomputing each system's score and rating."""
-    metric, rows = table.metric, rated_rows(table, gold)
-    if not isinstance(metric, Summed) or not isinstance(rows.rows, np.ndarray):
-        return resampling.system_draws.interval(table, gold, statistic)
-    of_sums = metric.of_sums
-    agent_codes, n_agents = codes(rows.agents)
-    of_cluster, n_clusters = cluster_codes(rows.clusters)
-    combined = np.concatenate([rows.rows, rating_sums(rows, gold)], axis=1)
-    cells = cluster_sums(combined, of_cluster * n_agents + agent_codes, n_clusters * n_agents)
-
-    def of_cells(sums: Floats) -> Floats:
-        """(..., S, k + 2) sums of each system's rows and ratings -> (...) correlations."""
-        x, y = sign(table) * of_sums(sums[..., :-2]), mean_ratings(sums[..., -2:])
-        flat = correlation.row_correlations(statistic, x.reshape(-1, n_agents), y.reshape(-1, n_agents))
-        return flat.reshape(x.shape[:-1])
-
-    sums = cells.reshape(n_clusters, n_agents, -1)
-    return interval_of_sums(sums, of_cells, draws=draws, rng=rng, bounds=None)
 
 
 def _by_name(points: Points) -> tuple[Floats, Floats]:

@@ -26,6 +26,7 @@ from turnwise.stats.permutation import (
     perm_both_systems,
     williams,
 )
+from turnwise.stats.shared_draws import SharedDraws
 from turnwise.stats.within import difference_inside_large_groups
 from turnwise.types import Level
 
@@ -38,7 +39,7 @@ def differences(
     *,
     group: str = "",
     draws: int,
-    rng: np.random.Generator,
+    rng: SharedDraws,
 ) -> list[dict[str, Any]]:
     """One record for each pair of metrics and each statistic, with p not yet adjusted.
 
@@ -125,7 +126,7 @@ def _subset(points: Points, keep: np.ndarray[Any, np.dtype[np.int64]]) -> Points
 
 
 def _difference_test(
-    one: Points, two: Points, level: Level, statistic: str, *, draws: int, rng: np.random.Generator
+    one: Points, two: Points, level: Level, statistic: str, *, draws: int, rng: SharedDraws
 ) -> DifferenceTest:
     """PERM-BOTH at this level; NaN with fewer than 3 points, or if the ratings or one metric's scores are constant."""
     if len(one.x) < MIN_SYSTEMS or np.ptp(one.x) == 0 or np.ptp(two.x) == 0 or np.ptp(one.y) == 0:

@@ -10,6 +10,7 @@ import numpy as np
 from turnwise.meta.points import Points
 from turnwise.meta.system_draws import SystemDraws
 from turnwise.stats.interval import Interval
+from turnwise.stats.shared_draws import SharedDraws
 from turnwise.types import Floats
 
 NO_INTERVAL = "none: no interval asked for"
@@ -22,16 +23,8 @@ class Resampling:
     precision: float  # half-width that the advice on more data aims at
     intervals: bool
     draws: int
-    rng: np.random.Generator
-    systems: SystemDraws | None = None  # shared by all statistics and dimensions; None: drawn for each
-
-    @property
-    def system_draws(self) -> SystemDraws:
-        """`systems`, or new ones from `rng`."""
-        if self.systems is not None:
-            return self.systems
-        seed = int(self.rng.integers(2**63))
-        return SystemDraws(self.draws, lambda name: np.random.default_rng(seed))
+    rng: SharedDraws
+    systems: SystemDraws  # shared by all statistics and dimensions
 
 
 def interval_and_p(

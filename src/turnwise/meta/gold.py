@@ -71,10 +71,12 @@ class Gold:
         return self.subsets[chosen]
 
 
-def gold(ratings: Sequence[Rating], dimension: str, level: RatedLevel, *, rescale: bool = False) -> Gold:
+def gold(
+    ratings: Sequence[Rating], dimension: str, level: RatedLevel, *, rescale: bool | None = None
+) -> Gold:
     """The mean ratings of one dimension at one level, mirrored if lower is better.
 
-    `rescale` maps ratings to 0-1 first.
+    `rescale` maps ratings to 0-1 first; None where the caller has no such option.
     """
     matrix = oriented(rating_matrix(ratings, dimension, level=level, rescale=rescale))
     return Gold(dimension, level, matrix, aggregate(matrix).by_item())

@@ -6,13 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from turnwise.meta.gold import Gold
-from turnwise.meta.points import Points, mean_ratings, rated_rows, rating_sums, sign
-from turnwise.meta.system_draws import left_out_scores
+from turnwise.meta.points import Points, rated_rows
+from turnwise.meta.system_draws import SystemDraws
 from turnwise.meta.table import ScoreTable
-from turnwise.stats.clusters import cluster_codes, cluster_sums, codes
 from turnwise.stats.pairs.soft_pairs import better_p, influence, soft_accuracy, soft_accuracy_test
-from turnwise.stats.resample import jackknife_sums
-from turnwise.types import Floats, Summed
+from turnwise.stats.shared_draws import SharedDraws
+from turnwise.types import Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,28 +26,18 @@ class Certainty:
         kept = np.arange(len(self.people)) if keep is None else np.flatnonzero(keep)
         return soft_accuracy(self.people[np.ix_(kept, kept)], self.metric[np.ix_(kept, kept)])
 
-    def p_value(self, names: tuple[str, ...], *, draws: int, rng: np.random.Generator) -> float:
+    def p_value(self, names: tuple[str, ...], *, draws: int, rng: SharedDraws) -> float:
         """p of a metric that knows nothing of the systems; `names` order them, so that draws do not follow the data."""
         order = np.argsort(np.array(names, dtype=np.str_), kind="stable")
         people, metric = (table[np.ix_(order, order)] for table in (self.people, self.metric))
         return soft_accuracy_test(people, metric, draws=draws, rng=rng)
 
 
-def certainty(table: ScoreTable, gold: Gold, points: Points) -> Certainty:
+def certainty(table: ScoreTable, gold: Gold, points: Points, draws: SystemDraws) -> Certainty:
     """The p-values over the rated units of all systems, which `points` has in order; NaN where a system is in only one
     cluster.
     """
-    metric, rows = table.metric, rated_rows(table, gold)
-    if not isinstance(metric, Summed) or not isinstance(rows.rows, np.ndarray):
-        scores, ratings = left_out_scores(rows, gold)
-    else:
-        agent_codes, n_agents = codes(rows.agents)
-        of_cluster, n_clusters = cluster_codes(rows.clusters)
-        combined = np.concatenate([rows.rows, rating_sums(rows, gold)], axis=1)
-        cells = cluster_sums(combined, of_cluster * n_agents + agent_codes, n_clusters * n_agents)
-        sums = cells.reshape(n_clusters, n_agents, -1)
-        scores = sign(table) * jackknife_sums(sums[..., :-2], metric.of_sums)
-        ratings = jackknife_sums(sums[..., -2:], mean_ratings)
+    scores, ratings = draws.left_out(rated_rows(table, gold), gold)
     return Certainty(
         people=better_p(points.y, influence(points.y, ratings)),
         metric=better_p(points.x, influence(points.x, scores)),

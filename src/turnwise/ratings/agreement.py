@@ -81,7 +81,7 @@ def agreement(
     ratings: Sequence[Rating],
     *,
     stable_raters: bool | None = None,
-    rescale: bool = False,
+    rescale: bool | None = None,
     clusters: Mapping[str, str] | None = None,
     intervals: bool = True,
 ) -> tuple[Agreement, ...]:

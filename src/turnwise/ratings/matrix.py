@@ -119,17 +119,17 @@ def rating_matrix(
     *,
     level: RatedLevel | None = None,
     stable_raters: bool | None = None,
-    rescale: bool = False,
+    rescale: bool | None = None,
     clusters: Mapping[str, str] | None = None,
 ) -> RatingMatrix:
     """The rating matrix of one dimension and level.
 
     Of several ratings by one rater on one item the last is used. Several ratings of one item without a rater's name
     count as different raters, numbered by position. `rescale` maps every rating to 0-1 by its own scale; without it,
-    different scales in one dimension are an error. `clusters` maps items to clusters; the default is the dialogue.
-    Where a matrix with one row for each person would not fit in memory, rows are positions. Published means (rater
-    `mean`) are left out where there are single ratings. Raises `DataError` also where there is nothing to use, a rating
-    is not finite, or both levels were rated and `level` is None.
+    different scales in one dimension are an error, which names the option unless it is None. `clusters` maps items to
+    clusters; the default is the dialogue. Where a matrix with one row for each person would not fit in memory, rows are
+    positions. Published means (rater `mean`) are left out where there are single ratings. Raises `DataError` also where
+    there is nothing to use, a rating is not finite, or both levels were rated and `level` is None.
     """
     dimension = choose_dimension(ratings, dimension)
     chosen = [r for r in ratings if r.dimension == dimension and level in (None, _level(r))]
@@ -142,8 +142,9 @@ def rating_matrix(
     found = levels(chosen)
     if len(found) > 1:
         raise DataError(f"`{dimension}` was rated for turns and for whole dialogues; choose one with `level`")
+    remedy = "use ratings on one scale" if rescale is None else "--rescale maps all to 0-1"
     direction = _single_value("directions", dimension, {r.direction for r in chosen})
-    scale = (0.0, 1.0) if rescale else _single_value("scales", dimension, {r.scale for r in chosen})
+    scale = (0.0, 1.0) if rescale else _single_value("scales", dimension, {r.scale for r in chosen}, remedy)
 
     single = [r for r in chosen if r.rater != MEAN_RATER]
     identity = raters_identity([r.rater for r in single], stable_raters)
@@ -209,12 +210,14 @@ def _level(rating: Rating) -> RatedLevel:
     return "dialogue" if rating.turn is None else "turn"
 
 
-def _single_value(what: str, dimension: str, found: set[T]) -> T:
-    """The only element of `found`, or a `DataError` that lists the different ones; `what` names them in the plural."""
+def _single_value(what: str, dimension: str, found: set[T], remedy: str = "") -> T:
+    """The only element of `found`, or a `DataError` that lists the different ones and the remedy; `what` names them in
+    the plural.
+    """
     if len(found) > 1:
-        remedy = "; --rescale maps all to 0-1" if what == "scales" else ""
         listed = ", ".join(sorted(map(str, found)))
-        raise DataError(f"the ratings of `{dimension}` have different {what} ({listed}){remedy}")
+        more = f"; {remedy}" if remedy else ""
+        raise DataError(f"the ratings of `{dimension}` have different {what} ({listed}){more}")
     return next(iter(found))
 
 

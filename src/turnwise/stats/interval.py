@@ -22,6 +22,7 @@ from turnwise.stats.resample import (
     rescaled_subsamples,
     subsamples,
 )
+from turnwise.stats.shared_draws import Source
 from turnwise.types import Floats, Ints
 
 Interval: TypeAlias = tuple[float, float]
@@ -172,7 +173,7 @@ def interval_of_sums(
     of_sums: Callable[[Floats], Floats],
     *,
     draws: int,
-    rng: np.random.Generator,
+    rng: Source,
     level: float = 0.95,
     bounds: tuple[float, float] | None = (0.0, 1.0),
 ) -> tuple[Interval | None, str]:
@@ -201,7 +202,7 @@ def interval_of_correlation(
     n_clusters: int,
     *,
     draws: int,
-    rng: np.random.Generator,
+    rng: Source,
     level: float = 0.95,
 ) -> tuple[Interval | None, str]:
     """Interval, by cluster, of a correlation over items, and the method or the reason why there is none.
@@ -222,7 +223,7 @@ def interval_of_rows(
     n_clusters: int,
     *,
     draws: int,
-    rng: np.random.Generator,
+    rng: Source,
     level: float = 0.95,
 ) -> tuple[Interval | None, str]:
     """Interval of a statistic of row indices that is no function of sums, and the method or why there is none.

@@ -6,6 +6,7 @@ by `benjamini_hochberg`.
 """
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import permutations
 from math import factorial, sqrt
 from typing import NamedTuple
@@ -17,6 +18,7 @@ from turnwise.stats.clusters import cluster_sums, group_clusters
 from turnwise.stats.correlation import midranks, row_correlations
 from turnwise.stats.pairs.item_pairs import checked_pair
 from turnwise.stats.pairs.pairwise import tie_calibration
+from turnwise.stats.shared_draws import Source, blocks_from, generator_of
 from turnwise.stats.swapped import swapped_spearman
 from turnwise.stats.weighted import weighted_correlation
 from turnwise.types import Floats, Ints
@@ -33,7 +35,7 @@ class DifferenceTest(NamedTuple):
 
 
 def paired_test(
-    a: Floats, b: Floats, of_sums: Callable[[Floats], Floats], *, draws: int, rng: np.random.Generator
+    a: Floats, b: Floats, of_sums: Callable[[Floats], Floats], *, draws: int, rng: Source
 ) -> DifferenceTest:
     """Test of no difference between two systems on the same clusters, from (C, k) sums of each.
 
@@ -57,7 +59,7 @@ def paired_test_rows(
     n_clusters: int,
     *,
     draws: int,
-    rng: np.random.Generator,
+    rng: Source,
 ) -> DifferenceTest:
     """`paired_test` for a statistic of row indices.
 
@@ -83,7 +85,7 @@ def perm_both(
     statistic: str,
     *,
     draws: int,
-    rng: np.random.Generator,
+    rng: Source,
 ) -> DifferenceTest:
     """PERM-BOTH (Deutsch, Dror and Roth 2021): do metrics `x1` and `x2` agree equally well with ratings `y`?
 
@@ -119,7 +121,7 @@ def perm_both(
 
 
 def perm_both_systems(
-    x1: Floats, x2: Floats, y: Floats, statistic: str, *, draws: int, rng: np.random.Generator
+    x1: Floats, x2: Floats, y: Floats, statistic: str, *, draws: int, rng: Source
 ) -> DifferenceTest:
     """`perm_both` across systems: `x1`, `x2` and `y` are (S,), and scores are swapped system by system."""
     one, two = (_standardised(checked_pair(x, y)[0], ranked=statistic != "pearson") for x in (x1, x2))
@@ -161,7 +163,7 @@ def correlation_test(
     n_clusters: int,
     *,
     draws: int,
-    rng: np.random.Generator,
+    rng: Source,
 ) -> float:
     """p-value of no correlation over items, by flipping the sign of each cluster's contribution.
 
@@ -188,9 +190,7 @@ def correlation_test(
     return _swap_test(flipped, n_clusters, draws=draws, rng=rng).p
 
 
-def system_correlation_test(
-    statistic: str, x: Floats, y: Floats, *, draws: int, rng: np.random.Generator
-) -> float:
+def system_correlation_test(statistic: str, x: Floats, y: Floats, *, draws: int, rng: Source) -> float:
     """p-value of no association across systems: permutes `y` exhaustively up to 8 systems, else `draws` times.
 
     NaN where the correlation is undefined.
@@ -211,7 +211,7 @@ def permuted_systems_test(
     *,
     chance: float | None,
     draws: int,
-    rng: np.random.Generator,
+    rng: Source,
 ) -> float:
     """p-value of a statistic over `n` systems: all orders of one side up to 8 systems, else `draws` random ones.
 
@@ -224,14 +224,14 @@ def permuted_systems_test(
     if n <= _MAX_SYSTEMS:
         orders = np.array(list(permutations(range(n))), dtype=np.int64)
     else:
-        orders = rng.permuted(np.broadcast_to(np.arange(n), (draws, n)), axis=1)
+        orders = generator_of(rng).permuted(np.broadcast_to(np.arange(n), (draws, n)), axis=1)
     null = permuted(orders)
     centre = float(np.mean(null)) if chance is None else chance
     return _p_value(observed - centre, null - centre, exact=len(orders) == factorial(n))
 
 
 def _swap_test(
-    difference: Callable[[Floats], Floats], n_clusters: int, *, draws: int, rng: np.random.Generator
+    difference: Callable[[Floats], Floats], n_clusters: int, *, draws: int, rng: Source
 ) -> DifferenceTest:
     """Test of a difference that is 0 in expectation if clusters are swapped at random.
 
@@ -245,8 +245,13 @@ def _swap_test(
     return DifferenceTest(observed, _p_value(observed, null, exact=_can_enumerate(n_clusters, draws)))
 
 
-def _swap_blocks(n_clusters: int, draws: int, rng: np.random.Generator) -> Iterator[Floats]:
+def _swap_blocks(n_clusters: int, draws: int, rng: Source) -> Iterator[Floats]:
     """Blocks of (b, C) rows of 0 and 1: all of them where they can be enumerated, else `draws` random ones."""
+    return blocks_from(rng, "swaps", n_clusters, draws, partial(_drawn_swaps, n_clusters, draws))
+
+
+def _drawn_swaps(n_clusters: int, draws: int, rng: np.random.Generator) -> Iterator[Floats]:
+    """The blocks of `_swap_blocks`, made one by one."""
     if _can_enumerate(n_clusters, draws):
         yield ((np.arange(2**n_clusters)[:, None] >> np.arange(n_clusters)) & 1).astype(np.float64)
         return

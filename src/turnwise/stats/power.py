@@ -16,6 +16,7 @@ from turnwise.stats.ppi import FEWEST
 from turnwise.types import Floats, Ints
 
 MOST_CLUSTERS = 10**9  # a design that needs more is not computed
+_FINEST = 1e-12  # of the largest gap between two ratings: a smaller step is none
 
 
 def minimum_detectable_difference(
@@ -342,6 +343,8 @@ def scale_step(values: Floats) -> float:
     if not len(gaps):
         return 0.0
     step = float(gaps.min())
+    if step < _FINEST * gaps.max():  # a quotient of the two would be rounding error, or no number
+        return 0.0
     return step if np.allclose(gaps / step, np.round(gaps / step), rtol=0, atol=1e-6) else 0.0
 
 

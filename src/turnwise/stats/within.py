@@ -21,6 +21,7 @@ from turnwise.stats.interval import Interval, interval_of_draws, interval_of_sum
 from turnwise.stats.pairs.item_pairs import ordered_alike
 from turnwise.stats.pairs.pairwise import tie_calibration
 from turnwise.stats.resample import bootstrap_weights
+from turnwise.stats.shared_draws import Source
 from turnwise.stats.weighted import WeightedStatistic, weighted_correlation
 from turnwise.types import Floats, Ints
 
@@ -97,7 +98,7 @@ def interval_inside_large_groups(
     n_clusters: int,
     *,
     draws: int,
-    rng: np.random.Generator,
+    rng: Source,
 ) -> tuple[float, Interval | None, int]:
     """The mean correlation inside large groups, its interval by cluster, and the number of groups.
 
@@ -146,7 +147,7 @@ def interval_inside_small_groups(
     n_clusters: int,
     *,
     draws: int,
-    rng: np.random.Generator,
+    rng: Source,
 ) -> tuple[float, Interval | None, int]:
     """The pooled correlation inside groups of at least two items, its interval by cluster, and the number of groups.
 

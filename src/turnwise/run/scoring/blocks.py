@@ -17,7 +17,7 @@ from turnwise.errors import PluginError, Refused, TurnwiseError
 from turnwise.metrics.rows import rows_or_errors
 from turnwise.metrics.rows import scored as has_evidence
 from turnwise.plugin_code import place
-from turnwise.protocols import Explains
+from turnwise.protocols import Abstains, Explains
 from turnwise.registry import module_of, plugin_name
 from turnwise.types import Floats, Ints, Item, Metric, Need, Rows, Status, Summed, digest
 
@@ -126,11 +126,17 @@ def score(metric: Metric, items: Sequence[Item]) -> Block:
     ]
     scored = np.array([at for index, at in enumerate(wanted) if index not in errors], dtype=np.int64)
     known = has_evidence(rows)
-    why = f"no value or NaN: {metric.unscored}" if foreign(metric) else metric.unscored
-    failures += [Failure(int(at), "skipped", why) for at in scored[~known]]
+    failures += [Failure(int(at), "skipped", _why_unscored(metric, items[at])) for at in scored[~known]]
     failures.sort(key=lambda failure: failure.position)
     explained = _explained(metric, items, wanted)
     return Block(scored[known], rows[known], tuple(failures), sum(cut), explained)
+
+
+def _why_unscored(metric: Metric, item: Item) -> str:
+    """The reason why the metric gave the item no value."""
+    if isinstance(metric, Abstains):
+        return str(called(metric, "why_unscored", item))
+    return f"no value or NaN: {metric.unscored}" if foreign(metric) else metric.unscored
 
 
 def _explained(metric: Metric, items: Sequence[Item], wanted: Sequence[int]) -> dict[int, Mapping[str, Any]]:

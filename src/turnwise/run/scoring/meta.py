@@ -41,6 +41,7 @@ from turnwise.run.scoring.shards import Watch, prepare
 from turnwise.run.scoring.tally import generator
 from turnwise.run.spec import MetaSpec, Outcome, finish
 from turnwise.run.workers.execute import Executor
+from turnwise.stats.shared_draws import SharedDraws
 from turnwise.types import Finding, Level, Metric, Rating
 
 ADEM = ("length_bias", "normalised")  # analyses of the ADEM paper, for rated replies
@@ -196,37 +197,44 @@ def _answers(
 ) -> list[tuple[int, Question, list[Finding], list[dict[str, Any]]]]:
     """For each question: its place, the agreement of each metric with people, and the tests of every two metrics."""
     group = task.questions[0][1].group
-    systems = SystemDraws(spec.draws, lambda name: generator(spec.seed, name, group, task.level))
+    shared = SharedDraws(lambda: generator(spec.seed, "meta", group, task.level))
+    systems = SystemDraws(spec.draws, shared)
     return [
-        (place, question, *_answer(spec, question, people, task, systems))
+        (place, question, *_answer(spec, question, people, task, shared, systems))
         for place, question, people in task.questions
     ]
 
 
 def _answer(
-    spec: MetaSpec, question: Question, people: Gold, task: _LevelTask, systems: SystemDraws
+    spec: MetaSpec,
+    question: Question,
+    people: Gold,
+    task: _LevelTask,
+    shared: SharedDraws,
+    systems: SystemDraws,
 ) -> tuple[list[Finding], list[dict[str, Any]]]:
     """The agreement of each metric with people, and the tests of every two metrics, at one level."""
     level = task.level
     able = [table for table in task.tables if has_level(table, level)]
-    about = (question.dimension, question.group, level)
     settings: dict[str, Any] = {
         "group": question.group,
         "draws": spec.draws,
         "precision": spec.precision,
         "intervals": spec.intervals,
+        "rng": shared,
         "systems": systems,
     }
     findings = [
-        correlate(table, people, level, name, rng=generator(spec.seed, table.name, name, *about), **settings)
+        correlate(table, people, level, name, **settings)
         for table in able
         for name in spec.statistics
         if level == "system" or name not in SYSTEMS_ONLY
     ]
     findings += [_lacking(table, question, level) for table in task.tables if table not in able]
     tested = [name for name in spec.statistics if name in DIFFERING and spec.differences]
-    rng = generator(spec.seed, "differences", *about)
-    return findings, differences(able, people, level, tested, group=question.group, draws=spec.draws, rng=rng)
+    return findings, differences(
+        able, people, level, tested, group=question.group, draws=spec.draws, rng=shared
+    )
 
 
 def _lacking(table: ScoreTable, question: Question, level: Level) -> Finding:

@@ -1,1 +1,1 @@
-"""Statistics over pairs of items: concordant pairs, and pairwise accuracy with its threshold of ties."""
+"""Statistics over pairs of items: concordant pairs, pairwise accuracy with its threshold of ties, and effect sizes."""

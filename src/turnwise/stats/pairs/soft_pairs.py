@@ -13,6 +13,7 @@ turns of a dialogue count together and systems need not have replied to the same
 import numpy as np
 
 from turnwise.stats.permutation import permuted_systems_test
+from turnwise.stats.shared_draws import Source
 from turnwise.types import Floats, Ints
 
 _ROUNDING = 1e-9  # a cluster whose influence on a system is a smaller share of the largest one has none
@@ -51,7 +52,7 @@ def soft_accuracy(one: Floats, other: Floats) -> float:
     return float(1 - np.mean(np.abs(one[pairs] - other[pairs]))) if len(pairs[0]) else float("nan")
 
 
-def soft_accuracy_test(one: Floats, other: Floats, *, draws: int, rng: np.random.Generator) -> float:
+def soft_accuracy_test(one: Floats, other: Floats, *, draws: int, rng: Source) -> float:
     """p-value of a metric that has nothing to do with which system is which; NaN where the statistic is undefined."""
     pairs = np.triu_indices(len(one), k=1)
 
