@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from papers.flagship import taught
+from papers.flagship.contexts import for_teaching
 from papers.learned_page import PAGE, page
 from papers.rated_corpora import GROUPS, Rated, rated
 from turnwise.encode.models.catalogue import NotFetched
@@ -28,7 +30,7 @@ from turnwise.metrics.learned.held_out import context_groups
 from turnwise.metrics.learned.turnwise.calibration import calibrate
 from turnwise.metrics.learned.turnwise.metric import is_copy
 from turnwise.metrics.learned.turnwise.ridge import RidgeWeights, fit_ridge
-from turnwise.metrics.learned.turnwise.signals import CUT, PENALTY, Signals, prior
+from turnwise.metrics.learned.turnwise.signals import PENALTY, Signals
 from turnwise.metrics.learned.usr.full import PARTS as SUB_METRICS
 from turnwise.metrics.learned.usr.full import scores, sub_metric
 from turnwise.metrics.models import text_encoder
@@ -130,22 +132,27 @@ class Corpora:
         self.columns = signals.columns
         self.tables = [signals.table(group.items, text_encoder("minilm")) for group in self.groups]
         self.values = [np.array(group.values) for group in self.groups]
+        self.frauds: tuple[Floats, Floats] | None = taught.pairs(
+            for_teaching(data), lambda items: signals.table(items, text_encoder("minilm"))
+        )
         self.copies = [np.array([is_copy(item) for item in group.items]) for group in self.groups]
 
     def fit(
         self, training: Sequence[int], kind: str, penalty: float, tables: list[Floats] | None = None
     ) -> RidgeWeights:
         """Ridge regression on these groups, with one set of columns or with other tables."""
-        start, cut = None, np.inf
-        if tables is None:
-            chosen, cut = self.chosen(kind), CUT
-            tables, start = (
-                [table[:, chosen] for table in self.tables],
-                prior([self.columns[at] for at in chosen]),
-            )
+        if tables is not None:
+            x, y = self.known(tables, training)
+            return fit_ridge(x, y, penalty=penalty)
+        chosen = self.chosen(kind)
+        x, y = self.known([table[:, chosen] for table in self.tables], training)
+        frauds = None if self.frauds is None else (self.frauds[0][:, chosen], self.frauds[1][:, chosen])
+        return taught.fit([self.columns[at] for at in chosen], x, y, frauds, penalty=penalty)
+
+    def known(self, tables: list[Floats], training: Sequence[int]) -> tuple[list[Floats], list[Floats]]:
+        """The rows without a missing signal, and their ratings, of the training groups."""
         known = {m: ~np.isnan(tables[m]).any(axis=1) for m in training}
-        x, y = [tables[m][known[m]] for m in training], [self.values[m][known[m]] for m in training]
-        return fit_ridge(x, y, penalty=penalty, prior=start, cut=cut)
+        return [tables[m][known[m]] for m in training], [self.values[m][known[m]] for m in training]
 
     def chosen(self, kind: str) -> list[int]:
         """The indices of a set of columns."""
@@ -172,7 +179,7 @@ class Corpora:
     def calibrated(self, n: int, count: int) -> Iterator[tuple[float, float]]:
         """After calibration to `count` of the group's own ratings, as in `train turnwise`: Spearman on replies of the
         other contexts, and the share of them inside their interval. One pair for each random draw of ratings."""
-        weights = self.fit([m for m in range(len(self.groups)) if m != n], "all", PENALTY)
+        weights = self.fit([m for m in range(len(GROUPS)) if m != n], "all", PENALTY)
         known = np.flatnonzero(~np.isnan(self.tables[n]).any(axis=1))
         x, y, copies = (
             weights.standardise(self.tables[n][known]),
@@ -291,7 +298,8 @@ def frauds(corpora: Corpora) -> dict[str, Any]:
                 )
                 for item in given
             ]
-            found.setdefault(name, {})[label] = float(np.mean(people > metric.rows(fakes)[:, 0]))
+            gaps = people - metric.rows(fakes)[:, 0]
+            found.setdefault(name, {})[label] = float(np.mean(gaps[~np.isnan(gaps)] > 0))
     return {"frauds": found}
 
 

@@ -14,32 +14,36 @@ import os
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from papers.flagship import taught
+from papers.flagship.contexts import for_teaching
 from papers.rated_corpora import Rated, pretraining, rated
-from tools.model_cards import ROWS, card, complete
+from papers.rated_dimensions import DIMENSIONS, SOURCES, rated_units
+from tools import dimension_heads
+from tools.model_cards import ROWS, card, complete, dialogue_data
 from turnwise.encode.models import folder
 from turnwise.encode.text.normalise import plain
 from turnwise.metrics.learned import training_items
 from turnwise.metrics.learned.contrastive import att, maude
 from turnwise.metrics.learned.contrastive.training import Examples, Shape, train_head
-from turnwise.metrics.learned.encoded_items import TURNS, turn_vectors
+from turnwise.metrics.learned.encoded_items import TURNS, reply_and_context, turn_vectors
 from turnwise.metrics.learned.trained import encoder_card
 from turnwise.metrics.learned.turnwise.calibration import ATTACKS, COVERAGE
 from turnwise.metrics.learned.turnwise.exchange_index import ExchangeIndex
+from turnwise.metrics.learned.turnwise.familiar import Familiarity, counts, even_quantile
 from turnwise.metrics.learned.turnwise.lexicon import Lexicon
 from turnwise.metrics.learned.turnwise.metric import MOST_UNKNOWN, is_copy
 from turnwise.metrics.learned.turnwise.reader import ReplyReader
-from turnwise.metrics.learned.turnwise.ridge import RidgeWeights, fit_ridge, standardised
+from turnwise.metrics.learned.turnwise.ridge import RidgeWeights, standardised
 from turnwise.metrics.learned.turnwise.signals import (
     CUT,
-    PENALTY,
     Signals,
-    prior,
     signal_tensors,
     signals_digest,
 )
@@ -129,6 +133,9 @@ def make_signals(dialogues: Sequence[Dialogue], ret: folder.Folder) -> tuple[dic
     return tensors, shapes
 
 
+Pairs = tuple[Floats, Floats]  # (m, k) signals of people's replies and of frauds (papers/flagship/taught.py)
+
+
 @dataclass(frozen=True)
 class Group:
     """The signals and ratings of a rated group."""
@@ -146,32 +153,22 @@ class Group:
         return cls(rated.name, table[known], np.array(rated.values)[known], copies[known])
 
 
-def predicted(group: Group, others: Sequence[Group], start: Floats) -> Floats:
+def predicted(group: Group, others: Sequence[Group], columns: Sequence[str], frauds: Pairs) -> Floats:
     """(n,) predictions for a group by a regression on the others; copies get the lowest score."""
-    weights = fit(others, start)
+    weights = fit(others, columns, frauds)
     predictions = weights.predict(group.table)
     predictions[group.copies] = floor_of(weights, [other.table for other in others])
     return predictions
 
 
-def fit(groups: Sequence[Group], start: Floats) -> RidgeWeights:
-    """The regression of `turnwise` on these groups."""
-    tables, ratings = [group.table for group in groups], [group.values for group in groups]
-    return fit_ridge(tables, ratings, penalty=PENALTY, prior=start, cut=CUT)
+def fit(groups: Sequence[Group], columns: Sequence[str], frauds: Pairs) -> RidgeWeights:
+    """The regression of `turnwise` on these groups, and on people's replies above frauds."""
+    return taught.fit(columns, [group.table for group in groups], [group.values for group in groups], frauds)
 
 
 def floor_of(weights: RidgeWeights, tables: Sequence[Floats]) -> float:
     """The score of copies: the 1 % quantile of all predictions."""
     return float(np.quantile(np.concatenate([weights.predict(table) for table in tables]), 0.01))
-
-
-def even_half_width(errors: Sequence[Floats]) -> float:
-    """The half-width that covers 95 % of the errors, with the same weight for every corpus."""
-    pooled = np.concatenate(errors)
-    shares = np.concatenate([np.full(len(one), 1 / len(one)) for one in errors])
-    order = np.argsort(pooled)
-    reached = np.cumsum(shares[order]) / len(errors)
-    return float(pooled[order][np.searchsorted(reached, COVERAGE)])
 
 
 def make_turnwise(data: Path, dialogues: Sequence[Dialogue], groups: Sequence[Rated]) -> None:
@@ -192,30 +189,43 @@ def fit_large(data: Path, groups: Sequence[Rated]) -> None:
     fit_turnwise(data, groups, folder.Folder(MODELS, "turnwise-large", {}, config, {}, ""), "reader-large")
 
 
+def with_reader(parts: folder.Folder, reader: str) -> folder.Folder:
+    """What the signals are computed with: the heads and the index of a folder, and the present reader."""
+    kept = {key: parts.config[key] for key in ("encoder", "heads", "signals") if key in parts.config}
+    return replace(parts, config={**kept, "reader": reader_card(reader)})
+
+
 def fit_turnwise(data: Path, rated_groups: Sequence[Rated], parts: folder.Folder, reader: str) -> None:
     """Fit and save the weights. The signals are computed with loaded tensors, which are rounded to fewer digits."""
-    kept = {key: parts.config[key] for key in ("encoder", "heads", "signals") if key in parts.config}
-    parts = replace(parts, config={**kept, "reader": reader_card(reader)})
+    parts = with_reader(parts, reader)
     signals = Signals.load(parts)
     columns = signals.columns
-    start = prior(columns)
     groups = [Group.of(group, signals, columns) for group in rated_groups]
+    frauds = taught.pairs(
+        for_teaching(data), lambda items: signals.table(items, text_encoder(ENCODER), columns)
+    )
     # Predictions are not centred on the tested corpus, because a user's corpus has no ratings to centre on.
     errors = [
-        np.abs(standardised(group.values) - predicted(group, [g for g in groups if g is not group], start))
+        np.abs(
+            standardised(group.values)
+            - predicted(group, [g for g in groups if g is not group], columns, frauds)
+        )
         for group in groups
     ]
-    weights = fit(groups, start)
-    half_width = even_half_width(errors)
+    weights = fit(groups, columns, frauds)
+    half_width = even_quantile(errors, COVERAGE)
     covered = {
-        group.name: float(np.mean(error <= even_half_width([e for e in errors if e is not error])))
+        group.name: float(np.mean(error <= even_quantile([e for e in errors if e is not error], COVERAGE)))
         for group, error in zip(groups, errors, strict=True)
     }
     say(f"half-width {half_width:.3f}, covers {covered}")
+    heads, config, measured = fit_heads(data, rated_groups, signals, groups, weights, frauds)
     trained = TrainedModel(
         kind=parts.kind,
         tensors={
             **signal_tensors(parts),
+            **familiarity(rated_groups, signals.lexicon).tensors,
+            **heads,
             "ridge.centre": weights.centre,
             "ridge.scale": weights.scale,
             "ridge.weights": weights.weights,
@@ -232,10 +242,68 @@ def fit_turnwise(data: Path, rated_groups: Sequence[Rated], parts: folder.Folder
             "copies": "joined",
             "half_width": half_width,
             "floor": floor_of(weights, [group.table for group in groups]),
+            "dimensions": config,
         },
-        card={"intervals": {"inside, half-width of the other corpora": covered}, "attacks": list(ATTACKS)},
+        card={
+            "intervals": {"inside, half-width of the other corpora": covered},
+            "dimensions": measured,
+            "dialogue_ratings": dialogue_data(data),
+            "attacks": list(ATTACKS),
+        },
     )
     keep(parts.kind, trained, **card(data, rated_groups, ratings=True))
+
+
+def fit_heads(
+    data: Path,
+    rated_groups: Sequence[Rated],
+    signals: Signals,
+    groups: Sequence[Group],
+    weights: RidgeWeights,
+    frauds: Pairs,
+) -> tuple[dict[str, NDArray[Any]], dict[str, Any], dict[str, Any]]:
+    """Tensors, config and card of the dimensions whose own regression beats the overall one on corpora left out."""
+    columns = signals.columns
+    units = rated_units(
+        data, rated_groups, lambda items: signals.table(items, text_encoder(ENCODER), columns)
+    )
+
+    @cache
+    def fit_without(source: str) -> RidgeWeights:
+        return fit([group for group in groups if SOURCES[group.name] != source], columns, frauds)
+
+    dialogues = [
+        item for unit in units.values() if not unit.is_turns for some in unit.replies for item in some
+    ]
+    tensors: dict[str, NDArray[Any]] = {training_items.OF_DIMENSIONS: training_items.hashes(dialogues)}
+    config, measured = {}, {}
+    for dimension, own in DIMENSIONS.items():
+        found = dimension_heads.left_out(dimension, units, fit_without)
+        agreement = {
+            name: dict(zip(("overall", "own"), np.round(one.agreement, 4).tolist(), strict=True))
+            for name, one in found.items()
+        }
+        say(f"{dimension}: gain {dimension_heads.gain(found):.3f}, {agreement}")
+        fitted = dimension_heads.fit_head(dimension, weights, units)
+        if fitted is None or dimension_heads.gain(found) <= 0:
+            continue
+        tensors[f"ridge.weights {dimension}"] = fitted
+        head, errors = replace(weights, weights=fitted), dimension_heads.errors(found, units)
+        config[dimension] = {
+            "half_width": even_quantile(errors, COVERAGE) if errors else None,
+            "floor": floor_of(head, [group.table for group in groups]),
+        }
+        measured[dimension] = {
+            "rated as": {name: list(names) for name, names in own.items()},
+            "left out": agreement,
+        }
+    return tensors, config, measured
+
+
+def familiarity(groups: Sequence[Rated], lexicon: Lexicon) -> Familiarity:
+    """What is like the rated replies."""
+    texts = [[text for item in group.items if (text := reply_and_context(item))] for group in groups]
+    return Familiarity.of([np.array([counts(*text, lexicon) for text in some]) for some in texts])
 
 
 def rated_task(groups: Sequence[Rated], metric: str) -> TrainingTask:

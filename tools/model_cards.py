@@ -36,6 +36,12 @@ LICENCES = {  # of the ratings, as published
     "holistic.jsonl": "none stated",
     "fbd.jsonl.gz": "none stated",
 }
+DIALOGUE_LICENCES = {  # of the rated dialogues, which only regressions for single dimensions were fitted to
+    "fed_dialog.jsonl": "none stated (the copy that was read: MIT)",
+    "ji2022.jsonl.gz": "MIT",
+    "convai2_2018.jsonl.gz": "none stated",
+    "ieval.jsonl.gz": "CC BY 4.0",
+}
 FOOLED = 0.8  # if people's own reply scores above a fraud in at most this share of contexts, the attack works
 
 
@@ -66,6 +72,11 @@ def card(data: Path, groups: Sequence[Rated], *, ratings: bool) -> dict[str, Any
         "licence": "Apache-2.0",
         "command": "python -m tools.make_models DATA",
     }
+
+
+def dialogue_data(data: Path) -> list[dict[str, str]]:
+    """The files of rated dialogues with sha256 and licence."""
+    return [{**of, "licence": DIALOGUE_LICENCES[of["file"]]} for of in _files(data, DIALOGUE_LICENCES)]
 
 
 def complete(path: Path, about: Mapping[str, Any]) -> None:

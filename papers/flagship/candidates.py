@@ -13,7 +13,7 @@ from turnwise.networks.replies.columns import KIND_NAMES
 KINDS = KIND_NAMES
 # How often a kind is drawn, relative to the others. `wrong` is drawn often where people wrote wrong replies.
 WEIGHTS = {"random": 1.0, "same dialogue": 0.9, "overlap": 1.1, "machine": 1.4, "copy": 0.8, "salad": 1.1,
-           "generic": 1.0}  # fmt: skip
+           "generic": 1.8}  # fmt: skip
 WRONG = 2.5
 DRAWN = 5  # wrong replies beside the right one
 TURNS = 6
@@ -53,6 +53,28 @@ WITH_TURN = (
 )  # fmt: skip
 
 
+SLOTS = ("turn", "end", "start", "rare", "content", "earlier")  # what a template takes from the context
+PHRASE = 6  # longest phrase of a random template, in words
+ALONE = (3, 14)  # words of a turn that may serve as a reply that fits anywhere
+
+
+@dataclass(frozen=True)
+class Template:
+    """A reply with fixed words around words of the context."""
+
+    before: Ids
+    slot: str
+    after: Ids
+
+
+@dataclass(frozen=True)
+class Mined:
+    """Replies and templates that an earlier model scores highest in contexts they were not made for."""
+
+    replies: list[Ids]
+    templates: list[Template]
+
+
 @dataclass(frozen=True)
 class Example:
     """One context with its replies."""
@@ -73,9 +95,11 @@ class Candidates:
         sources: frozenset[int],
         samples: dict[int, list[Ids]],
         weights: Mapping[str, float] = WEIGHTS,
+        mined: Mined | None = None,
     ) -> None:
         """`samples` has replies of a language model by the number of the turn that they replace."""
         self.corpus, self.samples, self.weights = corpus, samples, weights
+        self.mined = mined or Mined([], [])
         table = corpus.arrays["dialogues"]
         kept = np.flatnonzero(np.isin(table[:, 2], sorted(sources)))
         self.ranges = table[:, :2]
@@ -219,8 +243,15 @@ class Candidates:
         return _filled(frame, last[:30])
 
     def _generic(self, context: list[Ids], rng: np.random.Generator) -> Ids:
-        """A reply that fits anywhere, a third of the time with a word of the context."""
-        if rng.random() < 0.35:
+        """A reply that fits anywhere: one that is often said, or one that a model was fooled by; or a template."""
+        which = rng.random()
+        if which < 0.25 and self.mined.replies:
+            return self.mined.replies[rng.integers(len(self.mined.replies))]
+        if which < 0.45 and self.mined.templates:
+            return self.filled(self.mined.templates[rng.integers(len(self.mined.templates))], context, rng)
+        if which < 0.6:
+            return self.filled(self.template(rng), context, rng)
+        if which < 0.75:
             words = np.concatenate(context[-2:])
             words = words[self.rare[words]]
             if len(words):
@@ -232,6 +263,46 @@ class Candidates:
         if rng.random() < 0.25:
             one = np.concatenate([one, self.generic[rng.integers(len(self.generic))]])
         return one
+
+    def template(self, rng: np.random.Generator) -> Template:
+        """A random template: a phrase of any turn before words of the context, after them, or on both sides."""
+        before, after = self.phrase(rng), self.phrase(rng)
+        sides = rng.random()
+        nothing = np.zeros(0, np.int64)
+        slot = SLOTS[rng.integers(len(SLOTS))]
+        return Template(before if sides < 0.75 else nothing, slot, after if sides > 0.5 else nothing)
+
+    def phrase(self, rng: np.random.Generator) -> Ids:
+        """Some words in a row of any turn, or a whole short turn."""
+        words = self.corpus.turn(self.turns[rng.integers(len(self.turns))])
+        if rng.random() < 0.3 and len(words) <= 2 * PHRASE:
+            return words
+        size = int(rng.integers(1, PHRASE + 1))
+        start = int(rng.integers(max(1, len(words) - size + 1)))
+        return words[start : start + size]
+
+    def filled(self, template: Template, context: list[Ids], rng: np.random.Generator) -> Ids:
+        """The template with words of the context in its slot."""
+        last = context[-1]
+        match template.slot:
+            case "turn":
+                words = last[:30]
+            case "end":
+                words = last[-int(rng.integers(1, 4)) :]
+            case "start":
+                words = last[: int(rng.integers(1, 4))]
+            case "earlier":
+                words = self._rarest(np.concatenate(context[:-1])) if len(context) > 1 else last[-1:]
+            case "rare":
+                words = self._rarest(np.concatenate(context[-2:]))
+            case _:
+                content = np.array([one for one in last if one not in self.stopwords], np.int64)
+                words = content[: int(rng.integers(1, 3))]
+        return np.concatenate([template.before, words, template.after])
+
+    def _rarest(self, words: Ids) -> Ids:
+        """The word that the corpora have least often, as an array."""
+        return words[np.argsort(self.count[words], kind="stable")][:1]
 
     def _salad(self, context: list[Ids], right: Ids, rng: np.random.Generator) -> Ids:
         """Broken text: shuffled, repeated, cut, mixed with other text, or words of the context in disorder."""

@@ -3,7 +3,7 @@
 #   W=DIR [LM=50] [LARGE=300] [LABEL=170] [STUDENT=150] [VARIANTS="0 1 2 free-0"] [PY=python3] papers/flagship/gpu.sh PART...
 # PART is `large` (language model, its replies, kinds of replies), `label` (columns of rated items, of frauds and of the
 # students' training pairs), `students` or `soup`. W holds corpus.npz.xz (papers.flagship.prepare), smollm2.gguf,
-# tokenizer.json, minilm/ and, if they were made before, samples.npz. Results in W: large-*.npz, student-*.npz (weights),
+# minilm/ and, if they were made before, samples.npz. Results in W: large-*.npz, student-*.npz (weights),
 # *-rated.npz and *-frauds.npz.
 set -u
 cd "$(dirname "$0")/../.."
@@ -34,7 +34,7 @@ for part in "$@"; do
     large)
       [ -f "$W/lm.npz" ] || on_text train_large lm --base "$W/smollm2.gguf" --seconds "$LM" || exit 1
       [ -f "$W/samples.npz" ] ||
-        on_text train_large sample --base "$W/smollm2.gguf" --tokeniser "$W/tokenizer.json" || exit 1
+        on_text train_large sample --base "$W/smollm2.gguf" || exit 1
       each large ;;
     label) each label ;;
     students) each student ;;

@@ -11,9 +11,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from papers.flagship.corpus import save
+from papers.flagship.corpus import save, table_arrays
 from papers.flagship.sources import SOURCES
 from papers.rated_corpora import RatedText, rated
 from turnwise.encode.models.catalogue import locate
@@ -71,19 +72,13 @@ def dialogues(data: Path, name: str) -> Iterator[Dialogue]:
     yield from native.read(str(path if path.exists() else data / f"{name}.jsonl"))
 
 
-def token_table(name: str, words: Sequence[str], prefix: str) -> dict[str, np.ndarray]:
+def token_table(name: str, words: Sequence[str], prefix: str) -> dict[str, NDArray[np.generic]]:
     """The tokens of each word by a model's tokeniser."""
     tokeniser = Tokenizer.from_file(str(Path(locate(name)) / "tokenizer.json"))
     tokeniser.no_truncation()
     tokeniser.no_padding()
-    lists = [
-        coded.ids
-        for coded in tokeniser.encode_batch([prefix + word for word in words], add_special_tokens=False)
-    ]
-    return {
-        f"{name}_flat": np.array([token for ids in lists for token in ids], np.uint16),
-        f"{name}_ends": np.concatenate([[0], np.cumsum([len(ids) for ids in lists])]).astype(np.uint32),
-    }
+    coded = tokeniser.encode_batch([prefix + word for word in words], add_special_tokens=False)
+    return table_arrays(name, [one.ids for one in coded])
 
 
 def main() -> None:

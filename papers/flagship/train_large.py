@@ -1,13 +1,16 @@
 """`python -m papers.flagship.train_large STAGE ...`: train the adapters of `turnwise-large` on a GPU.
 
 Stages: `lm` (dialogue language model), `sample` (its replies, as machine-made candidates), `discriminate` (kinds and
-score). Each takes `--seconds`, writes a checkpoint every minute, and goes on from it when it is started again.
+score), `soup` (the mean of three), and `mine` (replies and templates that a model scores highest in contexts they were
+not made for, which a next round of `discriminate` is taught). `lm` and `discriminate` take `--seconds`, write a
+checkpoint every minute, and go on from it when they are started again. `--start` names the adapters that a round begins
+with: a file of `soup`, or `shipped` for those of the package.
 """
 
 import argparse
 import math
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,10 +20,10 @@ from torch import Tensor
 from torch.nn import functional
 from torch.utils.data import DataLoader, IterableDataset
 
-from papers.flagship.candidates import KINDS, WEIGHTS, Candidates, Example
-from papers.flagship.corpus import Corpus, Ids
+from papers.flagship.candidates import ALONE, KINDS, SLOTS, WEIGHTS, Candidates, Example, Mined, Template
+from papers.flagship.corpus import Corpus, Ids, TokenTable
 from papers.flagship.sources import FREE, NAMES
-from papers.flagship.weights import base_llama, from_bytes, to_bytes
+from papers.flagship.weights import base_llama, base_name, from_bytes, to_bytes
 from turnwise.networks.replies.columns import Group, batches, columns
 from turnwise.networks.replies.llama import END, attention_mask
 from turnwise.networks.replies.reply_model import Packed, ReplyModel, context_tokens, pack, reply_tokens
@@ -31,13 +34,15 @@ WARM_UP = 0.03  # share of the time
 EVERY = 60.0  # seconds between checkpoints
 WINDOWS = 256  # of the language model's batch
 CONTEXTS = 768  # contexts that are drawn at a time, sorted by length and cut into batches
-TOKENS = 13_000  # of a batch of the discriminator, with padding
+TOKENS = 7_000  # of a batch of the discriminator, with padding
 WITHOUT, BACKWARD, SENTENCES = 14, 6, 8  # further replies of a batch: no context, reversed, sentence pairs
 LIKELIHOOD_WEIGHT, LIST_WEIGHT, RELATION_WEIGHT = 0.3, 1.0, 0.3
 IGNORED = -1
 SMOOTHING = 0.6  # a corpus of n replies is drawn with a probability proportional to n to this power
 SAMPLED = 64_000  # contexts that get a machine-made reply
 NEW_TOKENS = 40
+STRANGE = 32  # contexts in which a mined reply is scored
+POOL, MINED = 4000, 400  # turns and templates that are tried, and those that are kept
 
 
 def clock(started: float, seconds: float) -> float:
@@ -55,13 +60,13 @@ def rate_at(share: float) -> float:
 class Trainer:
     """An optimiser with a schedule by the clock, and checkpoints."""
 
-    def __init__(self, model: ReplyModel, stage: str, seconds: float, path: Path) -> None:
+    def __init__(self, model: ReplyModel, rate: float, seconds: float, path: Path) -> None:
         self.model, self.seconds, self.path = model, seconds, path
         self.parameters = model.trainable()
         self.optimiser = torch.optim.AdamW(
-            list(self.parameters.values()), lr=RATE[stage], weight_decay=0.01, betas=(0.9, 0.98),
+            list(self.parameters.values()), lr=rate, weight_decay=0.01, betas=(0.9, 0.98),
         )  # fmt: skip
-        self.rate, self.used, self.step, self.saved = RATE[stage], 0.0, 0, 0.0
+        self.rate, self.used, self.step, self.saved = rate, 0.0, 0, 0.0
         if path.exists():
             kept = torch.load(path, map_location="cpu", weights_only=True)
             with torch.no_grad():
@@ -110,6 +115,21 @@ def load_adapters(model: ReplyModel, path: Path) -> None:
             one.copy_(found[name])
 
 
+def load_start(model: ReplyModel, start: str) -> None:
+    """Begin with the adapters and heads of a file, or with `shipped` for those of the package."""
+    if start != "shipped":
+        load_adapters(model, Path(start))
+        return
+    from turnwise.encode.models import folder
+    from turnwise.encode.neural.differences import unpack
+
+    trained = unpack(folder.load(folder.shipped("reader-large") or "", "reader-large").tensors, {})
+    with torch.no_grad():
+        for name, one in model.trainable().items():
+            weights = torch.from_numpy(np.asarray(trained[name], np.float32))
+            one.copy_(weights.T if name.endswith(".up") else weights)
+
+
 def save_adapters(model: ReplyModel, path: Path) -> None:
     """Write adapters and heads as 8-bit integers, and round the model's own to the same values."""
     packed = to_bytes(model.trainable())
@@ -125,8 +145,18 @@ def merged(model: ReplyModel) -> ReplyModel:
 
 
 def large_name(given: argparse.Namespace) -> str:
-    """The name of the files of a large model."""
-    return f"large-{'free-' if given.free else ''}{given.seed}"
+    """The name of the files of a large model; SmolLM2 is the base where none is named."""
+    return f"large-{of_base(given)}{'free-' if given.free else ''}{given.seed}"
+
+
+def of_base(given: argparse.Namespace) -> str:
+    """The part of a file's name that tells another base than SmolLM2."""
+    return "" if given.base_name == "smollm2" else f"{given.base_name}-"
+
+
+def lm_path(given: argparse.Namespace) -> Path:
+    """The adapters of the language model."""
+    return Path(given.out, f"{of_base(given)}lm.npz")
 
 
 def sources(free: bool) -> frozenset[int]:
@@ -149,7 +179,7 @@ class Windows(IterableDataset[tuple[Tensor, Tensor]]):
         rng = np.random.default_rng([self.given.seed, worker.id if worker else 0, self.step])
         table = self.corpus.arrays["dialogues"]
         chance = source_chances(table[:, 2], sources(self.given.free))
-        tokens = self.corpus.tokens("smollm2")
+        tokens = self.corpus.tokens(self.given.base_name)
         size = self.given.batch or WINDOWS
         while True:
             rows = []
@@ -179,7 +209,8 @@ def source_chances(source: Ids, used: frozenset[int]) -> np.ndarray:
 def language_model(given: argparse.Namespace) -> None:
     corpus = Corpus.load(given.text)
     model = ReplyModel(base_llama(given.base, rank=given.rank)).to(given.device)
-    trainer = Trainer(model, "lm", given.seconds, given.out / "lm.pt")
+    path = lm_path(given)
+    trainer = Trainer(model, given.rate or RATE["lm"], given.seconds, path.with_suffix(".pt"))
     loader = DataLoader(
         Windows(corpus, given, trainer.step),
         batch_size=None,
@@ -201,7 +232,7 @@ def language_model(given: argparse.Namespace) -> None:
         trainer.update(loss)
         if trainer.step % 50 == 0:
             print(f"lm step {trainer.step} {trainer.used:.0f} s loss {loss.item():.3f}", flush=True)
-    save_adapters(model, given.out / "lm.npz")
+    save_adapters(model, path)
 
 
 # -- its replies ---------------------------------------------------------------------------------------------------
@@ -209,11 +240,9 @@ def language_model(given: argparse.Namespace) -> None:
 
 def sample(given: argparse.Namespace) -> None:
     """Replies of the language model to contexts of the corpus: temperature .4 to 1.2, top-p .95."""
-    from tokenizers import Tokenizer
-
     corpus = Corpus.load(given.text)
     model = ReplyModel(base_llama(given.base, rank=given.rank)).to(given.device)
-    load_adapters(model, given.out / "lm.npz")
+    load_start(model, given.start or str(lm_path(given)))
     model.llama.merge()
     rng = np.random.default_rng(0)
     torch.manual_seed(0)
@@ -222,7 +251,7 @@ def sample(given: argparse.Namespace) -> None:
     chance = source_chances(source, sources(given.free))
     count = min(given.count or SAMPLED, len(pool.targets))
     chosen = rng.choice(len(pool.targets), size=count, replace=False, p=chance)
-    table = corpus.tokens("smollm2")
+    table = corpus.tokens(given.base_name)
     contexts = []
     for number in chosen:
         dialogue, target = pool.targets[number]
@@ -230,16 +259,14 @@ def sample(given: argparse.Namespace) -> None:
         turns = [table.tokens(corpus.turn(turn)) for turn in range(first, int(target))]
         contexts.append(context_tokens(turns)[-64:])
     order = np.argsort([len(one) for one in contexts], kind="stable")
-    tokeniser = Tokenizer.from_file(str(given.tokeniser))
-    numbers = {word: at for at, word in enumerate(corpus.words)}
+    words_of = Words(table)
     targets, flat, ends = [], [], []
     size = given.batch or 2048
     started = time.time()
     for at in range(0, count, size):
         some = order[at : at + size]
         for number, ids in zip(some, generate(model, [contexts[n] for n in some], given.device), strict=True):
-            words = [numbers.get(word) for word in tokeniser.decode(ids).split()]
-            if words and None not in words:
+            if words := words_of(ids):
                 targets.append(int(pool.targets[chosen[number], 1]))
                 flat += words
                 ends.append(len(flat))
@@ -251,6 +278,28 @@ def sample(given: argparse.Namespace) -> None:
         given.out / "samples.npz", target=np.array(targets, np.uint32), flat=np.array(flat, np.uint16),
         ends=np.array(ends, np.uint32),
     )  # fmt: skip
+
+
+class Words:
+    """The words of a list of tokens. A word's first token, and no other, begins with a space."""
+
+    def __init__(self, table: TokenTable) -> None:
+        starts, ends = table.ends[:-1], table.ends[1:]
+        self.first = set(table.flat[starts].tolist())
+        self.number = {
+            tuple(table.flat[start:end].tolist()): at
+            for at, (start, end) in enumerate(zip(starts, ends, strict=True))
+        }
+
+    def __call__(self, tokens: list[int]) -> list[int]:
+        """Their numbers; none if the tokens are not all of known words."""
+        parts: list[list[int]] = []
+        for token in tokens:
+            if token in self.first or not parts:
+                parts.append([])
+            parts[-1].append(token)
+        found = [self.number.get(tuple(part), -1) for part in parts]
+        return [] if -1 in found else found
 
 
 @torch.inference_mode()
@@ -274,7 +323,7 @@ def generate(model: ReplyModel, contexts: list[Ids], device: str) -> list[list[i
         position = positions[:, -1:]
         for _ in range(NEW_TOKENS):
             chance = (model.llama.token_logits(hidden).float() / temperature).softmax(-1)
-            top, index = chance.topk(256, -1)
+            top, index = chance.topk(min(256, chance.shape[-1]), -1)
             top = top * (top.cumsum(-1) - top < 0.95)
             token = index.gather(1, torch.multinomial(top, 1))
             token = torch.where(done[:, None], END, token)
@@ -332,14 +381,17 @@ class Examples(IterableDataset[tuple[Packed, Tensor, Tensor, Tensor]]):
         """
         self.given, self.step, self.machine_made = given, step, machine_made
         # The sampled replies are of a model that was trained on all text, so the free variant cannot use them.
-        samples = {} if given.free else read_samples(given.out / "samples.npz")
-        self.pool = Candidates(corpus, sources=sources(given.free), samples=samples, weights=weights)
+        samples = {} if given.free else read_samples(given.samples or given.out / "samples.npz")
+        mined = read_mined(given.mined) if given.mined else None
+        self.pool = Candidates(
+            corpus, sources=sources(given.free), samples=samples, weights=weights, mined=mined
+        )
         source = corpus.arrays["dialogues"][self.pool.targets[:, 0], 2]
         self.chance = source_chances(source, sources(given.free))
         sampled = np.isin(self.pool.targets[:, 1], np.array(sorted(samples)))
         self.sampled = self.chance * sampled if sampled.any() else self.chance
         self.sampled = self.sampled / self.sampled.sum()
-        self.corpus, self.table = corpus, corpus.tokens("smollm2")
+        self.corpus, self.table = corpus, corpus.tokens(given.base_name)
 
     def __iter__(self) -> Iterator[tuple[Packed, Tensor, Tensor, Tensor]]:
         worker = torch.utils.data.get_worker_info()
@@ -419,7 +471,8 @@ def losses(
     )
     scores = model.score(pooled)[..., 0].float().masked_fill(~packed.there, -1e4)
     ranked = (kinds[:, 0] == 0) & (packed.there.sum(1) > 1)
-    listwise = -scores[ranked].log_softmax(-1)[:, 0].mean()
+    # A small batch may have nothing to rank.
+    listwise = -scores[ranked].log_softmax(-1)[:, 0].sum() / ranked.sum().clamp(min=1)
     wanted = likely.gather(1, (packed.segments - 1).clamp(min=0)) & (packed.segments > 0)
     likelihood = -model.log_likelihoods(hidden, packed, wanted).mean()
     related = functional.cross_entropy(model.relation(pooled[:, 0]).float(), relation, ignore_index=IGNORED)
@@ -432,12 +485,15 @@ def discriminate(given: argparse.Namespace) -> None:
     model = ReplyModel(base_llama(given.base, rank=given.rank)).to(given.device)
     name = large_name(given)
     # The free variant cannot start from a model that was trained on all text.
-    if not given.free and (given.out / "lm.npz").exists():
-        with np.load(given.out / "lm.npz") as packed, torch.no_grad():
+    if given.start:
+        load_start(model, given.start)
+    elif not given.free and lm_path(given).exists():
+        with np.load(lm_path(given)) as packed, torch.no_grad():
             for key, value in from_bytes(dict(packed)).items():
                 if key.startswith("llama."):
                     model.trainable()[key].copy_(value)
-    trainer = Trainer(model, "discriminate", given.seconds, given.out / f"{name}.pt")
+    rate = given.rate or RATE["discriminate"]
+    trainer = Trainer(model, rate, given.seconds, given.out / f"{name}.pt")
     loader = DataLoader(
         Examples(corpus, given, trainer.step), batch_size=None, num_workers=given.workers,
         prefetch_factor=8 if given.workers else None,
@@ -470,25 +526,100 @@ def discriminate(given: argparse.Namespace) -> None:
 
 
 def soup(given: argparse.Namespace) -> None:
-    """The mean of the models of three seeds: exact for the adapted weights, whose ranks add up, and for the heads."""
+    """The mean of the models of three seeds, cut to the rank of one: what ships, and what a next round starts from."""
     corpus = Corpus.load(given.text)
-    model = ReplyModel(base_llama(given.base, rank=3 * given.rank))
     parts = []
     for seed in range(3):
-        with np.load(given.out / f"large-{seed}.npz") as packed:
+        with np.load(given.out / f"large-{of_base(given)}{seed}.npz") as packed:
             parts.append(from_bytes(dict(packed)))
+    model = ReplyModel(base_llama(given.base, rank=given.rank))
     with torch.no_grad():
         for key, one in model.trainable().items():
             if key.endswith(".down"):
-                one.copy_(torch.cat([part[key] for part in parts], 0))
-            elif key.endswith(".up"):
-                one.copy_(torch.cat([part[key] for part in parts], 1) / 3)
-            else:
+                up, down = low_rank(parts, key.removesuffix(".down"), given.rank)
+                one.copy_(down)
+                model.trainable()[f"{key.removesuffix('.down')}.up"].copy_(up)
+            elif not key.endswith(".up"):
                 one.copy_(torch.stack([part[key] for part in parts]).mean(0))
+    save_adapters(model, given.out / f"{of_base(given)}soup.npz")
     merged(model).to(given.device)
     np.savez_compressed(
-        given.out / "soup-rated.npz", columns=report(model, corpus, given, "soup", half=False)
+        given.out / f"{of_base(given)}soup-rated.npz",
+        columns=report(model, corpus, given, "soup", half=False),
     )
+
+
+def low_rank(parts: Sequence[Mapping[str, Tensor]], name: str, rank: int) -> tuple[Tensor, Tensor]:
+    """The best product of (outputs, rank) and (rank, inputs) for the mean of the models' products."""
+    down = torch.cat([part[f"{name}.down"] for part in parts])  # (3r, inputs)
+    up = torch.cat([part[f"{name}.up"] for part in parts], 1) / len(parts)  # (outputs, 3r)
+    (left, up_core), (right, down_core) = torch.linalg.qr(up), torch.linalg.qr(down.T)
+    u, s, v = torch.linalg.svd(up_core @ down_core.T)
+    root = s[:rank].sqrt()
+    return (left @ u[:, :rank]) * root, root[:, None] * (right @ v[:rank].T).T
+
+
+# -- what a model is fooled by ---------------------------------------------------------------------------------------
+
+
+def mine(given: argparse.Namespace) -> None:
+    """Add to `mined.npz` the turns and templates whose mean score over `STRANGE` contexts is highest."""
+    corpus = Corpus.load(given.text)
+    model = ReplyModel(base_llama(given.base, rank=given.rank))
+    load_start(model, given.start or str(given.out / f"{of_base(given)}soup.npz"))
+    merged(model).to(given.device)
+    rng = np.random.default_rng([given.seed, 5])
+    known = read_mined(given.mined) if given.mined and given.mined.exists() else Mined([], [])
+    pool = Candidates(corpus, sources=sources(given.free), samples={})
+    contexts = [pool.draw(int(n), rng).context for n in rng.integers(len(pool.targets), size=STRANGE)]
+    turns = (corpus.turn(pool.turns[n]) for n in rng.integers(len(pool.turns), size=4 * POOL))
+    short = [one for one in turns if ALONE[0] <= len(one) <= ALONE[1]]
+    count = given.count or POOL
+    replies = list({one.tobytes(): one for one in [*pool.generic, *short]}.values())[:count]
+    templates = [pool.template(rng) for _ in range(count)]
+    table = corpus.tokens(given.base_name).tokens
+    gains = []
+    for kind, made in (("replies", replies), ("templates", templates)):
+        sums = np.zeros(len(made))
+        for context in contexts:
+            turns_of = [table(words) for words in context]
+            texts = [one if isinstance(one, np.ndarray) else pool.filled(one, context, rng) for one in made]
+            groups = [
+                (turns_of, [table(words) for words in texts[at : at + 12]]) for at in range(0, len(texts), 12)
+            ]
+            sums += table_of(model, groups, given.device, half=given.device == "cuda")[:, len(KINDS)]
+        best = np.argsort(-sums)[:MINED]
+        gains.append([made[at] for at in best])
+        for at in best[:8]:
+            print(f"{kind}: {sums[at] / STRANGE:.2f} {shown(corpus, made[at])}", flush=True)
+    write_mined(given.out / "mined.npz", Mined(known.replies + gains[0], known.templates + gains[1]))
+
+
+def shown(corpus: Corpus, one: "Ids | Template") -> str:
+    """A mined reply or template as text."""
+    if isinstance(one, np.ndarray):
+        return corpus.text(one)
+    return f"{corpus.text(one.before)} [{one.slot}] {corpus.text(one.after)}"
+
+
+def write_mined(path: Path, mined: Mined) -> None:
+    texts = [*mined.replies, *(part for one in mined.templates for part in (one.before, one.after))]
+    np.savez_compressed(
+        path, words=np.concatenate(texts), ends=np.cumsum([len(one) for one in texts]), replies=len(mined.replies),
+        slots=np.array([SLOTS.index(one.slot) for one in mined.templates], np.int64),
+    )  # fmt: skip
+
+
+def read_mined(path: Path) -> Mined:
+    with np.load(path) as found:
+        texts = np.split(found["words"], found["ends"][:-1])
+        count, slots = int(found["replies"]), found["slots"]
+    sides = texts[count:]
+    templates = [
+        Template(before, SLOTS[slot], after)
+        for before, slot, after in zip(sides[::2], slots, sides[1::2], strict=True)
+    ]
+    return Mined(texts[:count], templates)
 
 
 def rated_groups(corpus: Corpus, table: str) -> list[Group]:
@@ -530,7 +661,7 @@ def report(
     """The columns of the rated items; prints the mean Spearman of the score over the groups of `CHOICE` alone."""
     from scipy.stats import spearmanr
 
-    table = table_of(model, rated_groups(corpus, "smollm2"), given.device, half=half)
+    table = table_of(model, rated_groups(corpus, given.base_name), given.device, half=half)
     group, value = corpus.arrays["rated_group"], corpus.arrays["rated_value"]
     by_group = [
         spearmanr(table[group == n, len(KINDS)], value[group == n])[0]
@@ -548,25 +679,34 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("stage", choices=["lm", "sample", "discriminate", "soup"])
+    parser.add_argument("stage", choices=["lm", "sample", "discriminate", "soup", "mine"])
     parser.add_argument("--text", type=Path, required=True, help="the folder of papers.flagship.prepare")
-    parser.add_argument("--base", type=Path, required=True, help="SmolLM2 as a GGUF file or a folder")
-    parser.add_argument("--tokeniser", type=Path, help="SmolLM2's tokenizer.json, for `sample`")
+    parser.add_argument("--base", type=Path, required=True, help="SmolLM2 or Qwen, a GGUF file or a folder")
     parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--start", help="adapters to begin with: a file of `soup`, or `shipped`")
+    parser.add_argument("--samples", type=Path, help="the file of `sample`, if it is not in --out")
+    parser.add_argument("--mined", type=Path, help="the file of `mine`")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--rank", type=int, default=RANK, help="of the adapters")
+    parser.add_argument("--rate", type=float, help="highest learning rate")
     parser.add_argument("--seconds", type=float, default=300.0)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--free", action="store_true", help="only text that is free for commercial use")
     parser.add_argument(
         "--batch", type=int, help="tokens of a batch; windows for `lm`, contexts for `sample`"
     )
-    parser.add_argument("--count", type=int, help="contexts that get a sampled reply")
+    parser.add_argument(
+        "--count", type=int, help="contexts that get a sampled reply; turns that `mine` tries"
+    )
     parser.add_argument("--workers", type=int, default=4)
     given = parser.parse_args()
+    given.base_name = base_name(given.base)
     given.out.mkdir(parents=True, exist_ok=True)
     torch.manual_seed(given.seed)
-    {"lm": language_model, "sample": sample, "discriminate": discriminate, "soup": soup}[given.stage](given)
+    stages = {
+        "lm": language_model, "sample": sample, "discriminate": discriminate, "soup": soup, "mine": mine,
+    }  # fmt: skip
+    stages[given.stage](given)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""`python -m papers.flagship.train_student STAGE ...`: distil the columns of the large reply models into a MiniLM.
+"""`python -m papers.flagship.train_student STAGE ...`: distil the columns of a large reply model into a MiniLM.
 
-Stages: `label` (a large model gives its columns to contexts with replies, for `--seconds`) and `train` (the student
-learns to predict the columns, in standard deviations, for `--seconds`). Each large model labels other pairs. The
-student sees those of all seeds, and so learns their mean. Labels and student are kept, so a second start goes on.
+Stages: `label` (a large model gives its columns to contexts with replies, for `--seconds`), `train` (a student learns
+to predict the columns, in standard deviations, for `--seconds`) and `soup` (the mean of the students of three seeds).
+Labels and students are kept, so a second start goes on.
 """
 
 import argparse
@@ -16,7 +16,7 @@ import torch
 from torch.nn import functional
 from torch.utils.data import DataLoader, IterableDataset
 
-from papers.flagship.bert import Bert, BertShape
+from papers.flagship.bert import PARTS, Bert, BertShape
 from papers.flagship.corpus import Corpus, Ids
 from papers.flagship.frauds import frauds
 from papers.flagship.pair_model import PairModel, pad
@@ -25,13 +25,13 @@ from papers.flagship.train_large import (
     RANK,
     Examples,
     large_name,
-    load_adapters,
+    load_start,
     merged,
     rate_at,
     rated_groups,
     table_of,
 )
-from papers.flagship.weights import base_llama, from_bytes, to_bytes
+from papers.flagship.weights import NAMES, base_llama, base_name, from_bytes, to_bytes
 from turnwise.networks.replies.columns import COLUMNS, Group
 from turnwise.networks.replies.pairs import pair_tokens
 from turnwise.networks.replies.reply_model import ReplyModel
@@ -54,16 +54,16 @@ def label(given: argparse.Namespace) -> None:
     corpus = Corpus.load(given.text)
     model = ReplyModel(base_llama(given.base, rank=given.rank))
     name = large_name(given)
-    load_adapters(model, given.out / f"{name}.npz")
+    load_start(model, given.start or str(given.out / f"{name}.npz"))
     merged(model).to(given.device)
-    tokens = corpus.tokens("smollm2").tokens
+    tokens = corpus.tokens(given.base_name).tokens
     half = given.device == "cuda"
     tested = [
         ([tokens(turn) for turn in turns], [tokens(words)])
         for _, _, turns, words in frauds(corpus, np.random.default_rng(0))
     ]
     np.savez_compressed(given.out / f"{name}-frauds.npz", columns=table_of(model, tested, given.device))
-    table = table_of(model, rated_groups(corpus, "smollm2"), given.device)
+    table = table_of(model, rated_groups(corpus, given.base_name), given.device)
     np.savez_compressed(given.out / f"{name}-rated.npz", columns=table)
     examples = Examples(corpus, given, 0, weights=WEIGHTS, machine_made=0.6)
     rng = np.random.default_rng([given.seed, 77])
@@ -134,6 +134,41 @@ def base_student(folder: Path) -> PairModel:
     return PairModel(Bert(load_file(folder / "model.safetensors"), shape), len(COLUMNS))
 
 
+def start_student(student: PairModel, start: str) -> None:
+    """Begin with the weights of a file of `train`, or with `shipped` for those of the package."""
+    base = {name: one.detach().numpy().copy() for name, one in student.trainable().items()}
+    if start == "shipped":
+        from turnwise.encode.models import folder
+        from turnwise.encode.neural.differences import unpack
+
+        published = {published_name(name): one for name, one in base.items() if name.startswith("bert.")}
+        made = unpack(folder.load(folder.shipped("reader-small") or "", "reader-small").tensors, published)
+        found = {
+            name: torch.from_numpy(
+                np.asarray(
+                    made[published_name(name) if name.startswith("bert.") else f"head.{name}"], np.float32
+                )
+            )
+            for name in base
+        }
+    else:
+        with np.load(start) as packed:
+            differences = from_bytes(dict(packed))
+        found = {
+            name: one + (torch.from_numpy(base[name]) if name.startswith("bert.") else 0)
+            for name, one in differences.items()
+        }
+    with torch.no_grad():
+        for name, one in student.trainable().items():
+            one.copy_(found[name])
+
+
+def published_name(name: str) -> str:
+    """The name that transformers has for a weight of the body, `bert.layers.0.query.weight`."""
+    _, _, layer, part, kind = name.split(".")
+    return f"encoder.layer.{layer}.{PARTS[part]}.{kind}"
+
+
 def save_student(student: PairModel, base: PairModel, path: Path) -> None:
     """Write the difference from the base as 8-bit integers, and round the student to the same values."""
     start = base.trainable()
@@ -188,13 +223,16 @@ def train(given: argparse.Namespace) -> None:
     """Train the student until its time is over; write its weights, and its columns of rated items and frauds."""
     corpus = Corpus.load(given.text)
     name = large_name(given).replace("large", "student")
+    prefix = large_name(given).removesuffix(str(given.seed))
     seeds = [given.seed] if given.free else SEEDS
-    prefix = "large-free-" if given.free else "large-"
-    pairs, table = read_labels([given.out / f"{prefix}{seed}-labels.npz" for seed in seeds])
+    pairs, table = read_labels(given.labels or [given.out / f"{prefix}{seed}-labels.npz" for seed in seeds])
     table = np.maximum(table, np.where([one.startswith("log p") for one in COLUMNS], LEAST, -np.inf))
     mean, spread = table.mean(0), table.std(0)
     target = torch.from_numpy(((table - mean) / spread).astype(np.float32)).to(given.device)
-    student, base = base_student(given.student).to(given.device), base_student(given.student)
+    student, base = base_student(given.student), base_student(given.student)
+    if given.start:
+        start_student(student, given.start)
+    student.to(given.device)
     parameters = student.trainable()
     optimiser = torch.optim.AdamW(list(parameters.values()), lr=RATE, weight_decay=0.01)
     path = given.out / f"{name}.pt"
@@ -231,24 +269,55 @@ def train(given: argparse.Namespace) -> None:
             torch.save({**state, "used": used, "step": step}, path)
             saved = now
     save_student(student, base, given.out / f"{name}.npz")
+    measure(student, corpus, given, name, mean=mean, spread=spread, pairs=len(pairs), steps=step)
+
+
+def soup(given: argparse.Namespace) -> None:
+    """The mean of the students of the three seeds, which began with the same weights."""
+    corpus = Corpus.load(given.text)
+    names = [f"student-{seed}" for seed in SEEDS]
+    parts = []
+    for name in names:
+        with np.load(given.out / f"{name}.npz") as packed:
+            parts.append(from_bytes(dict(packed)))
+    student, base = base_student(given.student), base_student(given.student)
+    start = {name: one.detach().clone() for name, one in student.trainable().items()}
+    with torch.no_grad():
+        for name, one in student.trainable().items():
+            mean = torch.stack([part[name] for part in parts]).mean(0)
+            one.copy_(mean + (start[name] if name.startswith("bert.") else 0))
+    save_student(student, base, given.out / "student-soup.npz")
+    with np.load(given.out / f"{names[0]}-rated.npz") as kept:
+        scales = {name: kept[name] for name in ("mean", "spread", "pairs", "steps")}
+    measure(student.to(given.device), corpus, given, "student-soup", **scales)
+
+
+def measure(student: PairModel, corpus: Corpus, given: argparse.Namespace, name: str, **kept: object) -> None:
+    """Write the student's columns of rated items and frauds, with the scale of its columns."""
     tested = [(context, words) for _, _, context, words in frauds(corpus, np.random.default_rng(0))]
     rated, fraud = (predict(student, corpus, one, given.device) for one in (rated_pairs(corpus), tested))
     print(f"{name}: Spearman of the score on the groups for choosing {spearman_of_score(corpus, rated):.3f}")
-    np.savez_compressed(
-        given.out / f"{name}-rated.npz", rated=rated, frauds=fraud, mean=mean, spread=spread, pairs=len(pairs),
-        steps=step,
-    )  # fmt: skip
+    np.savez_compressed(given.out / f"{name}-rated.npz", rated=rated, frauds=fraud, **kept)  # type: ignore[arg-type]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("stage", choices=["label", "train"])
+    parser.add_argument("stage", choices=["label", "train", "soup"])
     parser.add_argument("--text", type=Path, required=True)
-    parser.add_argument("--base", type=Path, help="SmolLM2 as a GGUF file or a folder, for `label`")
+    parser.add_argument("--base", type=Path, help="SmolLM2 or Qwen, a GGUF file or a folder, for `label`")
+    parser.add_argument(
+        "--base-name", choices=NAMES.values(), default="smollm2", help="for `train`: the teacher's"
+    )
     parser.add_argument("--student", type=Path, help="the folder of MiniLM, for `train`")
     parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--start", help="weights to begin with: a file, or `shipped`; for `label`, the model")
+    parser.add_argument("--labels", type=Path, nargs="*", help="files of `label`, for `train`")
+    parser.add_argument(
+        "--samples", type=Path, help="the file of `train_large sample`, if it is not in --out"
+    )
+    parser.add_argument("--mined", type=Path, help="the file of `train_large mine`")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--free", action="store_true")
     parser.add_argument("--rank", type=int, default=RANK)
@@ -257,8 +326,10 @@ def main() -> None:
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--workers", type=int, default=4)
     given = parser.parse_args()
+    if given.base:
+        given.base_name = base_name(given.base)
     torch.manual_seed(given.seed)
-    {"label": label, "train": train}[given.stage](given)
+    {"label": label, "train": train, "soup": soup}[given.stage](given)
 
 
 if __name__ == "__main__":

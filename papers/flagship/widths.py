@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from papers.learned import Corpora
-from tools.make_models import even_half_width
+from turnwise.metrics.learned.turnwise.calibration import COVERAGE
+from turnwise.metrics.learned.turnwise.familiar import even_quantile
 from turnwise.metrics.learned.turnwise.ridge import fit_ridge, standardised
 from turnwise.metrics.learned.turnwise.signals import CUT, PENALTY
 from turnwise.stats.correlation import STATISTICS
@@ -38,8 +39,8 @@ def main() -> None:
             )
             mean, spread = (np.mean([of(errors[m]) for m in others]) for of in (np.mean, np.std))
             sizes = [np.maximum(mean + spread * of_error.predict(table), LEAST * mean) for table in tables]
-            one = even_half_width([errors[m] for m in others])
-            own = even_half_width([errors[m] / sizes[m] for m in others]) * sizes[n]
+            one = even_quantile([errors[m] for m in others], COVERAGE)
+            own = even_quantile([errors[m] / sizes[m] for m in others], COVERAGE) * sizes[n]
             rank = STATISTICS["spearman"](sizes[n], errors[n])
             rows.append([rank, np.mean(errors[n] <= one), one, np.mean(errors[n] <= own), np.mean(own)])
         names = ("rank correlation", "coverage, one width", "width", "coverage, own widths", "mean width")

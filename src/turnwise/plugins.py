@@ -17,6 +17,7 @@ from turnwise.metrics.rows import Mean, Ratio, Sums
 from turnwise.networks.training.preferences import Choice, Preferences
 from turnwise.networks.training.task import Ratings, TrainedModel, TrainingTask
 from turnwise.protocols import (
+    Abstains,
     AgentExtras,
     Asks,
     Curved,
@@ -70,6 +71,7 @@ from turnwise.worlds.play import Scene, World
 
 __all__ = [
     "GROUPS",
+    "Abstains",
     "Agent",
     "AgentExtras",
     "Asks",

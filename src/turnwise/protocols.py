@@ -168,6 +168,15 @@ class Priced(Protocol, metaclass=PluginProtocol):
 
 
 @runtime_checkable
+class Abstains(Protocol, metaclass=PluginProtocol):
+    """A metric that leaves items unscored for several reasons, which are counted apart."""
+
+    def why_unscored(self, item: Item, /) -> str:
+        """The reason for an item whose row has a NaN. Without this method it is `unscored`, the same for all items."""
+        ...
+
+
+@runtime_checkable
 class Explains(Protocol, metaclass=PluginProtocol):
     """A metric that can say more about an item's score than the number: a reason, or what it found where."""
 

@@ -4,7 +4,7 @@ import json
 
 from turnwise.cli.common.group import run
 from turnwise.metrics import describe, names
-from turnwise.metrics.attacks import _table, known_attacks
+from turnwise.metrics.attacks import _guarded, _table, guard_effect, known_attacks
 
 
 def test_every_attack_is_of_a_metric_that_exists_and_beats_people() -> None:
@@ -30,3 +30,15 @@ def test_the_card_of_a_metric_lists_the_attacks_that_work(capsys) -> None:
     copy = next(one for one in known_attacks("relatedness") if one["description"] == "repeats the last turn")
     line = f"attack    repeats the last turn ({copy['contexts']}: 1, people {copy['human_score']:.3g})"
     assert line in capsys.readouterr().out
+
+
+def test_the_card_of_a_metric_says_what_a_guard_changes(capsys) -> None:
+    assert _guarded(), "papers/guarded.py merge writes the table"
+    effect = guard_effect("usr-ret")
+    assert effect is not None
+    before, after = effect["agreement"]["usr_persona"]
+    assert run(["ls", "metrics", "-v"]) == 0
+    printed = capsys.readouterr().out
+    assert "guard     hardened: guarded[metric=usr-ret]" in printed
+    assert f"agreement with people: usr_persona {before:.3g} to {after:.3g}" in printed
+    assert guard_effect("bleu-2") is None

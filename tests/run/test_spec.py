@@ -1,5 +1,11 @@
 """A spec records its own settings under the names and in the order that results.json and resumed work have."""
 
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
 from turnwise.run.spec import (
     AttackSpec,
     CompareSpec,
@@ -8,6 +14,7 @@ from turnwise.run.spec import (
     OpeSpec,
     ScoreSpec,
     TrainSpec,
+    checked_out,
     origin,
 )
 
@@ -41,3 +48,30 @@ def test_an_origin_has_the_common_settings_in_their_order_and_the_options_last()
     names = ["metrics", "selection", "real", "model", "db", "seed", "draws", "options"]
     assert list(settings) == names
     assert settings["options"] == {"agents": ("a", "b")}
+
+
+def git(folder: Path, *words: str) -> str:
+    who = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
+    done = subprocess.run(
+        ["git", *who, "-C", str(folder), *words], capture_output=True, text=True, check=True
+    )
+    return done.stdout.strip()
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is absent")
+def test_the_commit_is_the_one_that_git_names(tmp_path: Path) -> None:
+    folder = tmp_path / "project"
+    git(tmp_path, "init", "-q", "project")
+    assert checked_out(folder) is None  # nothing is committed yet
+    git(folder, "commit", "-q", "--allow-empty", "-m", "first")
+    first = git(folder, "rev-parse", "HEAD")
+    git(folder, "worktree", "add", "-q", "-b", "side", str(tmp_path / "side"))
+    git(tmp_path / "side", "commit", "-q", "--allow-empty", "-m", "second")
+    second = git(tmp_path / "side", "rev-parse", "HEAD")
+    for _ in ("loose", "packed"):
+        assert checked_out(folder) == first
+        assert checked_out(tmp_path / "side") == second
+        git(folder, "pack-refs", "--all")
+    git(folder, "checkout", "-q", "--detach", second)
+    assert checked_out(folder) == second
+    assert checked_out(tmp_path) is None

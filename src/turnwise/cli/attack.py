@@ -82,7 +82,8 @@ def tuning(function: Any) -> Any:
 )  # fmt: skip
 @click.option(
     "--harden", is_flag=True,
-    help="Train usr-ret, maude or att on the frauds found, and attack again, until nothing found scores above people.",
+    help="Train usr-ret, maude, att or guarded[metric=NAME] on the frauds found, and attack again, until nothing found "
+    "scores above people.",
 )  # fmt: skip
 @click.option(
     "--rounds", default=4, show_default=True, type=click.IntRange(min=1), help="harden: rounds, at most."

@@ -42,7 +42,7 @@ def command(kind: str, style: str, wide: bool, quiet: bool, verbose: bool) -> No
 
 
 def _card(record: dict[str, Any]) -> str:
-    """A whole card as text, with the known attacks of a metric."""
+    """A whole card as text, with the known attacks of a metric and what a guard changes."""
     card = record["card"]
     better = f", {record['better']} is better" if record.get("better") else ""
     head = f"{record['name']}  ({record['kind']}, {record['level']} level{better})"
@@ -53,5 +53,21 @@ def _card(record: dict[str, Any]) -> str:
     )
     return (
         f"{head}\n{needs}  meaning   {card.meaning}\n  range     {card.range}\n"
-        f"  limits    {card.limits}\n  citation  {card.citation}{attacks}"
+        f"  limits    {card.limits}\n  citation  {card.citation}{attacks}{_guarded(record)}"
     )
+
+
+def _guarded(record: dict[str, Any]) -> str:
+    """What `guarded[metric=NAME]` changes, as lines of a card; empty if it was not measured."""
+    effect = record.get("guarded")
+    if not effect:
+        return ""
+    lines = [f"hardened: guarded[metric={record['name']}]"]
+    for what, found in (
+        ("agreement with people", effect["agreement"]),
+        ("best fraud above people", effect["attacks"]),
+    ):
+        if found:
+            each = ", ".join(f"{name} {before:.3g} to {after:.3g}" for name, (before, after) in found.items())
+            lines.append(f"{what}: {each}")
+    return "".join(f"\n  guard     {line}" for line in lines)

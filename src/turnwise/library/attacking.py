@@ -228,7 +228,8 @@ def harden(
 ) -> Hardened:
     """Train a metric on the frauds that an attack found and attack it again, until nothing found scores above people.
 
-    Only metrics with a trained head can be hardened: usr-ret, maude and att. The command is `turnwise attack --harden`.
+    Metrics with a trained head can be hardened, usr-ret, maude and att, and any metric of single replies as
+    `guarded[metric=NAME]`. The command is `turnwise attack --harden`.
 
     Parameters:
         metric: One name of `turnwise ls metrics`, with settings in brackets; `module:function`; or an http address.

@@ -97,7 +97,7 @@ class Listing:
         """
         if not self.entries:
             return f"no {self.kind} are installed"
-        columns = [name for name in self.entries[0] if name not in ("card", "attacks", "question")]
+        columns = [name for name in self.entries[0] if name not in ("card", "attacks", "guarded", "question")]
         rows = [[_cell(record[name]) for name in columns] for record in self.entries]
         shown = sized(rows, columns, LAYOUT, wide=wide, hint=hint)
         return shown + (f"\n\n{MORE_METRICS}" if self.kind == "metrics" else "")
@@ -253,9 +253,9 @@ def _usable(
 
 
 def _metrics() -> Entries:
-    """A record for each metric, with its card and known attacks."""
+    """A record for each metric, with its card, known attacks and what a guard changes."""
     from turnwise import metrics
-    from turnwise.metrics.attacks import known_attacks
+    from turnwise.metrics.attacks import guard_effect, known_attacks
 
     def record(name: str) -> dict[str, Any]:
         info = metrics.describe(name)
@@ -267,6 +267,7 @@ def _metrics() -> Entries:
             "better": info.better,
             "card": info.card,
             "attacks": known_attacks(info.name),
+            "guarded": guard_effect(info.name),
         }
 
     return _usable(metrics.names(), record, metrics.broken())

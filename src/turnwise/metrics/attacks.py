@@ -1,4 +1,5 @@
-"""Attacks that are known to work on each metric, measured by `papers/probing.py` and shipped with the package.
+"""Attacks that are known to work on each metric, and what a guard changes, measured by `papers/` and shipped with the
+package.
 
 The attacks on a trained model are in its `card.json`, under `attacks`; `turnwise attack 'usr-ret[trained=DIR]' --card`
 writes them there.
@@ -7,7 +8,7 @@ writes them there.
 import json
 from functools import cache
 from importlib.resources import files
-from typing import TypedDict
+from typing import Any, TypedDict
 
 
 class Fraud(TypedDict):
@@ -20,16 +21,37 @@ class Fraud(TypedDict):
     human_score: float
 
 
+class GuardEffect(TypedDict):
+    """What the shipped guard changes for a metric."""
+
+    agreement: dict[str, list[float]]  # rated group -> Spearman with people before and after
+    attacks: dict[str, list[float]]  # corpus -> best fraud's gain over people before and after
+
+
 def known_attacks(metric: str) -> list[Fraud]:
     """The best fraud of each kind and corpus; empty if none was found or the metric was not attacked."""
     return _table().get(metric, [])
 
 
+def guard_effect(metric: str) -> GuardEffect | None:
+    """What `guarded[metric=NAME]` changes; None if it was not measured."""
+    return _guarded().get(metric)
+
+
 @cache
 def _table() -> dict[str, list[Fraud]]:
     """Metric -> its frauds, from the shipped file; empty if there is no such file."""
-    path = files("turnwise") / "data" / "attacks.json"
-    if not path.is_file():
-        return {}
-    table: dict[str, list[Fraud]] = json.loads(path.read_text(encoding="utf-8"))
+    table: dict[str, list[Fraud]] = _shipped("attacks.json")
     return table
+
+
+@cache
+def _guarded() -> dict[str, GuardEffect]:
+    """Metric -> what a guard changes, from the shipped file; empty if there is no such file."""
+    table: dict[str, GuardEffect] = _shipped("guarded.json")
+    return table
+
+
+def _shipped(name: str) -> Any:
+    path = files("turnwise") / "data" / name
+    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}

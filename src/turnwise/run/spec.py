@@ -5,7 +5,6 @@ written and printed.
 """
 
 import platform
-import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from functools import cache
@@ -336,16 +335,28 @@ def _plugin_packages(spec: Spec) -> dict[str, str | None]:
 
 @cache
 def _commit() -> str | None:
-    """The commit of the checkout that this code runs from; None for an installed package or if git fails.
+    """The commit of the checkout that this code runs from; None for an installed package, or if it is not found.
 
-    Read once for each process: git may be slow, and one run must not record two commits.
+    It is read from git's files, because git itself may not answer in time on a busy machine; and once for each process,
+    because one run must not record two commits.
     """
-    root = Path(__file__).parents[3]
-    if not (root / ".git").exists():
-        return None
-    command = ["git", "-C", str(root), "rev-parse", "HEAD"]
+    return checked_out(Path(__file__).parents[3])
+
+
+def checked_out(root: Path) -> str | None:
+    """The commit that is checked out in a folder; None if it is no checkout, or its branch has no plain file."""
+    own = root / ".git"
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=5, check=True)
-    except (OSError, subprocess.SubprocessError):
+        if own.is_file():  # of a further worktree: the place of its files
+            own = root / own.read_text().strip().removeprefix("gitdir: ")
+        head = (own / "HEAD").read_text().strip()
+        if not head.startswith("ref: "):
+            return head
+        branch = head.removeprefix("ref: ")
+        shared = own / (own / "commondir").read_text().strip() if (own / "commondir").exists() else own
+        if (shared / branch).is_file():
+            return (shared / branch).read_text().strip()
+        packed = (line.split() for line in (shared / "packed-refs").read_text().splitlines())
+        return next((line[0] for line in packed if line[1:] == [branch]), None)
+    except OSError:
         return None
-    return done.stdout.strip()

@@ -101,3 +101,14 @@ def test_encoding_imports_no_transformers(folder: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "['torch']"
+
+
+@pytest.mark.parametrize("last", [1, 3, 8])
+def test_the_states_of_the_first_and_the_last_tokens_are_those_of_all(folder: Path, last: int) -> None:
+    bert = read_bert(folder, layer=None, device="cpu", precision="fp32")
+    assert bert is not None
+    ids = torch.arange(18).reshape(2, 9)
+    kinds = (torch.arange(9) >= 4).long().expand(2, 9)
+    every = bert.states(ids, kinds)
+    some = bert.states(ids, kinds, last=last)
+    assert torch.allclose(some, torch.cat([every[:, :1], every[:, -last:]], dim=1), atol=1e-6)

@@ -190,3 +190,17 @@ def test_a_model_without_marks_is_refused(tmp_path) -> None:
     tokenizer.save_pretrained(folder)
     with pytest.raises(UsageError, match="marks"):
         DialogueEncoder(folder, "bert", device="cpu").encode([[Exchange("cat", "dog")]])
+
+
+def test_a_model_that_reads_distances_in_its_input_is_refused(tmp_path) -> None:
+    from transformers import MPNetConfig, MPNetModel
+
+    tokenizer = tiny_models._tokenizer(single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] [SEP] $B [SEP]")
+    tokenizer.save_pretrained(tmp_path)
+    config = MPNetConfig(
+        vocab_size=len(tokenizer), hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32
+    )  # fmt: skip
+    MPNetModel(config).save_pretrained(tmp_path)
+    reader = DialogueEncoder(tmp_path, "tiny", device="cpu")
+    with pytest.raises(UsageError, match="distance"):
+        reader.encode([[Exchange("the", "cat", ("dog",))]])

@@ -18,6 +18,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tests.judge_server import Exchange, Server, by_length, serving
+from tests.warm_start import quick_turnwise
 from turnwise.errors import UsageError
 from turnwise.llm.chat import Chat, ChatError, Unanswered
 from turnwise.metrics import resolve
@@ -488,7 +489,7 @@ def turnwise(folder: Path, server: Server, *arguments: str) -> subprocess.Comple
         "TURNWISE_API_KEY": SECRET,
         "TURNWISE_CACHE": str(folder / "cache"),
     }
-    command = [sys.executable, "-m", "turnwise", *arguments]
+    command = [*quick_turnwise(), *arguments]
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
 

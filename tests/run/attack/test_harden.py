@@ -15,6 +15,7 @@ from turnwise.attacks.attack import attack
 from turnwise.attacks.context import split_contexts
 from turnwise.attacks.target import Target
 from turnwise.cli.common.group import run
+from turnwise.encode.models.folder import load
 from turnwise.errors import DataError
 from turnwise.run.attack import harden as hardening
 from turnwise.run.attack.fraud_training_data import prefix_digest, training_dialogues
@@ -96,6 +97,28 @@ def parrot(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def parroted(files: dict[str, str], parrot: Path) -> dict[str, str]:
     shutil.copytree(parrot, files["model"])
     return files
+
+
+def test_hardening_a_guarded_metric_teaches_its_guard_and_leaves_the_metric(
+    capsys, parroted: dict[str, str], tmp_path: Path
+) -> None:
+    assert hardened(capsys, parroted, "--budget", "1500")[0] == 0
+    first = Path(parroted["out"]) / "model-1"
+    worn = f"guarded[metric=relatedness[model=hashing],floor=0,trained={first}]"
+    code = run(
+        ["attack", worn, "--contexts", parroted["contexts"], "--harden", "--learn-from", parroted["learn"],
+         "--count", "40", "--taught", "100", "--rounds", "1", "--budget", "1500", "--model", "hashing", "--no-perturb",
+         "-o", str(tmp_path / "worn"), "--format", "json"]
+    )  # fmt: skip
+    assert code == 0
+    document = json.loads(capsys.readouterr().out)
+    taught = tmp_path / "worn" / "model-1"
+    assert document["hardened"] == f"guarded[metric=relatedness[model=hashing],floor=0,trained={taught}]"
+    before, after = (one["attacked"][0] for one in document["rounds"])
+    assert after["gain"] <= before["gain"]
+    old, new = (load(path, "usr-ret").tensors for path in (first, taught))
+    assert all(np.array_equal(part, new[name]) for name, part in old.items() if name.startswith("several."))
+    assert not np.array_equal(old["guard.several.first"], new["guard.several.first"])
 
 
 def test_a_model_of_other_settings_in_the_same_folder_is_not_reused(capsys, parroted: dict[str, str]) -> None:

@@ -58,7 +58,7 @@ def test_a_declaration_that_is_no_truth_value_is_an_error_with_the_name(plugins)
 
 
 def test_hardening_takes_every_trainer_with_a_guard_and_no_other(plugins):
-    with pytest.raises(UsageError, match=r"`plain` cannot be hardened: .*; usr-ret, maude, att do"):
+    with pytest.raises(UsageError, match=r"`plain` cannot be hardened by itself: .*; usr-ret, maude, att do"):
         harden(HardenSpec(data=(), metrics=("plain",), budget=1, count=1))
     with pytest.raises(UsageError, match="writes a model"):  # the next check
         harden(HardenSpec(data=(), metrics=("guarded",), budget=1, count=1))

@@ -26,6 +26,7 @@ WHOLE = "distinct-2"  # has no number for a single reply, so it cannot be attack
 LEARNED = ("usr-ret", "turnwise")
 MODEL, WITHOUT = "minilm", "hashing"  # encoder of texts, and what there is without it
 REFUSED = 4  # an answer too
+TRUTH = 50  # times the dialogues: conversations behind an agent's true mean, whose error is then a seventh of theirs
 NARROWEST, WIDEST = 40, 110  # columns of what is printed: longer lines are hard to read on any terminal
 
 
@@ -121,7 +122,8 @@ def command(output: str, corpus: bool, dialogues: int, seed: int, quiet: bool) -
 
         say(f"{demo_corpus(output)}: 40 made-up dialogues of four agents, rated by three made-up people")
         return 0
-    return Demo(Path(output), f"--dialogues {dialogues} --samples 2 --truth 1000 --seed {seed}", quiet).play()
+    size = f"--dialogues {dialogues} --samples 2 --truth {TRUTH * dialogues} --seed {seed}"
+    return Demo(Path(output), size, quiet).play()
 
 
 @dataclass

@@ -41,8 +41,14 @@ class Bert:
     heads: int
     epsilon: float
 
-    def states(self, ids: "torch.Tensor", kinds: "torch.Tensor") -> "torch.Tensor":
-        """(b, t, d) states of the last layer for (b, t) tokens and their types; no text is padded."""
+    def states(
+        self, ids: "torch.Tensor", kinds: "torch.Tensor", *, last: int | None = None
+    ) -> "torch.Tensor":
+        """(b, t, d) states of the last layer for (b, t) tokens and their types; no text is padded.
+
+        With `last`, only those of the first token and of so many last ones, (b, 1 + last, d): the last layer need not
+        compute the others.
+        """
         from torch.nn import functional
 
         of = self.weights
@@ -50,20 +56,25 @@ class Bert:
         found = found + functional.embedding(kinds, of["embeddings.token_type_embeddings.weight"])
         found = found + of["embeddings.position_embeddings.weight"][: ids.shape[1]]
         found = self._norm(found, "embeddings.LayerNorm")
-        for layer in range(self.layers):
-            found = self._block(found, f"encoder.layer.{layer}.")
-        return found
+        for layer in range(self.layers - 1):
+            found = self._block(found, found, f"encoder.layer.{layer}.")
+        wanted = found
+        if last is not None and last + 1 < found.shape[1]:
+            from torch import cat
 
-    def _block(self, states: "torch.Tensor", at: str) -> "torch.Tensor":
-        """One layer: attention and two linear maps, each added to its input."""
+            wanted = cat([found[:, :1], found[:, -last:]], dim=1)
+        return self._block(wanted, found, f"encoder.layer.{self.layers - 1}.")
+
+    def _block(self, states: "torch.Tensor", all_states: "torch.Tensor", at: str) -> "torch.Tensor":
+        """One layer for some states, which attend to all: attention and two linear maps, each added to its input."""
         from torch.nn import functional
 
         batch, length, width = states.shape
         query, key, value = (
-            self._linear(states, f"{at}attention.self.{name}")
-            .view(batch, length, self.heads, width // self.heads)
+            self._linear(read, f"{at}attention.self.{name}")
+            .view(batch, read.shape[1], self.heads, width // self.heads)
             .transpose(1, 2)
-            for name in ("query", "key", "value")
+            for name, read in (("query", states), ("key", all_states), ("value", all_states))
         )
         seen = functional.scaled_dot_product_attention(query, key, value)
         seen = seen.transpose(1, 2).reshape(batch, length, width)

@@ -32,6 +32,7 @@ from turnwise.types import Ints, Signature, digest
 log = logging.getLogger(__name__)
 Exchanges = Sequence[Exchange]
 ReplyPooling = Literal["mean", "last"]
+_RELATIVE = ("relative_attention_num_buckets", "relative_attention")  # in the config of MPNet and of DeBERTa
 _STEP = 32  # inputs are padded to multiples of this
 
 
@@ -68,6 +69,17 @@ class DialogueEncoder(loading.FromFolder):
         if "position_ids" not in inspect.signature(model.forward).parameters:
             raise UsageError(f"{type(model).__name__} takes no positions, which ENIGMA's input needs")
         return model
+
+    def _check_positions(self) -> None:
+        """Raise a `UsageError` for a model that also reads distances of places in its input (MPNet, DeBERTa).
+
+        Alternatives stand after the dialogue there, so that their distances from it would be wrong.
+        """
+        if any(getattr(self.config, name, False) for name in _RELATIVE):
+            raise UsageError(
+                f"{self.label} attends by the distance of places in its input, which is not that of the positions in "
+                "ENIGMA's input; take a BERT- or RoBERTa-like encoder such as minilm"
+            )
 
     @property
     def dimension(self) -> int:
@@ -122,7 +134,11 @@ class DialogueEncoder(loading.FromFolder):
         return np.split(stacked, np.cumsum(counts)[:-1])
 
     def forward(self, model: Any, scripts: Sequence[Script]) -> torch.Tensor:
-        """(replies, d) of several scripts through `model`, with gradients if it has them."""
+        """(replies, d) of several scripts through `model`, with gradients if it has them.
+
+        A `UsageError` if the model reads relative positions.
+        """
+        self._check_positions()
         width = -(-max(len(script.ids) for script in scripts) // _STEP) * _STEP
         shape = (len(scripts), width)
         ids, position, kind = (np.zeros(shape, dtype=np.int64) for _ in range(3))

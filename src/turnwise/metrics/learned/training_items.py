@@ -12,6 +12,9 @@ from turnwise.metrics.learned.encoded_items import reply_and_context
 from turnwise.types import Item
 
 KEY = "seen"  # name of the tensor of hashes in a model's folder
+OF_DIMENSIONS = (
+    "seen dimensions"  # of the items that regressions for single dimensions were fitted to in addition
+)
 
 
 def hashes(items: Sequence[Item]) -> NDArray[np.uint64]:
@@ -20,16 +23,16 @@ def hashes(items: Sequence[Item]) -> NDArray[np.uint64]:
     return np.array(sorted(found), dtype=np.uint64)
 
 
-def count_training_items(folder: Folder, items: Sequence[Item]) -> int:
-    """How many of the items the model in the folder was fitted to; 0 if it has no hashes."""
-    known = _training_hashes(folder)
+def count_training_items(folder: Folder, items: Sequence[Item], keys: Sequence[str] = (KEY,)) -> int:
+    """How many of the items the model in the folder was fitted to; 0 if it has no hashes under these keys."""
+    known = frozenset[int]().union(*(_training_hashes(folder, key) for key in keys))
     return sum(_hash(item) in known for item in items)
 
 
 @cache
-def _training_hashes(folder: Folder) -> frozenset[int]:
-    """The hashes in a folder; empty if it has none."""
-    return frozenset(folder.tensors[KEY].tolist()) if KEY in folder.tensors else frozenset()
+def _training_hashes(folder: Folder, key: str) -> frozenset[int]:
+    """The hashes under a key of a folder; empty if it has none."""
+    return frozenset(folder.tensors[key].tolist()) if key in folder.tensors else frozenset()
 
 
 def _hash(item: Item) -> int | None:

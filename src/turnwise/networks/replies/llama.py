@@ -3,7 +3,8 @@
 The replies follow their context in one sequence. A reply's tokens attend to the context and to their own reply only,
 and their positions continue from the end of the context, so every reply has the hidden states that it would have by
 itself, and the context is computed once. `transformers` has no adapters of its own and reads such masks in different
-ways in different versions, hence this module of torch alone.
+ways in different versions, hence this module of torch alone. A Qwen2 is a Llama with biases of queries, keys and
+values.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,11 +20,8 @@ LINEAR = (
     *(f"mlp.{name}_proj" for name in ("gate", "up", "down")),
 )
 CONTEXT, PADDING = 0, -1  # segments of a sequence that are no reply; replies are 1, 2, ...
-START, END, REVERSED = (
-    1,
-    2,
-    0,
-)  # tokens of SmolLM2: start of a text, end of a turn, and start of a reversed text
+# Tokens of SmolLM2: start of a text, end of a turn, and start of a reversed text.
+START, END, REVERSED = 1, 2, 0
 
 
 @dataclass(frozen=True)
@@ -52,15 +50,16 @@ class Shape:
 class AdaptedLinear(nn.Module):
     """A fixed linear map plus a trainable product of two thin matrices, which starts at zero."""
 
-    def __init__(self, weight: Tensor, rank: int) -> None:
+    def __init__(self, weight: Tensor, bias: Tensor | None, rank: int) -> None:
         super().__init__()
         outputs, inputs = weight.shape
         self.weight = nn.Parameter(weight, requires_grad=False)
+        self.bias = None if bias is None else nn.Parameter(bias, requires_grad=False)
         self.down = nn.Parameter(torch.randn(rank, inputs) / inputs**0.5) if rank else None
         self.up = nn.Parameter(torch.zeros(outputs, rank)) if rank else None
 
     def forward(self, x: Tensor) -> Tensor:
-        y = functional.linear(x, self.weight)
+        y = functional.linear(x, self.weight, self.bias)
         if self.down is not None and self.up is not None:
             y = y + functional.linear(functional.linear(x, self.down.to(x.dtype)), self.up.to(x.dtype))
         return y
@@ -81,7 +80,10 @@ class Layer(nn.Module):
         self.shape = shape
         (
             self.q_proj, self.k_proj, self.v_proj, self.o_proj, self.gate_proj, self.up_proj, self.down_proj,
-        ) = (AdaptedLinear(weights[f"{prefix}.{name}.weight"], rank) for name in LINEAR)  # fmt: skip
+        ) = (
+            AdaptedLinear(weights[f"{prefix}.{name}.weight"], weights.get(f"{prefix}.{name}.bias"), rank)
+            for name in LINEAR
+        )  # fmt: skip
         self.norms = nn.ParameterList(
             nn.Parameter(weights[f"{prefix}.{name}.weight"], requires_grad=False)
             for name in ("input_layernorm", "post_attention_layernorm")

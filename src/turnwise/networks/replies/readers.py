@@ -31,6 +31,7 @@ from turnwise.types import Floats
 
 WORDS = 80  # of a turn or a reply that are read, as in training
 BUDGET = 2048  # tokens of a batch
+GRID = 16  # multiple to which the length of a reply is rounded up
 REPLIES = 12  # replies to the same context that share one sequence: attention grows with its square
 Text = tuple[str, tuple[str, ...]]  # normalised reply, and turns of the context, newest first
 
@@ -97,12 +98,14 @@ class SmallReader:
         ]
         found = np.zeros((len(texts), len(self.mean)), np.float32)
         lengths = [len(ids) for ids, _ in pairs]
-        for batch in by_shape(lengths, cost=lengths, budget=BUDGET):
+        shapes = [(len(ids), min(len(ids) - 1, _padded(len(ids) - start))) for ids, start in pairs]
+        for batch in by_shape(shapes, cost=lengths, budget=BUDGET):
             ids = torch.from_numpy(np.stack([pairs[at][0] for at in batch])).to(self.device)
             starts = torch.tensor([pairs[at][1] for at in batch], device=self.device)
             kinds = (torch.arange(ids.shape[1], device=self.device) >= starts[:, None]).long()
-            hidden = self.bert.states(ids, kinds)
-            inside = kinds[..., None].to(hidden.dtype)
+            last = shapes[batch[0]][1]
+            hidden = self.bert.states(ids, kinds, last=last)  # of the first token and of all of the reply
+            inside = torch.cat([kinds[:, :1], kinds[:, -last:]], 1)[..., None].to(hidden.dtype)
             pooled = torch.cat([hidden[:, 0], (hidden * inside).sum(1) / inside.sum(1)], -1)
             inner = functional.gelu(self._linear(pooled, "inner"))
             found[batch] = self._linear(inner, "outer").cpu().numpy()
@@ -110,6 +113,11 @@ class SmallReader:
 
     def _linear(self, x: torch.Tensor, name: str) -> torch.Tensor:
         return functional.linear(x, self.head[f"head.{name}.weight"], self.head[f"head.{name}.bias"])
+
+
+def _padded(length: int) -> int:
+    """The length of a reply rounded up, so that replies of similar lengths are read together."""
+    return -(-length // GRID) * GRID
 
 
 class LargeReader:

@@ -5,7 +5,8 @@ above people, in the search or in the test, are rendered at turns of the trainin
 agent `fraud`. Training dialogues are never contexts of the attack. Fixed replies are not used, because people say them
 too (run/attack/fraud_training_data.py). Training on the found frauds alone would leave similar templates undetected, so
 as many random templates, which the search could have found, are added. The metric keeps its heads and gets a guard
-trained on these data (`metrics/learned/guard/guard.py`). The cost of hardening is the change of the metric's agreement
+trained on these data (`metrics/learned/guard/guard.py`). `guarded[metric=NAME]` can be hardened too: its guard is
+trained anew, and the metric that wears it stays as it is. The cost of hardening is the change of the metric's agreement
 with people on rated data.
 
 Edits of a person's own reply (shuffled, repeated) count in the test as in any attack, but are not used for training:
@@ -25,6 +26,7 @@ from turnwise.errors import Unmeasured, UsageError
 from turnwise.logs.native import file_names, write
 from turnwise.logs.scan import Census
 from turnwise.metrics import settings
+from turnwise.metrics.learned.guard.metric import KIND as GUARD_KIND
 from turnwise.run.attack.command import (
     AttackRun,
     attack_metric,
@@ -48,6 +50,7 @@ from turnwise.stats.interval import Interval
 from turnwise.types import Finding, Metric, digest
 
 MAX_TEMPLATES = 400  # templates of frauds used for training
+WRAPPER = "guarded"  # the metric that puts a guard before another one
 HUMAN_REPLY_EDITS = ("shuffled", "no-punctuation", "repeated")  # strategies that edit the person's own reply
 
 
@@ -138,9 +141,12 @@ def harden(spec: HardenSpec, *, report: Callable[[str], None] = lambda _: None) 
     last round. Raises `UsageError` for a metric without a guard, without an output folder or without the search stage.
     """
     kind = settings(spec.metrics[0])[0]
-    if kind not in names() or not trainer(kind).takes_guard:
+    if kind != WRAPPER and (kind not in names() or not trainer(kind).takes_guard):
         able = [name for name, one in TRAINERS.items() if one.takes_guard]
-        raise UsageError(f"`{kind}` cannot be hardened: it does not support a guard; {', '.join(able)} do")
+        raise UsageError(
+            f"`{kind}` cannot be hardened by itself: it does not support a guard; {', '.join(able)} do, and any metric "
+            f"of single replies in a wrapper: `{WRAPPER}[metric={kind}]`"
+        )
     if spec.output is None:
         raise UsageError("--harden writes a model: give its folder with -o")
     if "search" not in spec.stages:
@@ -157,16 +163,16 @@ def harden(spec: HardenSpec, *, report: Callable[[str], None] = lambda _: None) 
                 done = journal.get(number)
             else:
                 report(f"round {number}: attacking {name}")
-                done = _attack_files(spec, name, number, report)
+                done = attack_files(spec, name, number, report)
                 journal.put(number, done)
             rounds.append({**done["record"], "metric": name, "taught": len(context_templates(taught))})
             if done["record"]["robust"] or number == spec.rounds or not done["promising"]:
                 break
             taught = list(dict.fromkeys([*done["promising"], *taught]))[:MAX_TEMPLATES]
             model = spec.output / f"model-{number + 1}"
-            name = f"{kind}[trained={model}]"
+            name = hardened_name(spec.metrics[0], model)
             if not (done.get("learned") and model.exists()):  # a model of another run is not reused
-                _train_guard(spec, taught, model, set(done["contexts"]), report)
+                train_guard(spec, taught, model, set(done["contexts"]), report)
                 journal.put(number, {**done, "learned": True})
         agreement = _agreement(spec, (spec.metrics[0], name)) if spec.agree_with else []
     last = rounds[-1]
@@ -174,6 +180,15 @@ def harden(spec: HardenSpec, *, report: Callable[[str], None] = lambda _: None) 
         spec, _findings(name, last), sha256, hardened=name, robust=last["robust"], summary=_summary(last),
         rounds=rounds, agreement=agreement,
     )  # fmt: skip
+
+
+def hardened_name(metric: str, model: Path) -> str:
+    """The metric with the trained model in this folder; a wrapper keeps its other settings."""
+    kind, given = settings(metric)
+    if kind != WRAPPER:
+        return f"{kind}[trained={model}]"
+    kept = {key: str(value).lower() if isinstance(value, bool) else value for key, value in given.items()}
+    return f"{WRAPPER}[{','.join(f'{key}={value}' for key, value in {**kept, 'trained': model}.items())}]"
 
 
 def _journal_settings(spec: HardenSpec) -> str:
@@ -194,7 +209,7 @@ def _metric(spec: HardenSpec, name: str, census: Census) -> Metric:
     return metrics[name]
 
 
-def _attack_files(spec: HardenSpec, name: str, number: int, report: Callable[[str], None]) -> dict[str, Any]:
+def attack_files(spec: HardenSpec, name: str, number: int, report: Callable[[str], None]) -> dict[str, Any]:
     """Attack each file of the data with metric `name`, and return a dict with three entries.
 
     `record` is written to the results, `promising` are the templates that scored above people in the test or the
@@ -248,18 +263,20 @@ def _template(one: TestedStrategy) -> str:
     return "" if one.kind == "other" or one.strategy.startswith("rl: ") else one.strategy
 
 
-def _train_guard(
+def train_guard(
     spec: HardenSpec,
     templates: Sequence[str],
     model: Path,
     attacked_prefixes: set[str],
     report: Callable[[str], None],
 ) -> None:
-    """Train the metric with a guard against these templates and as many random ones; write it to `model`.
+    """Train a guard against these templates and as many random ones; write it to `model`, with the heads it is for.
 
     Dialogues that start with one of `attacked_prefixes` (digests) are not used.
     """
     kind, given = settings(spec.metrics[0])
+    if kind == WRAPPER:
+        kind = GUARD_KIND
     lesson = model.with_name(f"{model.name.replace('model', 'lesson')}.jsonl.gz")
     report(
         f"{model.name}: training on {len(context_templates(templates))} frauds and as many random templates"

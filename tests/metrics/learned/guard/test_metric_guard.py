@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.attacks.planted import talks
+from tests.tiny_trained import tiny_trained
 from turnwise.cli.common.group import run
 from turnwise.encode.models.folder import load
 from turnwise.errors import UsageError
@@ -141,6 +142,17 @@ def test_any_metric_can_wear_a_guard(guard_model: Path, own_metric: str) -> None
     assert str(plain.signature) in str(lowered.signature)
 
 
+def test_an_unscored_reply_has_the_reason_of_the_metric_or_of_the_guard(guard_model: Path) -> None:
+    context = talks(1, 9)[0]
+    inner = f"turnwise[trained={tiny_trained('turnwise')}]"
+    found = resolve(f"guarded[metric={inner},trained={guard_model},abstain=true]")
+    empty = context.with_reply("...")
+    assert np.isnan(found.rows([empty])).any()
+    assert found.why_unscored(empty) == resolve(inner).why_unscored(empty)
+    fraud = context.with_reply(f"you said {context.last_turn}")
+    assert "the guard takes" in found.why_unscored(fraud)
+
+
 def test_a_guard_lowers_a_metric_with_a_range_towards_its_worst_end(guard_model: Path) -> None:
     context = talks(1, 9)[0]
     fraud = context.with_reply(f"you said {context.last_turn}")
@@ -148,6 +160,15 @@ def test_a_guard_lowers_a_metric_with_a_range_towards_its_worst_end(guard_model:
     found = resolve(f"guarded[metric={inner},trained={guard_model}]")
     assert 0 <= found.rows([fraud])[0, 0] < resolve(inner).rows([fraud])[0, 0]
     assert found.span == (0.0, 1.0)
+
+
+@pytest.mark.parametrize(("kind", "floor"), [("adem-c", "1"), ("usr-full", "-2"), ("turnwise", "abstains")])
+def test_a_learned_metric_without_a_lowest_score_has_a_floor_unless_the_guard_abstains(
+    guard_model: Path, kind: str, floor: str
+) -> None:
+    metric = f"metric={kind}[trained={tiny_trained(kind)}],trained={guard_model}"
+    assert f"floor:{floor}|" in str(resolve(f"guarded[{metric}]").signature)
+    assert "floor:abstains|" in str(resolve(f"guarded[{metric},abstain=true]").signature)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ half has no score, and the report counts it.
 The wrapped metric is not changed and need not be trained: it may be a plugin, a function of the user's or a judge.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -18,14 +18,18 @@ from turnwise.conformance.calls import number_of, rows_of
 from turnwise.encode.models.folder import Folder, load, shipped
 from turnwise.errors import UsageError
 from turnwise.metrics import resolve, settings
+from turnwise.metrics.learned.adem.metric import Adem
 from turnwise.metrics.learned.encoded_items import encode_items
 from turnwise.metrics.learned.guard.guard import Guard, guard_of, remainder_vectors
 from turnwise.metrics.learned.trained import NotTrained, encoder_of, load_trained
+from turnwise.metrics.learned.turnwise.metric import Turnwise
 from turnwise.metrics.rows import Ratio
-from turnwise.protocols import metric_extras
+from turnwise.protocols import Abstains, metric_extras
 from turnwise.types import Card, Floats, Item, Level, Metric, Need, NeedsFitting, Signature
 
 KIND, HEAD = "usr-ret", "several"  # the model whose guard is used, and its head
+# Floors of learned metrics whose scores have no lowest value: below those of nearly all rated replies.
+FLOORS = {"turnwise": -2.0, "turnwise-large": -2.0, "usr-full": -2.0, "usr-mlm": -10.0, "loglik": -10.0}
 ABSTAIN_BELOW = 0.5  # factor below which a reply has no score where scores cannot be lowered
 
 
@@ -42,8 +46,8 @@ class Guarded(Ratio):
         meaning="The score of another metric, lowered or withheld for replies that look made to please a metric.",
         range="that of the metric",
         limits="Knows copies, fixed words around words of the context, and mixtures of both; not fluent replies that "
-        "fit. It passes .39 of frauds on held-out dialogues. Cost in agreement with people: at most .025 in a corpus "
-        "(papers/probing.md). English only, as its encoder.",
+        "fit. It passes half of the frauds that were found against an earlier guard. Cost in agreement with people: at "
+        "most .026 in a corpus (papers/probing.md). English only, as its encoder.",
         citation="after Deriu et al. 2022, Probing the Robustness of Trained Metrics for Conversational Dialogue"
         " Systems",
     )
@@ -52,6 +56,12 @@ class Guarded(Ratio):
     name: str  # the name of the inner metric, with its settings
     trained: str  # a folder with a hardened usr-ret; "": the one that ships with the package
     floor: float | None  # the score towards which scores are lowered; None: the guard abstains
+
+    def why_unscored(self, item: Item, /) -> str:
+        """The metric's own reason if it gave no score, else the guard's."""
+        if not np.isnan(number_of(self.inner, rows_of(self.inner, [item]))):
+            return "the guard takes the reply for one made to please a metric"
+        return self.inner.why_unscored(item) if isinstance(self.inner, Abstains) else self.inner.unscored
 
     @property
     def needs(self) -> frozenset[Need]:
@@ -125,20 +135,32 @@ def guarded(
 ) -> Guarded:
     """The metric of this name with the guard of the model in the folder `trained`, by default the shipped one.
 
-    `floor` is the score towards which frauds are lowered, by default the worst end of the metric's range. Raises
-    `UsageError` for a metric that does not score single replies or has to be fitted.
+    `floor` is the score towards which frauds are lowered, by default the worst end of the metric's range or what
+    `FLOORS` has. Raises `UsageError` for a metric that does not score single replies or has to be fitted.
     """
     if settings(metric)[0] == "guarded":
         raise UsageError(f"`{metric}` has a guard already")
     inner = resolve(metric)
     if isinstance(inner, NeedsFitting) or inner.level != "turn" or "dialogue" in inner.needs:
         raise UsageError(f"`{metric}` does not score single replies, and a guard is for these")
-    worst = metric_extras(inner).span[0 if inner.higher_is_better else 1]
     if abstain and floor is not None:
         raise UsageError("a guard that abstains has no floor; give `abstain` or `floor`")
-    if floor is None and np.isfinite(worst) and not abstain:
-        floor = worst
+    if floor is None and not abstain:
+        floor = _lowest(inner, *settings(metric))
     return Guarded(inner, metric, trained, floor)
+
+
+def _lowest(inner: Metric, name: str, options: Mapping[str, object]) -> float | None:
+    """The worst score of a metric, as far as there is one; None for a model that was calibrated to a user's scale."""
+    worst = metric_extras(inner).span[0 if inner.higher_is_better else 1]
+    if np.isfinite(worst):
+        return worst
+    if isinstance(inner, Adem):
+        raters = inner.folder.card.get("raters") or {}
+        return float(raters["scale"][0]) if raters.get("scale") else None
+    if isinstance(inner, Turnwise) and options.get("trained"):
+        return None
+    return FLOORS.get(name)
 
 
 def _model(trained: str) -> Folder:

@@ -18,7 +18,8 @@ from turnwise.metrics.learned import training_items
 from turnwise.metrics.learned.held_out import context_groups, folds, held_out, on_card
 from turnwise.metrics.learned.trained import encoder_of, load_trained
 from turnwise.metrics.learned.turnwise import signals
-from turnwise.metrics.learned.turnwise.metric import is_foreign, weights_of
+from turnwise.metrics.learned.turnwise.familiar import Familiarity
+from turnwise.metrics.learned.turnwise.metric import refusal, weights_of
 from turnwise.metrics.learned.turnwise.ridge import RidgeWeights
 from turnwise.networks.training.task import TrainedModel, TrainingTask
 from turnwise.stats.clusters import codes
@@ -27,10 +28,11 @@ from turnwise.types import Finding, Floats, Ints, Item
 PENALTIES = (30.0, 100.0, 300.0, 1000.0, 3000.0, 1e6)  # with the last, the weights only change their scale
 FOLDS = 10  # folds of the cross-validation
 COVERAGE = 0.95  # coverage of the interval of a prediction
-# What a search of 20,000 calls found on contexts of people (papers/learned.md); `turnwise attack` finds more.
+# What a search of 20,000 calls found on contexts of people (papers/flagship/attacks.json). On those of DailyDialog and
+# EmpatheticDialogues no strategy was shown to score above people.
 ATTACKS = (
-    "'that sounds rewarding.' beats people in 69 % of contexts of PersonaChat",
-    "'i don't think it's X. what do you mean by that?' with words of the last turn, in 84 % of those of DailyDialog",
+    "the last words of the last turn, then 'great. in my spare time i do volunteer work.', beat people in 73 % of "
+    "contexts of PersonaChat",
 )
 
 
@@ -64,11 +66,10 @@ def train(task: TrainingTask) -> TrainedModel:
 
 
 def scorable_table(model: Folder, items: Sequence[Item]) -> Floats:
-    """(n, k) the signals of the items; NaN for those that the metric leaves unscored."""
+    """(n, k) the signals of the items; NaN for those in another language. Unfamiliar ones can be learned from."""
     made = signals.Signals.load(model)
     table = made.table(items, encoder_of(model), list(model.config["columns"]))
-    most = model.config.get("most_unknown", 1.0)
-    table[[is_foreign(item, made.lexicon, most) for item in items]] = np.nan
+    table[[refusal(item, model, made.lexicon, None) is not None for item in items]] = np.nan
     return table
 
 
@@ -82,18 +83,25 @@ def tuned(
     card: Mapping[str, object],
     findings: Sequence[Finding],
 ) -> TrainedModel:
-    """The model `start` with other weights of its signals, learned from these items, whose signals are `table`."""
+    """The model `start` with other weights of its signals, learned from these items, whose signals are `table`.
+
+    It predicts what these items were rated for, has no other dimensions, and takes the items for familiar.
+    """
+    familiar = Familiarity.load(start.tensors)
+    lexicon = signals.Signals.load(start).lexicon
+    kept = {key: value for key, value in start.config.items() if key != "dimensions"}
     return TrainedModel(
         kind=start.kind,
         tensors={
             **signals.signal_tensors(start),
+            **(familiar.widened(items, lexicon).tensors if familiar else {}),
             "ridge.centre": final.centre,
             "ridge.scale": final.scale,
             "ridge.weights": final.weights,
             training_items.KEY: np.union1d(training_items.hashes(items), start.tensors[training_items.KEY]),
         },
         config={
-            **start.config,
+            **kept,
             "offset": final.offset,
             "floor": float(np.quantile(final.predict(table), 0.01)),
             "from": start.digest,
@@ -162,7 +170,10 @@ def _solve(x: Floats, y: Floats, prior: Floats, penalty: float) -> tuple[Floats,
     prediction = centred @ prior
     slope = float(np.clip(prediction @ (y - mean) / max(prediction @ prediction, 1e-12), 0.0, None))
     residuals = y - mean - slope * prediction
-    change = centred.T @ np.linalg.solve(centred @ centred.T + penalty * np.eye(len(y)), residuals)
+    if len(y) <= x.shape[1]:
+        change = centred.T @ np.linalg.solve(centred @ centred.T + penalty * np.eye(len(y)), residuals)
+    else:  # the same, by the smaller of two systems of equations
+        change = np.linalg.solve(centred.T @ centred + penalty * np.eye(x.shape[1]), centred.T @ residuals)
     weights = slope * prior + change
     return weights, float(mean - centre @ weights)
 

@@ -8,22 +8,28 @@ ridge regression over the signals, each cut off at 3 standard deviations, was fi
 corpora. `papers/learned.md` has the agreement on corpora whose ratings were not used. With 30 ratings of your own it
 predicts on your scale (`turnwise train turnwise`).
 
+`dimension` chooses what is predicted: `overall`, or another regression over the same signals, fitted to ratings of one
+dimension and shrunk towards the overall one. The model's card says which corpora each was fitted to.
+
 A reply of three words or more that copies its context (more than .8 of its words, in order) gets the lowest score.
-Texts are normalised first: case and punctuation are ignored.
+Texts are normalised first: case and punctuation are ignored. A reply in another language, or one that is unlike all
+rated replies (familiar.py), is unscored.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from turnwise.encode.models.folder import Folder
+from turnwise.errors import UsageError
 from turnwise.metrics.learned.contrastive.metric import UNSCORED
 from turnwise.metrics.learned.encoded_items import reply_and_context
 from turnwise.metrics.learned.trained import encoder_of, load_trained
-from turnwise.metrics.learned.training_items import count_training_items
+from turnwise.metrics.learned.training_items import KEY, OF_DIMENSIONS, count_training_items
+from turnwise.metrics.learned.turnwise.familiar import Familiarity
 from turnwise.metrics.learned.turnwise.lexicon import Lexicon
 from turnwise.metrics.learned.turnwise.reader import reader_of
 from turnwise.metrics.learned.turnwise.ridge import RidgeWeights
@@ -40,6 +46,11 @@ LAST_LATIN = "\u024f"  # last letter of Latin Extended-B
 COPY = 0.8  # share of words from the context above which a reply is a copy
 FEWEST_WORDS = 3  # shorter replies are never copies
 FEWEST_JOINED = 8  # shorter replies are never copies of several turns
+OVERALL = "overall"  # the dimension that every model has
+FOREIGN = "most words are not English"
+UNFAMILIAR = (
+    "unlike the small talk that it was fitted to: codes of a task, program code, a log, very long or odd text"
+)
 
 
 @dataclass(frozen=True)
@@ -50,13 +61,13 @@ class Turnwise(Ratio):
     level: ClassVar[Level] = "turn"
     needs: ClassVar[frozenset[Need]] = frozenset({"context"})
     higher_is_better: ClassVar[bool] = True
-    unscored: ClassVar[str] = f"{UNSCORED}, or most words are not English"
+    unscored: ClassVar[str] = f"{UNSCORED}; {FOREIGN}; or {UNFAMILIAR}"
     card: ClassVar[Card] = Card(
         kind="learned",
         meaning="Predicted rating of the reply, in standard deviations of ratings; 0 is an average reply.",
         range="about -2 to 2; on the scale of your own ratings once calibrated to them; log odds of being preferred "
         "once trained on preferences",
-        limits="For English small talk. A friendly reply that fits any context scored above people's own in a quarter "
+        limits="For English small talk. A friendly reply that fits any context scored above people's own in a tenth "
         "of contexts. Raters of different corpora prefer different things: check with `meta` on your own ratings, or "
         "calibrate.",
         citation="papers/learned.md",
@@ -65,6 +76,7 @@ class Turnwise(Ratio):
     trained: str = (
         ""  # a folder that `turnwise train turnwise` wrote; "": the one that ships with the package
     )
+    dimension: str = OVERALL  # what is predicted: overall, or another dimension that the model has
 
     @property
     def folder(self) -> Folder:
@@ -74,33 +86,45 @@ class Turnwise(Ratio):
     @property
     def half_width(self) -> float | None:
         """Half the width of the 95 % interval of a single prediction; None for a model trained on preferences."""
-        half = self.folder.config["half_width"]
+        half = head(self.folder, self.dimension)["half_width"]
         return None if half is None else float(half)
 
     @property
     def signature(self) -> Signature:
-        """The digest of the trained model and the signatures of its encoder and its reader."""
-        reader = reader_of(self.folder)
-        parts = (encoder_of(self.folder).signature, *([reader.signature] if reader else []))
-        return Signature(self.model, (("trained", self.folder.digest),), parts)
+        """The digest of the trained model, the dimension, and the signatures of its encoder and its reader."""
+        folder, reader = self.folder, reader_of(self.folder)
+        head(folder, self.dimension)  # raises for an unknown dimension
+        chosen = () if self.dimension == OVERALL else (("dimension", self.dimension),)
+        parts = (encoder_of(folder).signature, *([reader.signature] if reader else []))
+        return Signature(self.model, (*chosen, ("trained", folder.digest)), parts)
 
     def rows(self, items: Sequence[Item], /) -> Floats:
         """(n, 2): prediction, 1; the floor for a copy of the context.
 
-        NaN for an item that cannot be encoded, or most of whose words are unknown.
+        NaN for an item that cannot be encoded, is in another language or is unfamiliar. Only the others are read.
         """
         folder = self.folder
-        signals, weights = _model(folder)
-        predicted = weights.predict(signals.table(items, encoder_of(folder), folder.config["columns"]))
+        signals, familiar = _model(folder)
+        weights, floor = weights_of(folder, self.dimension), head(folder, self.dimension)["floor"]
+        refused = [refusal(item, folder, signals.lexicon, familiar) for item in items]
+        asked = [item for item, why in zip(items, refused, strict=True) if why is None]
+        scores = weights.predict(signals.table(asked, encoder_of(folder), folder.config["columns"]))
         joined = folder.config.get("copies") == "joined"  # models of version 0.2 look at single turns
-        predicted[[is_copy(item, joined=joined) for item in items]] = folder.config["floor"]
-        most = folder.config.get("most_unknown", 1.0)
-        predicted[[is_foreign(item, signals.lexicon, most) for item in items]] = np.nan
-        return np.stack([predicted, np.ones(len(items))], axis=1)
+        scores[[is_copy(item, joined=joined) for item in asked]] = floor
+        rows = np.ones((len(items), 2))
+        rows[:, 0] = np.nan
+        rows[[why is None for why in refused], 0] = scores
+        return rows
+
+    def why_unscored(self, item: Item, /) -> str:
+        """The reason why a reply has no score."""
+        signals, familiar = _model(self.folder)
+        return refusal(item, self.folder, signals.lexicon, familiar) or UNSCORED
 
     def in_training(self, items: Sequence[Item], /) -> int:
         """How many of these items its weights were fitted to."""
-        return count_training_items(self.folder, items)
+        keys = (KEY,) if self.dimension == OVERALL else (KEY, OF_DIMENSIONS)
+        return count_training_items(self.folder, items, keys)
 
 
 @dataclass(frozen=True)
@@ -153,16 +177,37 @@ def _unknown_share(words: Sequence[str], lexicon: Lexicon) -> float:
     return max(foreign, sum(lexicon.count(word) == 0 for word in words) / len(words))
 
 
-def weights_of(folder: Folder) -> RidgeWeights:
-    """The weights of the regression in a model's folder."""
+def refusal(item: Item, folder: Folder, lexicon: Lexicon, familiar: Familiarity | None) -> str | None:
+    """Why a model does not score a reply that it could read: its language, or its kind of text; None if it does."""
+    if is_foreign(item, lexicon, folder.config.get("most_unknown", 1.0)):
+        return FOREIGN
+    return UNFAMILIAR if familiar is not None and not familiar.knows(item, lexicon) else None
+
+
+def head(folder: Folder, dimension: str) -> Mapping[str, Any]:
+    """The half-width and the floor of a dimension's predictions; raises `UsageError` if the model does not have it."""
+    if dimension == OVERALL:
+        return folder.config
+    there: Mapping[str, Any] = folder.config.get("dimensions", {})
+    if dimension not in there:
+        raise UsageError(
+            f"this `{folder.kind}` has no dimension `{dimension}`; it has: {', '.join([OVERALL, *there])}"
+        )
+    found: Mapping[str, Any] = there[dimension]
+    return found
+
+
+def weights_of(folder: Folder, dimension: str = OVERALL) -> RidgeWeights:
+    """The weights of the regression of a dimension in a model's folder."""
+    offset = float(head(folder, dimension).get("offset", 0.0))
+    name = "weights" if dimension == OVERALL else f"weights {dimension}"
     centre, scale, weights = (
-        folder.tensors[f"ridge.{name}"].astype(np.float64) for name in ("centre", "scale", "weights")
+        folder.tensors[f"ridge.{part}"].astype(np.float64) for part in ("centre", "scale", name)
     )
-    cut = float(folder.config.get("cut", np.inf))
-    return RidgeWeights(centre, scale, weights, float(folder.config["offset"]), cut)
+    return RidgeWeights(centre, scale, weights, offset, float(folder.config.get("cut", np.inf)))
 
 
 @cache
-def _model(folder: Folder) -> tuple[Signals, RidgeWeights]:
-    """The signals and the weights of a model's folder, read once."""
-    return Signals.load(folder), weights_of(folder)
+def _model(folder: Folder) -> tuple[Signals, Familiarity | None]:
+    """The signals of a model's folder and what it takes for familiar, read once."""
+    return Signals.load(folder), Familiarity.load(folder.tensors)
