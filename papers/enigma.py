@@ -1,10 +1,13 @@
 """`python papers/enigma.py families|settings|chat|single DATA|show`: the tables of papers/enigma.md, by `ope --all`.
 
-Each part runs commands, adds their results to papers/enigma.json, and rewrites its table. The booking logs are
-simulated in a temporary folder; their seeds (21 to 23) are not those on which settings were chosen (0 to 2, 11, 12).
+Each part runs commands, adds their results to papers/enigma.json, and rewrites its table; cases that are there are not
+run again. The booking logs are simulated in a temporary folder; their seeds (21 to 23) are not those on which settings
+were chosen (0 to 2, 11, 12). With KEPT=FILE in the environment a part adds to that file and rewrites no table, and
+further arguments FAMILY:SEED choose cases; `add FILE...` takes such files over.
 """
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -155,18 +158,31 @@ def show(part: str, rows: list[dict]) -> None:
 
 def main() -> None:
     part, *more = sys.argv[1:]
-    store = HERE.with_suffix(".json")
+    elsewhere = "KEPT" in os.environ
+    store = Path(os.environ.get("KEPT", HERE.with_suffix(".json")))
     kept = json.loads(store.read_text()) if store.exists() else {}
-    if part == "show":
+    if part in ("show", "add"):
+        for name in more:
+            for key, rows in json.loads(Path(name).read_text()).items():
+                known = [row for row in kept.setdefault(key, []) if "seed" in row]
+                there = {(row["family"], row["seed"]) for row in known}
+                kept[key] += [row for row in rows if (row["family"], row["seed"]) not in there]
+        if part == "add":
+            store.write_text(json.dumps(kept, indent=1) + "\n")
         for name in PARTS:
             show(name, kept.get(name, []))
         return
-    make, cases = PARTS[part][:2]
-    kept[part] = []
+    make, cases, keys = PARTS[part][:3]
+    chosen = [name for name in more if ":" in name]
+    rows = kept.setdefault(part, [])
     for case in cases:
-        kept[part] += make(*case, *map(Path, more))
-        store.write_text(json.dumps(kept, indent=1) + "\n")
-    show(part, kept[part])
+        if any(all(row[key] == one for key, one in zip(keys, case, strict=False)) for row in rows):
+            continue
+        if not chosen or ":".join(map(str, case)) in chosen:
+            rows += make(*case, *(Path(name) for name in more if name not in chosen))
+            store.write_text(json.dumps(kept, indent=1) + "\n")
+    if not elsewhere:
+        show(part, kept[part])
 
 
 if __name__ == "__main__":

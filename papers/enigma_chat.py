@@ -3,10 +3,12 @@
 Simulates 12 agents with 40 dialogues each, estimates every agent from the dialogues of the other eleven on each of the
 ten scores (`turnwise ope --all`), and keeps the rows in papers/enigma-chat.json. With `less` it repeats this with half
 and with a tenth of the dialogues, and without the agents that are most like the target. `show` alone rewrites the
-tables of papers/enigma-chat.md. `garbled` prints how similar the encoder finds a reply and its garbled form.
+tables of papers/enigma-chat.md, `add FILE...` takes over rows that were made elsewhere (KEPT=FILE in the environment).
+`garbled` prints how similar the encoder finds a reply and its garbled form.
 """
 
 import json
+import os
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,8 +22,8 @@ from turnwise.worlds.chat import WORLD, family
 from turnwise.worlds.chat.quality import DIMENSIONS
 from turnwise.worlds.chat.talkers import garble
 
-KEPT = Path(__file__).with_name("enigma-chat.json")
-PAGE = KEPT.with_suffix(".md")
+KEPT = Path(os.environ.get("KEPT", Path(__file__).with_name("enigma-chat.json")))
+PAGE = Path(__file__).with_name("enigma-chat.md")
 AGENTS, DIALOGUES, SAMPLES, TRUTH = 12, 40, 2, 3000
 CASES = [(family, seed) for seed in (21, 22, 23) for family in ("mixed", "failings", "graded")]
 ESTIMATORS = "robust"
@@ -141,12 +143,21 @@ def main() -> None:
     if asked == ["garbled"]:
         garbled()
         return
-    if asked != ["show"]:
+    if asked[:1] == ["add"]:
+        for name in asked[1:]:
+            more = json.loads(Path(name).read_text())
+            keys = ("family", "seed", "setting", "score")
+            known = {tuple(row[key] for key in keys) for row in rows}
+            rows += [row for row in more if tuple(row[key] for key in keys) not in known]
+        KEPT.write_text(json.dumps(rows, indent=1) + "\n")
+    elif asked != ["show"]:
         less = asked[:1] == ["less"]
         names = [name for name in asked if ":" in name]
         cases = [(name.split(":")[0], int(name.split(":")[1])) for name in names] or CASES
         for family, seed in cases:
             run(family, seed, rows, less=less)
+        if "KEPT" in os.environ:
+            return
     before, _, _ = PAGE.read_text().partition("<!-- tables -->")
     PAGE.write_text(f"{before}<!-- tables -->\n{tables(rows)}")
 

@@ -5,7 +5,8 @@ estimates every seller from the others. The settings of estimators and calibrati
 draws here are 1000 and above. Results are added to papers/enigma-fresh.json case by case; cases that are there are
 not run again. `again` estimates anew, with the truths that are there, the cases that an earlier rule of refusals was
 measured on (`inside` of a record is the rule's number). `goals` asks how much of an agent's ratings the customer's goal
-explains. `show` rewrites the tables of papers/enigma-fresh.md.
+explains. `floor` simulates the model of the intervals itself: how wide they must be if everything is as assumed. `show`
+rewrites the tables of papers/enigma-fresh.md.
 """
 
 import json
@@ -18,6 +19,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 import turnwise as tw
+from turnwise.estimators.calibration import line as fitted_line
 from turnwise.estimators.refusal import INSIDE
 from turnwise.stats.correlation import spearman
 from turnwise.worlds import booking
@@ -37,6 +39,10 @@ KEPT = (
 )  # diagnostics that might tell how wrong an estimate is
 PREDICTORS = ("distance", "overlap", "ess", "imbalance")
 SHARES = (1, 0.9, 0.8, 0.75, 0.67)
+# Of `floor`: spread of errors, standard error of a logged mean, numbers of other agents, simulations.
+OWN, LOGGED, OTHERS, WORLDS = (0.012, 0.02, 0.05), 0.03, (15, 47), 4000
+AIM = 2.2  # half width over mean absolute error that was aimed at
+FLOOR = Path(__file__).with_name("enigma-fresh-floor.json")
 REASONS = {
     "not ranked": "cannot rank the known agents",
     "same estimate": "cannot rank the known agents",
@@ -219,6 +225,7 @@ def show(rows: list[dict]) -> None:
         "break-even": break_even_table(rows),
         "shrunk": shrunk_table(rows),
         "predictors": predictor_table(rows),
+        "floor": floor_table(),
     }
     for part, table in tables.items():
         block = re.compile(rf"(<!-- {part} -->\n).*?(<!-- /{part} -->)", re.S)
@@ -261,6 +268,47 @@ def goal_share(family: str, draw: int = 0, dialogues: int = 60, folds: int = 5) 
     return float(1 - np.mean((inside - predicted) ** 2) / np.mean(inside**2))
 
 
+def floor() -> list[dict]:
+    """Coverage and ratio of `ope`'s interval, and of one for which line and spread are known, in simulations.
+
+    Estimates are off by normal errors of one spread, and the other agents' means are logged with a known error, as the
+    construction assumes. The coverage `at the aim` is that of intervals of the ratio `AIM`.
+    """
+    rows = []
+    for own in OWN:
+        for others in OTHERS:
+            rng = np.random.default_rng(0)
+            found = []
+            for _ in range(WORLDS):
+                x = rng.uniform(0.3, 1.0, others + 1)
+                truth = x + own * rng.standard_normal(others + 1)
+                logged = truth[1:] + LOGGED * rng.standard_normal(others)
+                line_of = fitted_line(x[1:], logged, np.full(others, LOGGED))
+                low, high = line_of.interval(x[0])
+                found.append((line_of.at(x[0]) - truth[0], (high - low) / 2, x[0] - truth[0]))
+            off, width, off_known = np.abs(np.array(found)).T
+            ratio = float(width.mean() / off.mean())
+            rows.append(
+                {"spread of errors": own, "other agents": others, "coverage": float(np.mean(off <= width)),
+                 "ratio": ratio, "at the aim": float(np.mean(off <= width * AIM / ratio)),
+                 "ratio, all known": 1.96 * own / float(off_known.mean()),
+                 "at the aim, all known": float(np.mean(off_known <= AIM * off_known.mean()))}
+            )  # fmt: skip
+    return rows
+
+
+def floor_table() -> str:
+    found = json.loads(FLOOR.read_text()) if FLOOR.exists() else []
+    if not found:
+        return ""
+    lines = [list(found[0]), ["---"] * len(found[0])]
+    lines += [
+        [f"{value:.3f}" if isinstance(value, float) else str(value) for value in row.values()]
+        for row in found
+    ]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
 def write(rows: list[dict]) -> None:
     """Keep the records, one a line."""
     HERE.write_text("[\n" + ",\n".join(json.dumps(row) for row in rows) + "\n]\n")
@@ -273,7 +321,9 @@ def main() -> None:
         found = {family: round(goal_share(family), 3) for family in FAMILIES}
         HERE.with_name("enigma-fresh-goals.json").write_text(json.dumps(found) + "\n")
         print(found)
-    if command == "run":
+    if command == "floor":
+        FLOOR.write_text(json.dumps(floor(), indent=1) + "\n")
+    elif command == "run":
         there = {(row["family"], row["draw"]) for row in rows}
         cases = [(family, draw) for draw in DRAWS for family in FAMILIES if (family, draw) not in there]
         for family, draw in cases[: int(most[0]) if most else None]:

@@ -1,10 +1,10 @@
 """`python -m papers.enigma_half FOLDER [HALVES]`: why `robust` was poor on trained sellers with half of the dialogues.
 
-The logs of `papers/enigma_trained.py` (draw 0, in FOLDER, simulated if they are not there) are halved with ten seeds,
-the first of which is the half of papers/enigma-trained.md. For each half and seller enigma-half.json has the raw
-estimate of `robust` by the earlier rule (the ridge is raised where the mean of fitted Q is far off) and by the present
-one (where the iteration diverges), the largest eigenvalue of the iteration, and the calibrated estimates. Halves that
-are there are not run again; at most HALVES are run.
+Logs of eight trained sellers (draw 0, 30 dialogues each, in FOLDER, simulated if they are not there), of which an
+earlier papers/enigma-trained.md had its tables, are halved with ten seeds, the first of which is the half of that page.
+For each half and seller enigma-half.json has the raw estimate of `robust` by the earlier rule (the ridge is raised
+where the mean of fitted Q is far off) and by the present one (where the iteration diverges), the largest eigenvalue of
+the iteration, and the calibrated estimates. Halves that are there are not run again; at most HALVES are run.
 
 `python -m papers.enigma_half rules` counts for which sellers of rules the present rule raises the ridge
 (enigma-half-rules.json).
@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 
 import turnwise as tw
-from papers.enigma_trained import AGENTS, DIALOGUES, HERE
 from papers.enigma_trained_baselines import kept_logs
 from turnwise.encode.episodes import encode, kept, leave_out, whole
 from turnwise.estimators.linear.problem import Problem, Problems
@@ -31,6 +30,7 @@ from turnwise.types import Episodes, Floats
 from turnwise.worlds import booking
 
 KEPT = Path(__file__).with_name("enigma-half.json")
+NAME, AGENTS, DIALOGUES, TRUTH = "trained-eight", 8, 30, 200
 SEEDS = range(10)
 RULES = (("behaviour", 0, 30), ("behaviour", 1, 10), ("stochastic", 0, 30), ("wordings", 0, 30))
 ESTIMATORS = "robust,dice-linear,mean-relabelled"
@@ -38,11 +38,11 @@ ESTIMATORS = "robust,dice-linear,mean-relabelled"
 
 def logged(folder: Path) -> Episodes:
     """The episodes of draw 0, rated by `reward`."""
-    logs = kept_logs(folder, "trained", 0)
+    logs = kept_logs(folder, NAME, 0)
     if not Path(logs).exists():
         tw.simulate(
             "booking", output=logs, family="trained", draw=0, seed=0, agents=AGENTS, dialogues=DIALOGUES,
-            samples=1, truth=0,
+            samples=1, truth=TRUTH,
         )  # fmt: skip
     dialogues = list(read_all([logs]))
     rewards = {one.id: next(r.value for r in one.ratings if r.dimension == "reward") for one in dialogues}
@@ -109,8 +109,8 @@ def main() -> None:
         return
     rows: list[dict[str, Any]] = json.loads(KEPT.read_text()) if KEPT.exists() else []
     episodes = logged(Path(folder))
-    case = next(one for one in json.loads(HERE.read_text()) if (one["family"], one["draw"]) == ("trained", 0))
-    truth = {agent: means["reward"] for agent, means in case["truth"].items()}
+    true = json.loads(Path(kept_logs(Path(folder), NAME, 0)).with_suffix(".truth.json").read_text())
+    truth = {agent: round(means["reward"]["mean"], 4) for agent, means in true["agents"].items()}
     halves = [half for half in (None, *SEEDS) if all(row["half"] != half for row in rows)]
     for half in halves[: int(most[0]) if most else None]:
         chosen, asked = episodes, {"seed": 0}
@@ -118,7 +118,7 @@ def main() -> None:
             chosen = kept(episodes, _fraction(episodes, 0.5, generator(half, "fraction")))
             asked = {"seed": half, "fraction": 0.5}
         found = tw.ope(
-            kept_logs(Path(folder), "trained", 0), all_agents=True, rating="reward", estimators=ESTIMATORS,
+            kept_logs(Path(folder), NAME, 0), all_agents=True, rating="reward", estimators=ESTIMATORS,
             **asked,
         )  # fmt: skip
         given = {(one["target"], one["estimator"]): one for one in found}

@@ -4,6 +4,9 @@
     pack WORK FILE                                there: what is complete, in one tar file
     run FILE SEED...                              on a CPU: `turnwise ope --all` on the ten scores
     control                                       there: refusals of made-up agents with as few dialogues
+    visible FILE SEED...                          there: what an agent's replies show of its ratings, by score
+    perfect                                       there: would estimates of a given quality be answered?
+    add FILE...                                   there: rows that were made elsewhere
     show                                          the tables of papers/enigma-language.md
 
 The agents are SmolLM2-135M-Instruct at several temperatures, with other instructions, and with faults (`AGENTS`). They
@@ -15,6 +18,7 @@ the logs. FOLDER holds smollm2.gguf and tokenizer.json. Generation stopped by th
 import argparse
 import io
 import json
+import re
 import tarfile
 import time
 from collections.abc import Mapping, Sequence
@@ -53,6 +57,15 @@ ESTIMATORS = "robust,dice-linear,direct"
 KEPT = Path(__file__).with_name("enigma-language.json")
 PAGE = KEPT.with_suffix(".md")
 CONTROL = KEPT.with_name("enigma-language-control.json")
+VISIBLE = KEPT.with_name("enigma-language-visible.json")
+PERFECT = KEPT.with_name("enigma-language-perfect.json")
+QUALITIES = (1.0, 0.9, 0.7, 0.5, 0.3)  # correlations of estimates with true means
+SIZES = (16, 60)  # dialogues of each agent
+TRUE_DIALOGUES = 200  # behind each true mean
+RATER_NOISE = 0.5  # of a dialogue's mean rating around its true score: three raters of worlds/chat/raters.py
+SIMULATED = 200
+SEEN = 24  # dialogues of each agent that `visible` reads
+RIDGE = 30.0
 GENERIC = ("I do not know.", "That is nice.", "Okay, thank you.", "I am not sure about that.")
 
 
@@ -461,26 +474,47 @@ def encode_texts(file: Path, seeds: Sequence[int], samples: int, first: int, las
     print(f"{min(last, len(texts))} of {len(texts)} texts", flush=True)
 
 
-def run(file: Path, seeds: Sequence[int], samples: int, most: int | None) -> None:
-    """Estimate every agent from the logs of these seeds together on the ten scores, and keep the rows."""
-    from papers.enigma import validation
+def run(file: Path, given: argparse.Namespace) -> None:
+    """Estimate every agent from the logs of these seeds together on scores, with shares of the dialogues.
 
-    rows = json.loads(KEPT.read_text()) if KEPT.exists() else []
-    case: dict[str, Any] = {"family": "smollm2", "seed": "+".join(map(str, seeds)), "setting": "all"}
-    done = {row["score"] for row in rows if case.items() <= row.items()}
+    Beside the figures of the answers a row has, for all agents, what was or would have been answered (`agents`).
+    """
+    from papers.enigma import turnwise
+
+    rows = json.loads(given.kept.read_text()) if given.kept.exists() else []
+    seed = "+".join(map(str, given.seed))
     with TemporaryDirectory() as place:
-        logs, truth = joined(file, seeds, samples, Path(place))
+        logs, truth = joined(file, given.seed, given.samples, Path(place))
         agents = json.loads(truth.read_text())["agents"]
         dialogues = len(logs.read_bytes().splitlines())
-        for score in [one for one in DIMENSIONS if one not in done][:most]:
+        for score, share in ((score, share) for score in given.scores.split(",") for share in given.share):
+            setting = "all" if share == 1 else f"{100 * share:g} %"
+            case: dict[str, Any] = {"family": "smollm2", "seed": seed, "setting": setting, "score": score}
+            if any(case.items() <= row.items() for row in rows):
+                continue
             means = {agent: round(one[score]["mean"], 3) for agent, one in agents.items()}
             errors = [one[score]["se"] for one in agents.values()]
-            asked = ("--truth", str(truth), "--rating", score, "--estimator", ESTIMATORS)
-            about = {"score": score, "samples": samples, "dialogues": dialogues, "means": means}
+            about = {"samples": given.samples, "dialogues": round(share * dialogues), "means": means}
             about |= {"spread": float(np.ptp(list(means.values()))), "largest_se": round(max(errors), 3)}
-            rows += [{**case, **about, **row} for row in validation(str(logs), *asked)]
-            KEPT.write_text(json.dumps(rows, indent=1) + "\n")
-            print(case["seed"], score, *(f"{r['estimator']} {r['pearson']}" for r in rows[-3:]), flush=True)
+            asked = ("--truth", str(truth), "--rating", score, "--estimator", ESTIMATORS)
+            found = turnwise("ope", str(logs), *asked, "--all", "--fraction", str(share))
+            rows += [{**case, **about, **row, "agents": said_of(found, row)} for row in found["validation"]]
+            given.kept.write_text(json.dumps(rows, indent=1) + "\n")
+            print(seed, score, setting, *(f"{r['estimator']} {r['pearson']}" for r in rows[-3:]), flush=True)
+
+
+def said_of(found: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, Any]:
+    """Agent -> its raw estimate, what was answered or withheld, the mean of its own log, and p of the ranking."""
+    said = {}
+    for one in found["results"]:
+        if one["estimator"] == row["estimator"]:
+            diagnostics = one["diagnostics"]
+            withheld = (diagnostics.get("withheld") or {}).get("estimate")
+            said[one["target"]] = {
+                "raw": one["raw"], "estimate": one["estimate"], "withheld": withheld, "logged": one["logged"],
+                "p": diagnostics.get("p"), "reason": one["reason"],
+            }  # fmt: skip
+    return said
 
 
 def control(most: int | None) -> None:
@@ -498,24 +532,242 @@ def control(most: int | None) -> None:
             print(score, found[score], "of 12 refused", flush=True)
 
 
+def visible(file: Path, seeds: Sequence[int]) -> None:
+    """Keep how well the ratings of a new agent follow from its replies, for language models and for made-up agents."""
+    import turnwise as tw
+
+    found = {}
+    with TemporaryDirectory() as place:
+        logs, _ = joined(file, seeds, 1, Path(place))
+        found["smollm2"] = shown_by_replies(list(native.read_all([str(logs)])))
+        made = str(Path(place) / "made-up.jsonl")
+        tw.simulate(
+            "chat", output=made, family="mixed", seed=23, agents=12, dialogues=SEEN, samples=1, truth=0
+        )
+        found["made-up"] = shown_by_replies(list(native.read_all([made])))
+    VISIBLE.write_text(json.dumps(found, indent=1) + "\n")
+
+
+def shown_by_replies(dialogues: Sequence[Dialogue]) -> dict[str, dict[str, float]]:
+    """Score -> correlations of ratings with a ridge regression on replies that learned from the other agents.
+
+    A dialogue is the mean vector of its replies, its mean similarity to the user's turns and to the agent's own earlier
+    replies, and its mean length. `within` is the mean correlation over the dialogues of one agent, `between` that of
+    the agents' mean ratings with their mean predictions.
+    """
+    from turnwise.metrics.models import text_encoder
+    from turnwise.stats.correlation import pearson
+
+    kept: dict[str, list[Dialogue]] = {}
+    for one in dialogues:
+        mine = kept.setdefault(str(one.agent), [])
+        if len(mine) < SEEN:
+            mine.append(one)
+    some = [one for mine in kept.values() for one in mine]
+    texts = sorted({turn.text for one in some for turn in one.turns})
+    vectors = dict(zip(texts, text_encoder("minilm").encode(texts), strict=True))
+    x = np.array([read_dialogue(one, vectors) for one in some])
+    x = (x - x.mean(0)) / (x.std(0) + 1e-9)
+    agent = np.array([str(one.agent) for one in some])
+    found = {}
+    for score in DIMENSIONS:
+        y = np.array([np.mean([r.value for r in one.ratings if r.dimension == score]) for one in some])
+        said = np.empty_like(y)
+        for name in kept:
+            out = agent == name
+            known, mean = x[~out], y[~out].mean()
+            gram = known @ known.T + RIDGE * x.shape[1] / 10 * np.eye(len(known))
+            said[out] = mean + x[out] @ known.T @ np.linalg.solve(gram, y[~out] - mean)
+        within = [pearson(said[agent == name], y[agent == name]) for name in kept]
+        means = [[float(one[agent == name].mean()) for name in kept] for one in (said, y)]
+        # Without a good agent the mean of the rest is lower: it is taken out of both, as `ope` does.
+        rest = np.array([float(y[agent != name].mean()) for name in kept])
+        between = pearson(np.array(means[0]) - rest, np.array(means[1]) - rest)
+        found[score] = {"within": round(float(np.nanmean(within)), 3), "between": round(float(between), 3)}
+    return found
+
+
+def read_dialogue(dialogue: Dialogue, vectors: Mapping[str, Any]) -> np.ndarray:
+    """The features of `shown_by_replies` of one dialogue."""
+    replies = [turn.text for turn in dialogue.turns if turn.role == "assistant"]
+    own = np.array([vectors[text] / np.linalg.norm(vectors[text]) for text in replies])
+    asked = [
+        float(vectors[before.text] @ vectors[turn.text])
+        / float(np.linalg.norm(vectors[before.text]) * np.linalg.norm(vectors[turn.text]))
+        for before, turn in zip(dialogue.turns, dialogue.turns[1:], strict=False)
+        if turn.role == "assistant"
+    ]
+    again = [float((own[:at] @ own[at]).max()) for at in range(1, len(own))]
+    more = [np.mean(asked or [0.0]), np.mean(again or [0.0]), np.mean([len(text) for text in replies])]
+    return np.concatenate([own.mean(0), more])
+
+
+def perfect() -> None:
+    """Keep how often an agent is refused if estimates had a given correlation with the true means of the agents.
+
+    The true means, and the spread of scores inside an agent (from the largest standard error of a true mean), are those
+    of the language models in papers/enigma-language.json. The mean of a log is the true mean with the sampling error of
+    that many dialogues and of their raters; each agent is left out and refused as `ope` does.
+    """
+    rows = [row for row in json.loads(KEPT.read_text()) if row["estimator"] == "robust"]
+    found: dict[str, Any] = {}
+    for row in rows:
+        true = np.array(list(row["means"].values()))
+        inside = float(np.hypot(row["largest_se"] * np.sqrt(TRUE_DIALOGUES), RATER_NOISE))
+        for size in SIZES:
+            for quality in QUALITIES:
+                rng = np.random.default_rng(0)
+                own = true.std() * np.sqrt(1 / quality**2 - 1)
+                refused = [
+                    share_refused(
+                        true + own * rng.standard_normal(len(true)),
+                        true + inside / np.sqrt(size) * rng.standard_normal(len(true)),
+                    )
+                    for _ in range(SIMULATED)
+                ]
+                sizes = found.setdefault(row["score"], {}).setdefault(str(size), {})
+                sizes[str(quality)] = round(float(np.mean(refused)), 3)
+    PERFECT.write_text(json.dumps(found, indent=1) + "\n")
+
+
+def share_refused(said: np.ndarray, logged: np.ndarray) -> float:
+    """The share of agents that are refused because the others are not ranked."""
+    from turnwise.errors import Refused
+    from turnwise.estimators.calibration import can_rank
+    from turnwise.estimators.calibration import line as fitted_line
+
+    refused = 0
+    for out in range(len(said)):
+        known = np.arange(len(said)) != out
+        try:
+            can_rank(fitted_line(said[known], logged[known]))
+        except Refused:
+            refused += 1
+    return refused / len(said)
+
+
+def perfect_table() -> str:
+    from papers.enigma_chat import line as cells
+
+    found = json.loads(PERFECT.read_text())
+    head = [f"{size} dialogues, r {quality:g}" for size in SIZES for quality in QUALITIES]
+    lines = [cells("score", *head), cells(*["---"] * (len(head) + 1))]
+    for score, sizes in found.items():
+        shown = [f"{sizes[str(size)][str(quality)]:.2f}" for size in SIZES for quality in QUALITIES]
+        lines.append(cells(score, *shown))
+    return "\n".join(lines)
+
+
+def add(files: Sequence[str]) -> None:
+    """Keep the rows of these files in place of those that are there."""
+    rows = [row for file in files for row in json.loads(Path(file).read_text())]
+    order = list(DIMENSIONS)
+    rows.sort(key=lambda row: (-row["dialogues"], order.index(row["score"])))
+    KEPT.write_text(json.dumps(rows, indent=1) + "\n")
+
+
+def figure(value: float | None) -> str:
+    return "-" if value is None or np.isnan(value) else f"{value:.2f}"
+
+
+def everybody(row: Mapping[str, Any]) -> tuple[float, float | None]:
+    """Pearson over all agents if nobody were refused, and the mean error of what was refused."""
+    from turnwise.stats.correlation import pearson
+
+    said, truth, off = [], [], []
+    for agent, one in row.get("agents", {}).items():  # rows of the first run have none
+        value = one["withheld"] if one["estimate"] is None else one["estimate"]
+        if value is not None:
+            said.append(value)
+            truth.append(row["means"][agent])
+            if one["estimate"] is None:
+                off.append(abs(value - row["means"][agent]))
+    together = pearson(np.array(said), np.array(truth)) if len(said) > 3 else np.nan
+    return float(together), float(np.mean(off)) if off else None
+
+
+def by_size(rows: Sequence[Mapping[str, Any]], estimator: str = "robust") -> str:
+    """Answers by score and number of dialogues, and what was refused."""
+    from papers.enigma_chat import line as cells
+
+    head = (
+        "score", "dialogues of an agent", "spread of true means", "answered", "Pearson", "Spearman", "intervals hold",
+        "half width", "error", "error of what was refused", "Pearson if nobody were refused",
+    )  # fmt: skip
+    lines = [cells(*head), cells(*["---"] * len(head))]
+    order = list(DIMENSIONS)
+    mine = [row for row in rows if row["estimator"] == estimator]
+    for row in sorted(mine, key=lambda row: (order.index(row["score"]), row["dialogues"])):
+        together, refused = everybody(row)
+        count = row["n_agents"]
+        held = "-" if row["coverage"] is None else f"{round(row['coverage'] * count)} of {count}"
+        shown = (figure(row["pearson"]), figure(row["spearman"]), held, figure(row["half_width"]))
+        errors = (figure(row["mae"]), figure(refused), figure(together))
+        size = round(row["dialogues"] / len(row["means"]))
+        lines.append(cells(row["score"], size, figure(row["spread"]), f"{count} of 12", *shown, *errors))
+    return "\n".join(lines)
+
+
+def summary(rows: Sequence[Mapping[str, Any]]) -> str:
+    """By estimator and number of dialogues: scores that are answered for most agents, correlations, coverage."""
+    from papers.enigma_chat import PUBLISHED, over
+    from papers.enigma_chat import line as cells
+
+    three = "mean, least, largest"
+    head = ("agents", "dialogues of an agent", "estimator", "scores answered for 7 agents or more")
+    head += (f"Pearson: {three}", f"Spearman: {three}", "intervals hold")
+    lines = [cells(*head), cells(*["---"] * len(head))]
+    for size, estimator in sorted({(row["dialogues"], row["estimator"]) for row in rows}, reverse=True):
+        some = [row for row in rows if (row["dialogues"], row["estimator"]) == (size, estimator)]
+        most = [row for row in some if row["n_agents"] >= 7]
+        known = [row for row in some if row["coverage"] is not None]
+        agents = sum(row["n_agents"] for row in known)
+        held = f"{round(sum(row['coverage'] * row['n_agents'] for row in known))} of {agents}"
+        figures = (over(most, "pearson"), over(most, "spearman"), held)
+        lines.append(
+            cells("12, SmolLM2", round(size / 12), estimator, f"{len(most)} of {len(some)}", *figures)
+        )
+    pearsons, spearmans = (", ".join(f"{one:.3f}" for one in part) for part in PUBLISHED["all"])
+    lines.append(
+        cells("*28, ConvAI2, people*", 118, "*ENIGMA, as published*", "10 of 10", pearsons, spearmans, "-")
+    )
+    return "\n".join(lines)
+
+
+def visible_table() -> str:
+    from papers.enigma_chat import line as cells
+
+    found = json.loads(VISIBLE.read_text())
+    head = [f"{name}, {part}" for name in found for part in ("within", "between")]
+    lines = [cells("score", *head), cells(*["---"] * (len(head) + 1))]
+    for score in DIMENSIONS:
+        lines.append(
+            cells(
+                score,
+                *(figure(found[name][score][part]) for name in found for part in ("within", "between")),
+            )
+        )
+    return "\n".join(lines)
+
+
 def show() -> None:
     """Rewrite the tables of the page."""
     from papers.enigma_chat import line as cells
-    from papers.enigma_chat import tables
 
     rows = json.loads(KEPT.read_text())
-    agents: dict[str, list[str]] = {}
-    first = rows[0]["seed"]
-    for row in rows:
-        if row["seed"] == first and row["estimator"] == "robust":
-            for agent, mean in row["means"].items():
-                agents.setdefault(agent, []).append(f"{mean:.2f}")
-    shown = [row["score"] for row in rows if row["seed"] == first and row["estimator"] == "robust"]
-    lines = [cells("agent", *shown), cells(*["---"] * (len(shown) + 1))]
-    lines += [cells(agent, *means) for agent, means in agents.items()]
-    before, _, _ = PAGE.read_text().partition("<!-- tables -->")
-    true = "\n".join(lines)
-    PAGE.write_text(f"{before}<!-- tables -->\n{tables(rows)}\n## True means\n\n{true}\n")
+    largest = max(row["dialogues"] for row in rows)
+    full = [row for row in rows if row["estimator"] == "robust" and row["dialogues"] == largest]
+    lines = [cells("agent", *(row["score"] for row in full)), cells(*["---"] * (len(full) + 1))]
+    for agent in full[0]["means"]:
+        lines.append(cells(agent, *(f"{row['means'][agent]:.2f}" for row in full)))
+    blocks = {"summary": summary(rows), "by size": by_size(rows), "true means": "\n".join(lines)}
+    made = {"visible": (VISIBLE, visible_table), "perfect": (PERFECT, perfect_table)}
+    blocks |= {name: table() for name, (file, table) in made.items() if file.exists()}
+    page = PAGE.read_text()
+    for name, text in blocks.items():
+        block = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.S)
+        page = block.sub(lambda old, text=text: f"{old[1]}{text}\n{old[2]}", page)
+    PAGE.write_text(page)
 
 
 def main() -> None:
@@ -545,10 +797,20 @@ def main() -> None:
         one.add_argument("file", type=Path)
         one.add_argument("seed", type=int, nargs="+", help="of logs, which are taken together")
         one.add_argument("--samples", type=int, default=SAMPLES)
-        one.add_argument("--most", type=int, help="scores in one call")
+        one.add_argument("--scores", default=",".join(DIMENSIONS))
+        one.add_argument(
+            "--share", type=float, nargs="+", default=[1.0], help="of the dialogues of each agent"
+        )
+        one.add_argument("--kept", type=Path, default=KEPT, help="the file of the rows")
         one.add_argument("--texts", type=int, nargs=2, default=(0, 10**9), help="first and last of `encode`")
+    one = commands.add_parser("visible")
+    one.add_argument("file", type=Path)
+    one.add_argument("seed", type=int, nargs="+")
     one = commands.add_parser("control")
     one.add_argument("--most", type=int, help="scores in one call")
+    commands.add_parser("perfect")
+    one = commands.add_parser("add")
+    one.add_argument("files", nargs="+")
     commands.add_parser("show")
     given = parser.parse_args()
     if given.command == "generate":
@@ -556,12 +818,18 @@ def main() -> None:
     elif given.command == "pack":
         pack(given.work, given.file)
     elif given.command == "run":
-        run(given.file, given.seed, given.samples, given.most)
+        run(given.file, given)
     elif given.command == "encode":
         encode_texts(given.file, given.seed, given.samples, *given.texts)
+    elif given.command == "visible":
+        visible(given.file, given.seed)
+    elif given.command == "perfect":
+        perfect()
     elif given.command == "control":
         control(given.most)
     else:
+        if given.command == "add":
+            add(given.files)
         show()
 
 

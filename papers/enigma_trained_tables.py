@@ -1,8 +1,9 @@
 """The tables of papers/enigma-trained.md from papers/enigma-trained.json."""
 
 import csv
+import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,8 @@ LOG_ROWS = (
     "ours (`robust`)",
     "ENIGMA",
 )
-STATS = Path(__file__).resolve().parents[2] / "shared" / "data" / "enigma_stats" / "airdialogue.csv"
+DATA = Path(os.environ.get("TURNWISE_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
+STATS = DATA / "enigma_stats" / "airdialogue.csv"
 
 
 def estimates(case: dict[str, Any], setting: str, method: str, score: str) -> dict[str, float]:
@@ -210,12 +212,6 @@ def spread(case: dict[str, Any]) -> str:
     )
 
 
-def span(values: Sequence[float]) -> str:
-    if not values:
-        return "-"
-    return f"{min(values):.2f} to {max(values):.2f}, {max(values) - min(values):.2f}"
-
-
 def intervals(case: dict[str, Any]) -> str:
     """Coverage, mean absolute error and half width of `robust` in each setting, pooled over the three scores."""
 
@@ -236,18 +232,96 @@ def intervals(case: dict[str, Any]) -> str:
     return lines(["data", "answered", "refused", "coverage", "mae", "half width"], rows())
 
 
+def merged(cases: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The draws of one family as one case, whose agents are named by draw and name.
+
+    A part that a draw lacks has no estimates of its agents, which the tables count as without an estimate.
+    """
+
+    def together(parts: Sequence[Any], depth: int) -> Any:
+        """The tables of the draws, merged at the level of agents, `depth` levels down."""
+        if depth:
+            keys = dict.fromkeys(key for one in parts for key in one)
+            return {key: together([one.get(key, {}) for one in parts], depth - 1) for key in keys}
+        named = zip((case["draw"] for case in cases), parts, strict=True)
+        return {f"{draw}/{name}": one for draw, part in named for name, one in part.items()}
+
+    depths = {"truth": 0, "language": 0, "self-play": 2, "estimates": 3, "enigma": 1}
+    found = {key: together([case.get(key, {}) for case in cases], depth) for key, depth in depths.items()}
+    first = cases[0]
+    draws = ", ".join(str(case["draw"]) for case in cases)
+    sizes = f"{first['agents']} sellers each, {first['dialogues']} dialogues a seller"
+    about = f"`{first['family']}`, draw{'s' * (len(cases) > 1)} {draws}: {sizes}."
+    return {**found, "family": first["family"], "about": about}
+
+
+def by_draw(families: Mapping[str, Sequence[dict[str, Any]]]) -> str:
+    """Pearson on `reward` of each draw alone, with full data."""
+    shown = (
+        "BLEU", "self-play", "hand-crafted regression", "mean of relabelled scores", "closed-form DICE", "ENIGMA",
+        "ours (`robust`)",
+    )  # fmt: skip
+
+    def rows() -> Iterator[list[str]]:
+        for family, cases in families.items():
+            for case in cases:
+                yield [family, str(case["draw"]), *(pearson_of(case, method) for method in shown)]
+
+    def pearson_of(case: dict[str, Any], method: str) -> str:
+        truth = chosen(case, "reward", selected=False)
+        said = estimates(case, "full", method, "reward")
+        found = correlations(list(said.values()), [truth[name] for name in said])
+        few = f" ({len(said)} of {len(truth)})" if len(said) < len(truth) else ""
+        return "-" if found is None else signed(found["pearson"][0]) + few
+
+    return lines(["family", "draw", *shown], rows())
+
+
+def apart(case: dict[str, Any]) -> str:
+    """Pearson of BLEU and perplexity with `reward`, over all trained sellers and among those that are alike."""
+
+    def alike(name: str, key: str) -> str:
+        """The group of a seller, which is named DRAW/KIND-SHARE."""
+        kind, share = name.rsplit("-", 1)
+        return {"all": "", "share of the corpus": f"{name.split('/')[0]}/{share}", "losses": kind}[key]
+
+    def rows() -> Iterator[list[str]]:
+        for key in ("all", "share of the corpus", "losses"):
+            groups = {alike(name, key) for name in case["truth"]}
+            found = []
+            for method in ("BLEU", "perplexity"):
+                pairs = np.array([(value, case["truth"][name]["reward"])
+                                  for name, value in estimates(case, "full", method, "reward").items()])  # fmt: skip
+                names = list(estimates(case, "full", method, "reward"))
+                for group in groups:
+                    mine = np.array([alike(name, key) == group for name in names])
+                    pairs[mine] -= pairs[mine].mean(0)
+                found.append(signed(pearson(*pairs.T)))
+            yield ["all sellers" if key == "all" else f"sellers of a draw with the same {key}", *found]
+
+    return lines(["among", "BLEU", "perplexity"], rows())
+
+
 def page_with(cases: Sequence[dict[str, Any]], page: str) -> str:
     """The page with its tables written anew from the finished parts."""
     blocks = {"beside": beside, "table 1": table_1, "settings": settings_table, "table 3": table_3}
-    blocks |= {"spread": spread, "intervals": intervals}
-    for name, make in blocks.items():
-        made = []
-        for case in cases:
-            if "estimates" not in case or (name == "beside" and case["family"] != "trained"):
-                continue
-            sizes = f"{case['agents']} sellers, {case['dialogues']} dialogues each"
-            made.append(f"`{case['family']}`, draw {case['draw']}: {sizes}.\n\n{make(case)}")
-        text = "\n\n".join(made)
+    blocks |= {"spread": spread, "intervals": intervals, "apart": apart}
+    families: dict[str, list[dict[str, Any]]] = {}
+    for case in cases:
+        if "full" in case.get("estimates", {}):
+            families.setdefault(case["family"], []).append(case)
+    whole = [merged(some) for some in families.values()]
+    found = {
+        name: "\n\n".join(
+            f"{case['about']}\n\n{make(case)}"
+            for case in whole
+            if case["family"] == "trained" or name not in ("beside", "table 3", "apart")
+        )
+        for name, make in blocks.items()
+        if f"<!-- {name} -->" in page
+    }
+    found["by draw"] = by_draw(families)
+    for name, text in found.items():
         block = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.S)
-        page = block.sub(lambda found, text=text: f"{found[1]}{text}\n{found[2]}", page)
+        page = block.sub(lambda old, text=text: f"{old[1]}{text}\n{old[2]}", page)
     return page

@@ -1,16 +1,18 @@
-"""`python -m papers.enigma_when run|few FAMILY|show`: when off-policy evaluation pays, with the break-even.
+"""`python -m papers.enigma_when run|few FAMILY|real DATA|add FILE|show`: when off-policy evaluation pays.
 
 A new seller's mean reward can be had from rated dialogues of other sellers (`ope`), or from n rated dialogues of its
 own, alone or with a judge that scored all of them (`turnwise calibrate`). The errors of `ope` with 15 other sellers are
 those of papers/enigma-fresh.json. `run` measures the error of n ratings of a seller's own dialogues for every family,
-and `few` that of `ope` with few other sellers for one family. Results are added to papers/enigma-when.json; `show`
-rewrites the tables of docs/when-ope.md.
+`few` that of `ope` with few other sellers for one family, and `real` the break-even on the rated corpora of DATA.
+Results are added to papers/enigma-when.json; `show` rewrites the tables of docs/when-ope.md. With KEPT=FILE in the
+environment `few` writes to that file, and `add` takes it over.
 """
 
 import json
+import os
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -18,6 +20,8 @@ from typing import Any
 import numpy as np
 
 import turnwise as tw
+from papers.enigma_real import CORPORA
+from papers.enigma_real import HERE as REAL
 from turnwise.logs import native
 from turnwise.stats.ppi import Sample, corrected_mean
 from turnwise.types import Floats
@@ -36,9 +40,10 @@ OWN = 400  # dialogues of a seller from which dialogues are drawn
 JUDGED = 300  # dialogues of the new seller that the judge scores
 RATED = (3, 5, 8, 12, 16, 24, 36, 50, 75, 110, 160, 240)  # of these, rated by people
 DRAWS = 30  # of the judged dialogues, for each seller
-HERE = Path(__file__).with_name("enigma-when.json")
-FRESH = HERE.with_name("enigma-fresh.json")
-PAGE = HERE.resolve().parents[1] / "docs" / "when-ope.md"
+OWN_FILE = Path(__file__).with_name("enigma-when.json")
+HERE = Path(os.environ.get("KEPT", OWN_FILE))
+FRESH = OWN_FILE.with_name("enigma-fresh.json")
+PAGE = OWN_FILE.resolve().parents[1] / "docs" / "when-ope.md"
 
 
 def fresh_errors(family: str) -> list[dict[str, Any]]:
@@ -98,14 +103,66 @@ def ope_errors(folder: Path, family: str) -> list[dict[str, Any]]:
     return rows
 
 
-def rating_errors(family: str) -> list[dict[str, Any]]:
-    """The mean absolute error of n ratings of a seller's own dialogues, alone and with judges."""
+def rewards_of(family: str) -> dict[str, Floats]:
+    """Seller -> the rewards of `OWN` dialogues."""
     sellers = booking.family(family, agents=SELLERS, draw=DRAW)
-    rng = np.random.default_rng(DRAW)
-    rewards = {
+    return {
         name: np.array([booking.WORLD.truth(one, np.random.default_rng([7, n]))[0] for n in range(OWN)])
         for name, one in sellers.items()
     }
+
+
+def real_cases(data: Path) -> list[dict[str, Any]]:
+    """The rated corpora on which `robust` answered all systems: its mean error, and that of n own ratings."""
+    found = []
+    for record in json.loads(REAL.read_text()):
+        mine = [row for row in record.get("rows", ()) if row["estimator"] == "robust"]
+        if not mine or any(row["refused"] for row in mine):
+            continue
+        corpus, dimension = CORPORA[record["corpus"]], record["dimension"]
+        ratings: dict[str, list[float]] = {}
+        for one in native.read_all([str(data / corpus.file)]):
+            if all(
+                one.meta.get(key.removeprefix("meta.")) == value
+                for key, value in (corpus.where or {}).items()
+            ):
+                values = [rating.value for rating in one.ratings if rating.dimension == dimension]
+                name = str(one.meta["system"]) if corpus.by_system else str(one.agent)
+                if values:
+                    ratings.setdefault(name, []).append(float(np.mean(values)))
+        errors = [abs(row["estimate"] - row["logged"]) for row in mine]
+        found.append(
+            {"corpus": record["corpus"], "dimension": dimension, "systems": len(mine),
+             "mae": float(np.mean(errors)), "spread": float(np.mean([np.std(one) for one in ratings.values()])),
+             "replies": round(float(np.mean([len(one) for one in ratings.values()]))),
+             "ratings": rating_errors({name: np.array(one) for name, one in ratings.items()})}
+        )  # fmt: skip
+    return found
+
+
+def real_table(kept: dict[str, Any]) -> str:
+    head = [
+        "corpus",
+        "rated",
+        "systems",
+        "rated replies of each",
+        "deviation inside a system",
+        "ours",
+        "ratings alone",
+    ]
+    head += [f"with a judge of r = {judge:g}" for judge in JUDGES[1:]]
+    lines = [head, ["---"] * len(head)]
+    for one in kept.get("real", []):
+        even = [needed(one["ratings"], judge, one["mae"]) for judge in JUDGES]
+        figures = [f"{one[key]:.2f}".lstrip("0") for key in ("spread", "mae")]
+        shown = [one["corpus"], one["dimension"], str(one["systems"]), str(one["replies"])]
+        lines.append([*shown, *figures, *even])
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+def rating_errors(rewards: Mapping[str, Floats]) -> list[dict[str, Any]]:
+    """The mean absolute error of n ratings of an agent's own dialogues, alone and with judges."""
+    rng = np.random.default_rng(DRAW)
     spread = float(np.mean([np.std(one) for one in rewards.values()]))
     rows = []
     for judge in JUDGES:
@@ -196,15 +253,27 @@ def ratings_table(kept: dict[str, Any]) -> str:
 def main() -> None:
     kept = json.loads(HERE.read_text()) if HERE.exists() else {"ratings": {}, "few": {}}
     command, *more = sys.argv[1:]
+    if command == "real":
+        kept["real"] = real_cases(Path(more[0]))
+        HERE.write_text(json.dumps(kept, indent=1) + "\n")
+        more = []
+    if command == "add":
+        for name in more:
+            kept["few"] |= json.loads(Path(name).read_text())["few"]
+        HERE.write_text(json.dumps(kept, indent=1) + "\n")
+        more = []
     for family in FAMILIES if command == "run" else more:
         if command == "run" and family not in kept["ratings"]:
-            kept["ratings"][family] = rating_errors(family)
+            kept["ratings"][family] = rating_errors(rewards_of(family))
         if command == "few":
             with TemporaryDirectory() as folder:
                 kept["few"][family] = ope_errors(Path(folder), family)
         HERE.write_text(json.dumps(kept, indent=1) + "\n")
+    if HERE != OWN_FILE:
+        return
     text = PAGE.read_text()
-    for name, made in {"break-even": table(kept), "own ratings": ratings_table(kept)}.items():
+    blocks = {"break-even": table(kept), "own ratings": ratings_table(kept), "real": real_table(kept)}
+    for name, made in blocks.items():
         block = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.S)
         text = block.sub(lambda found, made=made: f"{found[1]}{made}\n{found[2]}", text)
     PAGE.write_text(text)

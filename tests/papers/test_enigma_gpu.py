@@ -16,14 +16,25 @@ from papers.enigma_language import (
     AGENTS,
     Request,
     Talk,
+    everybody,
     joined,
     pack,
     pooled,
     sampled,
+    share_refused,
     tidied,
     truth_document,
 )
-from papers.enigma_tuned import TokensOnDevice, TunedBert, converged, packed, trained
+from papers.enigma_tuned import (
+    TokensOnDevice,
+    TunedBert,
+    converged,
+    named_as_bert,
+    packed,
+    read_weights,
+    trained,
+    write_weights,
+)
 from papers.flagship.bert import BertShape
 from tests import tiny_models
 from tests.estimators.neural.test_neural_estimators import two_ways
@@ -75,12 +86,45 @@ def test_a_training_gives_a_record_with_curves_and_goes_on_from_its_checkpoint(t
     assert done["curves"]["estimate"][:2] == stopped["curves"]["estimate"]
 
 
-def test_a_training_has_converged_when_neither_estimate_nor_zeta_moves() -> None:
+def test_a_training_has_converged_when_neither_estimate_nor_zeta_moves_on_average() -> None:
     still = [{"estimate": 0.7, "mean_zeta": 1.0}] * 60
+    swinging = [{"estimate": 0.7, "mean_zeta": 0.9 + 0.2 * (place % 2)} for place in range(60)]
     assert converged(still)
+    assert converged(swinging)
     assert not converged(still[:20])
-    assert not converged([*still[:-1], {"estimate": 0.75, "mean_zeta": 1.0}])
-    assert not converged([*still[:-1], {"estimate": 0.7, "mean_zeta": 0.8}])
+    assert not converged([*still[:-10], *[{"estimate": 0.72, "mean_zeta": 1.0}] * 10])
+    assert not converged([*still[:-10], *[{"estimate": 0.7, "mean_zeta": 0.9}] * 10])
+
+
+def test_an_mpnet_reads_as_in_transformers() -> None:
+    from transformers import MPNetConfig, MPNetModel
+
+    config = MPNetConfig(
+        vocab_size=40, hidden_size=16, num_hidden_layers=2, num_attention_heads=4, intermediate_size=32,
+        max_position_embeddings=300,
+    )  # fmt: skip
+    torch.manual_seed(0)
+    theirs = MPNetModel(config).eval()
+    ours = TunedBert(named_as_bert(theirs.state_dict()), BertShape.of(config.to_dict()))
+    ids = torch.randint(3, 40, (2, 200))
+    position, seen = torch.arange(200).expand(2, -1), torch.ones(2, 1, 200, 200, dtype=torch.bool)
+    with torch.no_grad():
+        expected = theirs(input_ids=ids).last_hidden_state
+        found = ours.hidden(ids, torch.zeros_like(ids), position, seen)
+        one_way = ours.hidden(ids, torch.zeros_like(ids), position, seen.tril())
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
+    assert not torch.allclose(one_way[:, 0], expected[:, 0], atol=1e-2)
+
+
+def test_rounded_weights_come_back_within_a_twentieth_of_a_deviation(tmp_path: Path, monkeypatch) -> None:
+    weights = {"a": torch.randn(30, 20), "b": torch.randn(7)}
+    monkeypatch.setattr("papers.enigma_tuned.PART", 200)
+    write_weights(tmp_path, "tiny", weights)
+    assert len(list(tmp_path.glob("weights-tiny.*"))) > 1
+    found = read_weights([tmp_path], "tiny")
+    assert torch.equal(found["b"], weights["b"])
+    off = (found["a"] - weights["a"]).abs() / weights["a"].std(1)[:, None]
+    assert 0.01 < float(off.max()) <= 0.0501
 
 
 @pytest.fixture(scope="module")
@@ -196,3 +240,21 @@ def test_pooled_means_are_weighted_by_their_dialogues() -> None:
     )
     found = pooled([one, {}, two])["greedy"]["sense"]
     assert found == {"mean": 2.5, "se": pytest.approx(0.1 * np.sqrt(0.25**2 + 0.75**2)), "n": 400}
+
+
+def test_agents_are_refused_where_estimates_do_not_follow_the_means() -> None:
+    means = np.linspace(1, 5, 12)
+    assert share_refused(means, means + 0.01 * np.cos(np.arange(12))) == 0
+    assert share_refused(-means, means) == 1
+
+
+def test_what_was_refused_counts_as_it_would_have_been_said() -> None:
+    said = {
+        name: {"estimate": None if name == "d" else value, "withheld": value if name == "d" else None}
+        for name, value in zip("abcd", (1.0, 2.0, 3.0, 1.0), strict=True)
+    }
+    row = {"agents": said, "means": dict(zip("abcd", (1.0, 2.0, 3.0, 4.0), strict=True))}
+    together, refused = everybody(row)
+    assert together == pytest.approx(np.corrcoef([1, 2, 3, 1], [1, 2, 3, 4])[0, 1])
+    assert refused == 3.0
+    assert everybody({"means": {}})[1] is None

@@ -9,7 +9,8 @@ import pytest
 
 import turnwise as tw
 from papers import enigma_real, enigma_when
-from papers.enigma_trained_tables import cell, correlations, estimates, table_1
+from papers.enigma_trained import add
+from papers.enigma_trained_tables import cell, correlations, estimates, merged, page_with, table_1
 from turnwise import estimators
 from turnwise.stats.correlation import pearson, spearman
 
@@ -138,3 +139,73 @@ def test_systems_without_replies_at_each_others_points_are_refused_with_the_reas
     assert found["refused"] == "no replies of the systems at the points of others' dialogues"
     (line,) = enigma_real.rows([found])
     assert line[:4] == ["talks", "overall", "all", "0"]
+
+
+def sized(draw: int) -> dict:
+    return {**case(), "draw": draw, "agents": 5, "dialogues": 30}
+
+
+def test_draws_are_pooled_by_draw_and_name_and_shown_one_by_one() -> None:
+    both = merged([sized(0), sized(7)])
+    assert both["about"] == "`trained`, draws 0, 7: 5 sellers each, 30 dialogues a seller."
+    assert set(both["truth"]) == {f"{draw}/{name}" for draw in (0, 7) for name in TRUTH}
+    assert set(estimates(both, "full", "ours (`robust`)", "reward")) == {
+        f"{d}/{n}" for d in (0, 7) for n in "acde"
+    }
+    page = page_with([sized(0), sized(7)], "<!-- by draw -->\n<!-- /by draw -->\n")
+    rows = [line.split(" | ") for line in page.splitlines() if line.startswith("| trained")]
+    assert [row[1] for row in rows] == ["0", "7"]
+    assert rows[0][-1] == "1.00 (4 of 5) |"
+
+
+def test_agents_of_a_draw_that_lacks_a_part_have_no_estimate_there() -> None:
+    less = {key: value for key, value in sized(7).items() if key != "enigma"}
+    both = merged([sized(0), less])
+    assert set(estimates(both, "full", "ENIGMA", "reward")) == {f"0/{name}" for name in "abde"}
+    assert cell(both, "full", "ENIGMA", "reward").endswith("(4 of 10)")
+
+
+def test_cases_of_files_replace_those_of_the_same_family_and_draw(tmp_path: Path) -> None:
+    path = tmp_path / "trained-0.json"
+    path.write_text(json.dumps({**sized(0), "dialogues": 60}))
+    found = add([{"family": "graded", "draw": 3}, sized(1), sized(0)], [str(path)])
+    assert [(one["family"], one["draw"]) for one in found] == [("trained", 0), ("trained", 1), ("graded", 3)]
+    assert found[0]["dialogues"] == 60
+
+
+def test_own_ratings_of_real_systems_are_those_of_the_corpus_and_dimension(
+    tmp_path: Path, monkeypatch
+) -> None:
+    def reply(number: int, system: str, value: float, corpus: str = "personaz") -> dict:
+        rating = {"dimension": "overall", "value": value, "turn": 1, "scale": [1, 5]}
+        turns = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]
+        meta = {"corpus": corpus, "system": system}
+        return {
+            "id": f"{corpus}{system}{number}",
+            "agent": system,
+            "messages": turns,
+            "ratings": [rating],
+            "meta": meta,
+        }
+
+    said = [reply(n, system, value + n % 2) for system, value in (("a", 1.0), ("b", 4.0)) for n in range(40)]
+    said += [reply(n, "a", 5.0, corpus="dailyz") for n in range(40)]
+    with gzip.open(tmp_path / "fbd.jsonl.gz", "wt") as file:
+        file.writelines(json.dumps(one) + "\n" for one in said)
+    rows = [
+        {"target": name, "estimator": "robust", "estimate": mean + 0.1, "logged": mean, "refused": None}
+        for name, mean in (("a", 1.5), ("b", 4.5))
+    ]
+    refused = [{**rows[0], "refused": "the known systems are not ranked", "estimate": None}]
+    records = [
+        {"corpus": "fbd personaz", "dimension": "overall", "rows": rows},
+        {"corpus": "fbd dailyz", "dimension": "overall", "rows": refused},
+        {"corpus": "ji2022", "dimension": "fun", "refused": "no replies"},
+    ]
+    (tmp_path / "real.json").write_text(json.dumps(records))
+    monkeypatch.setattr(enigma_when, "REAL", tmp_path / "real.json")
+    (found,) = enigma_when.real_cases(tmp_path)
+    assert (found["systems"], found["replies"], found["spread"]) == (2, 40, pytest.approx(0.5))
+    assert found["mae"] == pytest.approx(0.1)
+    # The mean of n ratings of deviation .5 is off by .8 * .5 / sqrt(n): by .1 at 16 of them.
+    assert 11 <= float(enigma_when.needed(found["ratings"], None, found["mae"])) <= 22
