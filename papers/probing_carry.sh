@@ -17,6 +17,7 @@ if [ ! -f "$TO/dialogues.json.xz" ]; then
   TURNWISE_DATA=$DATA "$PY" papers/pretraining.py prepare out/pretraining.json.gz
   gzip -dc out/pretraining.json.gz | xz > "$TO/dialogues.json.xz"
 fi
+[ -f "$TO/learn.jsonl.gz" ] || "$PY" -m papers.guarded learn "$DATA" "$TO/learn.jsonl.gz"
 mkdir -p "$TO/data"
 for file in dailydialog.jsonl.gz personachat.jsonl.gz empathetic_contexts.jsonl.gz usr_persona.jsonl grade.jsonl.gz \
   fed_turn.jsonl.gz engage.jsonl holistic.jsonl fbd.jsonl.gz dailydialog_multiref.jsonl.gz; do cp -f "$DATA/$file" "$TO/data"; done

@@ -115,7 +115,7 @@ def models(here: Path, cache: Path, minilm: Path, smollm2: Path) -> None:
             shutil.copyfile(smollm2 / "model.safetensors", target / "model.safetensors")
         else:
             save_file(
-                {name: tensor.contiguous() for name, tensor in read_gguf(smollm2).items()},
+                {name: tensor.contiguous() for name, tensor in read_gguf(smollm2)[0].items()},
                 target / "model.safetensors",
                 metadata={"format": "pt"},
             )
@@ -128,6 +128,8 @@ def large_batches() -> None:
     from turnwise.encode.neural.causal import CausalLM
     from turnwise.metrics import models as shared
 
+    if CausalLM._log_probs is _log_probs:  # done before in this process
+        return
     CausalLM._log_probs = _log_probs  # type: ignore[method-assign]
 
     masked._BUDGET = 1 << 17
@@ -232,6 +234,9 @@ class Training:
         self.given, self.torch = given, torch
         self.name, _, metric = given.metric.partition("=")
         self.device = "cuda" if torch.cuda.is_available() else "cpu"
+        if given.memory and self.device == "cuda":
+            whole = torch.cuda.get_device_properties(0).total_memory
+            torch.cuda.set_per_process_memory_fraction(min(1.0, given.memory * 2**30 / whole))
         large_batches()
         self.metric = resolve(metric)
         self.sign = 1.0 if self.metric.higher_is_better else -1.0
@@ -522,6 +527,7 @@ class Training:
             print(f"{self.name}: {str(error).splitlines()[0][:120]}", flush=True)
             self.policies.forget_gradients()
             self.torch.cuda.empty_cache()
+            self.given.pieces = min(2 * self.given.pieces, self.given.batch // self.given.copies)
             time.sleep(3)
             return False
         return True
@@ -708,6 +714,7 @@ def main() -> None:
     part.add_argument("--entropy", type=float, default=0.01)
     part.add_argument("--every", type=int, default=10, help="updates between two checks")
     part.add_argument("--patience", type=int, default=8, help="checks without a rise")
+    part.add_argument("--memory", type=float, help="GiB of the GPU that may be used; by default all")
     part.add_argument("--save-every", type=float, default=60.0, help="seconds between two checkpoints")
     part.add_argument("--no-graph", action="store_true", help="no CUDA graph for sampling")
     part.add_argument("--most", type=int, help="contexts of each part, for a trial")

@@ -1,79 +1,107 @@
 #!/bin/bash
-# On a GPU machine without a network: attacks on guarded metrics, the rows of the masked language model, copies of
-# contexts, FBD by layer, the search for frauds of `usr-mlm`, and for ADEM a character encoder (tweet2vec) and candidates.
+# On a GPU machine without a network: a guard that is taught with the frauds of five metrics, attacks on guarded metrics,
+# the rows of the masked language model, its frauds, and for ADEM a character encoder (tweet2vec) and candidates.
 # They need many processor cores and little of the GPU.
 #   HERE=FOLDER MINILM=FOLDER SMOLLM2=FILE [TIME=500] [JOBS=12] [PY=python3] papers/probing_more_gpu.sh OUTPUT [JOB...]
-# HERE is what papers/probing_carry.sh made. A job that is not done after TIME seconds is ended, and a later call goes on
-# with it. OUTPUT gets one file; here: tar xJf OUTPUT/probing-more.tar.xz -C DIR, then
+# HERE is what papers/probing_carry.sh made. JOBS of the jobs run at a time, as long as the TIME seconds are not over; a later call goes
+# on with those that are not done. OUTPUT gets one file; here:
+#   tar xJf OUTPUT/probing-more.tar.xz -C DIR
 #   python -m papers.guarded merge DIR/guarded-*.json
 #   python -m papers.probing keep DIR/table
-#   cp DIR/{learned,probing,fbd_encoders,adem,adem_candidates}.json papers, where they have not changed since
+#   cp DIR/{learned,probing,fbd_encoders,adem,adem_candidates,guard_taught}.json papers, where they have not changed since
 set -u
 cd "$(dirname "$0")/.."
-TO=$1 PY=${PY:-python3} TIME=${TIME:-500} WORK=$PWD/out/probing-more
+TO=$1 PY=${PY:-python3} TIME=${TIME:-500} JOBS=${JOBS:-12} WORK=$PWD/out/probing-more
 shift
 . papers/gpu.sh
-export HERE PY WORK TIME HF_HUB_OFFLINE=1 TRANSFORMERS_OFFLINE=1
-export RANDOM_NEGATIVES="usr-ret, random negatives=usr-ret[trained=$HERE/ret-random]"
+END=$(($(date +%s) + TIME))
+export HERE PY WORK TIME JOBS END HF_HUB_OFFLINE=1 TRANSFORMERS_OFFLINE=1
 mkdir -p "$WORK" "$TO"
 "$PY" -m papers.probing_gpu models "$HERE" "$WORK/cache" --minilm "$MINILM" --smollm2 "$SMOLLM2" || exit 1
 if [ $# = 0 ]; then
-  set -- t2v candidates rows copies encoders
-  for corpus in dailydialog personachat empathetic; do set -- "$@" "table/$corpus"; done
-  for metric in usr-full usr-mlm turnwise maude att usr-ret adem-c; do
-    for corpus in dailydialog personachat empathetic agreement; do set -- "$@" "guarded/$metric/$corpus"; done
+  set -- teach candidates ${MORE_ENCODERS:-}
+  for corpus in dailydialog personachat empathetic; do set -- "$@" "guarded/usr-full/$corpus" "guarded/usr-mlm/$corpus"; done
+  set -- "$@" rows guarded/{usr-full,adem-c,usr-mlm}/agreement
+  for corpus in dailydialog personachat empathetic; do
+    for metric in maude adem-c turnwise att usr-ret; do set -- "$@" "guarded/$metric/$corpus"; done
   done
+  set -- "$@" guarded/{maude,att,usr-ret,turnwise}/agreement table/{dailydialog,personachat,empathetic}
 fi
+spec() {  # of a metric, with the floor towards which a guard lowers it
+  case $1 in
+    turnwise) echo turnwise=turnwise:floor=-2 ;;
+    usr-full) echo usr-full=usr-full:floor=-2 ;;
+    usr-mlm) echo usr-mlm=usr-mlm:floor=-10 ;;
+    adem-c) echo "adem-c=adem-c[trained=$HERE/adem-c]:floor=1" ;;
+    *) echo "$1=$1" ;;
+  esac
+}
 t2v() {
   "$PY" papers/pretraining.py train "$HERE/dialogues.json.xz" characters -o "$WORK/t2v" --half --seconds $((TIME / 3)) \
     --set batch=256 --set at_once=256 --set every=250 --set patience=4 || return
   "$PY" papers/adem.py replies "$HERE/data" --encoder "$WORK/t2v"
 }
 candidates() {
-  local some="--half --set every=250 --set patience=4"
-  "$PY" papers/pretraining.py train "$HERE/dialogues.json.xz" dual -o "$WORK/dual" --seconds $((TIME / 2)) $some \
-    --set batch=256 --set at_once=256 &
-  "$PY" papers/pretraining.py train "$HERE/dialogues.json.xz" hred -o "$WORK/hred" --seconds $((TIME / 2)) $some \
-    --set batch=128 --set at_once=128 &
-  "$PY" -m turnwise train tfidf "$HERE/data/dailydialog.jsonl.gz" --where meta.split=train -o "$WORK/tfidf"
-  "$PY" -m turnwise train adem "$HERE/data/fbd.jsonl.gz" --dimension overall --by meta.corpus -o "$WORK/adem"
-  wait
-  "$PY" -m papers.adem_candidates "$HERE/data" "$WORK/adem" tfidf="$WORK/tfidf" dual="$WORK/dual" hred="$WORK/hred"
+  local some="--half --set every=250 --set patience=4" seconds=${CANDIDATES:-180} kind
+  for kind in dual:256 hred:128; do
+    [ -d "$WORK/${kind%:*}" ] || "$PY" papers/pretraining.py train "$HERE/dialogues.json.xz" "${kind%:*}" \
+      -o "$WORK/${kind%:*}" --seconds "$seconds" $some --set "batch=${kind#*:}" --set "at_once=${kind#*:}" || return
+  done
+  [ -d "$WORK/tfidf" ] ||
+    "$PY" -m turnwise train tfidf "$HERE/data/dailydialog.jsonl.gz" --where meta.split=train -o "$WORK/tfidf" || return
+  local adem=$HERE/adem
+  if [ ! -d "$adem" ]; then
+    adem=$WORK/adem
+    "$PY" -m turnwise train adem "$HERE/data/fbd.jsonl.gz" --dimension overall --where meta.corpus=dailyz -o "$adem" || return
+  fi
+  "$PY" -m papers.adem_candidates "$HERE/data" "$adem" tfidf="$WORK/tfidf" dual="$WORK/dual" hred="$WORK/hred"
 }
-export -f t2v candidates
+rows() {  # with large batches
+  "$PY" -c "import runpy, sys; from papers.probing_gpu import large_batches; large_batches(); sys.argv[0] = 'learned'
+runpy.run_module('papers.learned', run_name='__main__')" "$HERE/data" masked usr-full-masked
+}
+export -f spec t2v candidates rows
 one() {
-  local job=$1 name=${1//\//-} metric corpus spec
+  local job=$1 name=${1//\//-} metric corpus left=$((END - $(date +%s))) pairs=() options=()
+  if [ $left -lt 30 ] || [ -e "$WORK/$name.done" ]; then return; fi
   export TURNWISE_CACHE="$WORK/cache-$name"
   mkdir -p "$TURNWISE_CACHE"
   ln -sfn "$WORK/cache/models" "$TURNWISE_CACHE/models"
-  IFS=/ read -r _ metric corpus <<< "$job/"
+  IFS=/ read -r _ metric corpus <<< "$job"
   case $job in
-    t2v | candidates) set -- -c "$job" ;;
-    rows) set -- -m papers.learned "$HERE/data" masked usr-full-masked ;;
+    t2v | candidates | rows) set -- bash -c "$job" ;;
+    teach)
+      for metric in usr-ret att maude adem-c usr-full; do pairs+=("$(spec $metric)"); done
+      set -- "$PY" -m papers.guarded teach "$HERE/data" "${pairs[@]}" --learn-from "$HERE/learn.jsonl.gz" --rounds 2 \
+        --jobs "${TEACHERS:-2}" -o "$WORK/teach" ${TEACH:-} ;;
     copies)
-      set -- -m papers.probing copies "$HERE/data" loglik=loglik usr-full=usr-full usr-mlm=usr-mlm "$RANDOM_NEGATIVES" ;;
-    encoders) set -- -m papers.fbd_encoders "$HERE/data" minilm=minilm smollm2=smollm2 ;;
+      set -- "$PY" -m papers.probing copies "$HERE/data" loglik=loglik usr-full=usr-full usr-mlm=usr-mlm \
+        "usr-ret, random negatives=usr-ret[trained=$HERE/ret-random]" ;;
+    encoders/*) set -- "$PY" -m papers.fbd_encoders "$HERE/data" "$metric=${ENCODERS:-$HERE}/$metric" ;;
     table/*)
-      set -- -m papers.probing table "$HERE/data" usr-mlm=usr-mlm --corpora "$metric" --no-perturb -o "$WORK/table" ;;
+      set -- "$PY" -m papers.probing table "$HERE/data" usr-mlm=usr-mlm --corpora "$metric" --no-perturb \
+        -o "$WORK/table" ${TABLE:-} ;;
     guarded/*)
-      corpus=${corpus%/}
-      case $metric in
-        turnwise) spec=turnwise=turnwise:floor=-2 ;;
-        usr-full) spec=usr-full=usr-full:floor=-2 ;;
-        usr-mlm) spec=usr-mlm=usr-mlm:floor=-10 ;;
-        adem-c) spec="adem-c=adem-c[trained=$HERE/adem-c]:floor=1" ;;
-        *) spec=$metric=$metric ;;
-      esac
-      set -- -m papers.guarded "$HERE/data" "$spec" --results "$WORK/$name.json" -o "$WORK/guarded" ${GUARDED:-}
-      if [ "$corpus" = agreement ]; then set -- "$@" --corpora ""; else set -- "$@" --corpora "$corpus" --no-agreement; fi ;;
+      options=(--results "$WORK/$name.json" -o "$WORK/guarded" ${GUARDED:-})
+      if [ -e "$WORK/teach.done" ]; then options+=(--trained "$WORK/teach/model-2"); fi
+      case " ${ONLY_AFTER:-} " in *" $metric "*) options+=(--when after) ;; esac  # before: measured elsewhere
+      if [ "$corpus" = agreement ]; then options+=(--corpora ""); else options+=(--corpora "$corpus" --no-agreement); fi
+      set -- "$PY" -m papers.guarded "$HERE/data" "$(spec "$metric")" "${options[@]}" ;;
     *) echo "there is no job $job"; return 2 ;;
   esac
-  if [ "$1" = -c ]; then timeout "$TIME" bash "$@"; else timeout "$TIME" "$PY" "$@"; fi > "$WORK/$name.log" 2>&1
-  echo "$job ended with $? after $SECONDS s"
+  timeout "$left" "$@" > "$WORK/$name.log" 2>&1
+  local code=$?
+  [ $code != 0 ] || touch "$WORK/$name.done"
+  echo "$job ended with $code after $((TIME - END + $(date +%s))) s"
 }
 export -f one
-printf '%s\n' "$@" | xargs -P "${JOBS:-12}" -I{} bash -c 'one {}'
-cp papers/{learned,probing,fbd_encoders,adem,adem_candidates}.json "$WORK"
-for folder in t2v dual hred; do cp "$WORK/$folder/card.json" "$WORK/$folder-card.json"; done
-(cd "$WORK" && tar cJf "$TO/probing-more.tar.xz" -- *.json *.log $(ls -d table/*.json guarded/*/results.json 2> /dev/null))
+# What teaches comes first, since other jobs use its guard; candidates are made beside it.
+case " $* " in *" candidates "*) one candidates & ;; esac
+case " $* " in *" teach "*) one teach ;; esac
+printf '%s\n' "$@" | grep -vx 'teach\|candidates' | xargs -P "$JOBS" -I{} bash -c 'one {}'
+wait
+cp papers/{learned,probing,fbd_encoders,adem,adem_candidates,guard_taught}.json "$WORK" 2> /dev/null
+for folder in t2v dual hred; do cp "$WORK/$folder/card.json" "$WORK/$folder-card.json" 2> /dev/null; done
+(cd "$WORK" && tar cJf "$TO/probing-more.tar.xz" -- *.json *.log $(ls -d table/*.json table/*/results.json \
+  guarded/*/results.json teach/*/round-*.json teach/model-* 2> /dev/null))
 ls -la "$TO"
