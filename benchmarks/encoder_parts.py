@@ -1,8 +1,9 @@
 """`python -m benchmarks.encoder_parts`: where the processor time of `score -m turnwise` of 1,000 replies goes, cold.
 
-The command runs in this process with one thread and an empty cache; the encoder's own time and its tokens are counted.
-Beside them: the import of torch in a process of its own, and the matrix products of the same tokens by themselves. The
-result is in results/encoder_parts.json, from which `python -m tools.make_speed` takes its sentence.
+The command runs in this process with one thread and an empty cache; the time and the tokens of its two networks are
+counted, the encoder of single texts and the reader of replies in their contexts. Beside them: the import of torch in a
+process of its own, and the matrix products of the same tokens by themselves. The result is in
+results/encoder_parts.json, from which `python -m tools.make_speed` takes its sentence.
 """
 
 import contextlib
@@ -13,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -35,16 +37,18 @@ def main() -> None:
     from turnwise.encode.neural.bert import Bert
 
     torch.set_num_threads(1)
-    counted, spent, used = 0, 0.0, {}
+    counted, multiplied, spent, used = Counter[str](), 0.0, 0.0, {}
     plain = Bert.states
 
-    def states(self: Bert, ids: Any, kinds: Any) -> Any:
+    def states(self: Bert, ids: Any, kinds: Any, *, last: int | None = None) -> Any:
         """The states, with their tokens and time counted."""
-        nonlocal counted, spent
+        nonlocal multiplied, spent
         start = time.process_time()
-        found = plain(self, ids, kinds)
+        found = plain(self, ids, kinds, last=last)
         spent += time.process_time() - start
-        counted += ids.numel()
+        counted["encoder" if last is None else "reader"] += ids.numel()
+        # Of the last layer only keys and values, a sixth of its products, are those of all tokens.
+        multiplied += ids.numel() - 5 / 6 * (ids.numel() - found.shape[0] * found.shape[1]) / self.layers
         used.update(self.weights)
         return found
 
@@ -65,15 +69,16 @@ def main() -> None:
         for name, matrix in used.items()
         if matrix.ndim == 2 and "embeddings" not in name
     ]
-    seconds = products(shapes, counted, torch.float32)
+    seconds = products(shapes, round(multiplied), torch.float32)
     found = {
         "command": "python -m benchmarks.encoder_parts",
         "import_torch": imported,
         "whole_without_import_of_torch": whole,
-        "encoder": spent,
-        "tokens": counted,
+        "networks": spent,
+        "tokens_of_encoder": counted["encoder"],
+        "tokens_of_reader": counted["reader"],
         "products": seconds,
-        "operations_per_second": 2 * sum(out * into for out, into in shapes) * counted / seconds,
+        "operations_per_second": 2 * sum(out * into for out, into in shapes) * multiplied / seconds,
     }
     RESULT.write_text(json.dumps(found, indent=1) + "\n")
     print(json.dumps(found, indent=1))

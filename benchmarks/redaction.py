@@ -13,6 +13,7 @@ were added later, both halves before the rules for passwords, and the other figu
 import argparse
 import gzip
 import json
+import os
 import random
 import re
 import string
@@ -27,7 +28,7 @@ from faker import Faker
 from turnwise.logs.redact import KINDS, find
 
 RESULT = Path(__file__).parent / "results" / "redaction.json"
-DATA = Path(__file__).parents[2] / "shared" / "data"
+DATA = Path(os.environ.get("TURNWISE_DATA", Path(__file__).parents[2] / "shared" / "data"))
 CORPORA = ("dailydialog.jsonl.gz", "multiwoz_valtest.jsonl.gz")
 NAMES = {
     "PERSON, en_US and en_GB": ("en_US", "en_GB"),

@@ -7,8 +7,12 @@ import pytest
 
 from benchmarks import preferences
 from benchmarks.bench_scale import cost
+from benchmarks.faults import order
+from benchmarks.faults.workplace import COMMANDS as FAULTED
 from benchmarks.harness import Line, table
 from tests.corpus import corpus
+from tests.e2e.test_order import COMMANDS as ORDERED
+from tests.e2e.test_order import matters
 from tools import make_speed
 
 
@@ -151,6 +155,20 @@ def test_every_cell_of_judges_held_under_every_fault() -> None:
     faults = {cell["fault"].removeprefix("judge: ") for cell in cells}
     assert faults >= {"refusal once", "moderated answer always", "only streams", "context too long always"}
     assert [cell for cell in cells if not cell["held"]] == []
+
+
+def test_every_command_held_under_every_fault_of_the_machine_and_every_order_of_the_data() -> None:
+    kept = json.loads((RESULTS / "faults.json").read_text())
+    faults: dict[str, set[str]] = {}
+    for cell in kept["crashes"]["cells"]:
+        faults.setdefault(cell["command"], set()).add(cell["fault"])
+    assert set(faults) == set(FAULTED)
+    assert all(found >= {"kill -9", "flipped bit in what is kept", "disk full"} for found in faults.values())
+    ways = {(cell["command"], cell["fault"]) for cell in kept["order"]["cells"]}
+    assert ways == {
+        (name, fault) for name in ORDERED for way, fault in order.WAYS.items() if matters(name, way)
+    }
+    assert [cell for group in ("crashes", "order") for cell in kept[group]["cells"] if not cell["held"]] == []
 
 
 def test_the_page_on_judges_has_the_kept_figures_of_local_models() -> None:

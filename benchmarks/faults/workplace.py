@@ -60,7 +60,7 @@ COMMANDS: Mapping[str, Command] = {
         "attack slow:length --contexts logs.jsonl --count 80 --budget 1500 --draws 100 -q", kept=("out/calls.jsonl",)
     ),
     "train": Command(
-        f"train hred talk.jsonl {SETTINGS} --set updates=6 --set every=1 --device cpu -q",
+        f"train hred talk.jsonl {SETTINGS} --set updates=100 --set every=1 --device cpu -q",
         output="model",
         kept=(".model.training/*.safetensors",),
     ),
