@@ -17,11 +17,14 @@ def install(site: Path, package: str, points: str, *, version: str = "1.0") -> N
     (info / "entry_points.txt").write_text(points)
 
 
-def run(site: Path, *args: str) -> tuple[int, str, list[str]]:
-    """The exit code, standard output and the lines of standard error of one command."""
+def run(site: Path, *args: str, warm: bool = True) -> tuple[int, str, list[str]]:
+    """The exit code, standard output and the lines of standard error of one command.
+
+    With `warm` it is forked from a process that has imported torch already.
+    """
     paths = [str(site), str(Path(turnwise.__file__).parent.parent)]
     done = subprocess.run(
-        [Path(warm_path() or Path(sys.executable).parent) / "turnwise", *args],
+        [Path((warm_path() if warm else None) or Path(sys.executable).parent) / "turnwise", *args],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
         cwd=site,
         capture_output=True,

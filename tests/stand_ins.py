@@ -39,6 +39,7 @@ SMALLER = {
     "turnwise train plas": SMALL_PLAS,
     "turnwise attack judge": "--count 60 --budget 500",
     "turnwise attack relatedness": "--policy llama --epochs 1 --updates 1 --batch 4 --longest 4 --count 60",
+    "turnwise attack 'guarded[metric=usr-full]'": "--rounds 1 --count 60 --budget 500 --taught 100 --no-perturb",
     "turnwise attack 'guarded": "--count 60 --budget 500 --no-perturb",
     "turnwise attack usr-ret": "--rounds 1 --count 60 --budget 500 --taught 100 --no-perturb",
     "turnwise meta usr_persona": "--draws 100 --model llama",
@@ -65,6 +66,17 @@ def others(folder: Path, name: str) -> None:
         line["id"] = f"{name}-{line['id']}"
     with opened(path, "wt", encoding="utf-8") as file:
         file.writelines(json.dumps(line) + "\n" for line in lines)
+
+
+def reworded(folder: Path, name: str) -> None:
+    """Write the demo corpus with other ids and other words, for commands that keep two files apart."""
+    others(folder, name)
+    path = folder / name
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    for line in lines:
+        for message in line["messages"]:
+            message["content"] = f"Well, {message['content']}"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 
 def tasks(folder: Path, name: str) -> None:
@@ -105,7 +117,7 @@ def policy(folder: Path, name: str) -> None:
 FILES: dict[str, dict[str, Callable[[Path, str], None]]] = {
     "adem.md": {"rated.jsonl": demo, "logs.jsonl": demo, "other.jsonl": others, "dialogues.jsonl": demo},
     "attack-a-judge.md": {"logs.jsonl": demo},
-    "attack.md": {"dialogues.jsonl": demo, "other.jsonl": others, "rated.jsonl": demo, "llama": policy},
+    "attack.md": {"dialogues.jsonl": demo, "other.jsonl": reworded, "rated.jsonl": demo, "llama": policy},
     "critic.md": {"multiwoz.jsonl": tasks},
     "judge.md": {"logs.jsonl": demo},
     "learned.md": {"rated.jsonl": demo, "rated_by_others.jsonl": others},

@@ -44,8 +44,9 @@ def test_the_public_names_are_these():
         "simulate", "train", "validate", "view",
     ]  # fmt: skip
     assert sorted(make_api.public("turnwise.plugins")) == [
-        "Agent", "AgentExtras", "Asks", "Card", "Choice", "Curved", "DataError", "Dialogue", "DimensionScores",
-        "Episodes", "Estimate", "EstimatesMany", "Estimator", "EstimatorExtras", "Explains", "Finding", "Floats",
+        "Abstains", "Agent", "AgentExtras", "Asks", "Card", "Choice", "Curved", "DataError", "Dialogue",
+        "DimensionScores", "Episodes", "Estimate", "EstimatesMany", "Estimator", "EstimatorExtras", "Explains",
+        "Finding", "Floats",
         "Folder", "GROUPS", "HasMoments", "Ints", "Item", "Kind", "KnowsTraining", "Learns", "Level", "Mean",
         "Metric", "MetricExtras", "Need", "NeedsFitting", "Options", "PluginError", "Preference", "Preferences",
         "Priced", "Problem", "Rating", "Ratings", "Ratio", "ReadsPlaceholders", "Refused", "RepliesAtPoints", "Reply",

@@ -12,6 +12,7 @@ from turnwise import estimators, protocols, worlds
 from turnwise.agents.calling import BatchAgent
 from turnwise.metrics import resolve
 from turnwise.protocols import (
+    Abstains,
     AgentExtras,
     Asks,
     Curved,
@@ -41,7 +42,7 @@ from turnwise.types import ChecksSample, Estimator, HasMoments, Metric, NeedsFit
 
 ABILITIES = (
     *(Metric, Summed, HasMoments, ChecksSample, NeedsFitting, Estimator, BatchAgent, Streaming),
-    *(Asks, Explains, Summarises, Priced, Curved, SamplesRaters, KnowsTraining, ReadsPlaceholders),
+    *(Abstains, Asks, Explains, Summarises, Priced, Curved, SamplesRaters, KnowsTraining, ReadsPlaceholders),
     *(TakesMetrics, TakesSelfPlay, TaskCritic, SumEstimator, EstimatesMany),
 )
 SOURCES = Path(turnwise.__file__).parent

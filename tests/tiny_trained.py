@@ -108,7 +108,7 @@ def write(kind: str, path: Path) -> Path:
 
 
 def write_turnwise(path: Path, kind: str) -> Path:
-    """Write a model of `turnwise` as version 0.2 did: small heads, exchange index, lexicon, regression, no reader."""
+    """Write a model of `turnwise` without a reader: small heads, exchange index, lexicon, and two regressions."""
     ret = folder.load(tiny_trained("usr-ret"), "usr-ret")
     encoder = text_encoder("hashing")
     texts = [[turn.text for turn in dialogue.turns] for dialogue in dialogues()]
@@ -131,9 +131,17 @@ def write_turnwise(path: Path, kind: str) -> Path:
             "ridge.centre": weights.centre,
             "ridge.scale": weights.scale,
             "ridge.weights": weights.weights,
+            "ridge.weights fun": weights.weights / 2,
             training_items.KEY: training_items.hashes(items),
         },
-        config={**config, "columns": signals.columns, "offset": 0.0, "half_width": 1.5, "floor": -2.0},
+        config={
+            **config,
+            "columns": signals.columns,
+            "offset": 0.0,
+            "half_width": 1.5,
+            "floor": -2.0,
+            "dimensions": {"fun": {"half_width": 1.0, "floor": -1.0}},
+        },
         card={"data": "made up"},
     )
     return path

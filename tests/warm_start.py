@@ -77,6 +77,11 @@ def warm_path() -> str:
     return folder.name
 
 
+def quick_turnwise() -> list[str]:
+    """The words that begin a command line: the quick `turnwise`, or the installed one where there is none."""
+    return [str(Path(warm_path()) / "turnwise")] if warm_path() else [sys.executable, "-m", "turnwise"]
+
+
 def _end(server: subprocess.Popen[bytes], folder: "tempfile.TemporaryDirectory[str]") -> None:
     """Close the server's standard input, at which it ends."""
     assert server.stdin is not None
@@ -107,7 +112,7 @@ def serve(address: str) -> None:
 
 
 def _preload() -> None:
-    """Import our modules that need no torch, and what they import inside functions."""
+    """Import our modules that need no torch, what they import inside functions, and torch, which half of them need."""
     import turnwise
 
     for found in pkgutil.walk_packages(turnwise.__path__, "turnwise."):
@@ -125,7 +130,7 @@ def _preload() -> None:
     for name in (
         "scipy.sparse", "scipy.special", "threadpoolctl", "rich.table", "jinja2", "turnwise.run.scoring.score",
         "turnwise.run.scoring.meta", "turnwise.run.scoring.compare", "turnwise.metrics.reference",
-        "turnwise.metrics.features",
+        "turnwise.metrics.features", "torch", "safetensors.torch", "tokenizers",
     ):  # fmt: skip
         with contextlib.suppress(ModuleNotFoundError):
             importlib.import_module(name)

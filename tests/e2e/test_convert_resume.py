@@ -15,8 +15,8 @@ import pytest
 # A short interval and small gzip members, so that a small input has several journals. A conversion whose environment
 # names a moment stops there by itself (SIGSTOP), however slowly the test runs beside it: at the first dialogue, or at
 # the first journal that has more dialogues than the one it resumes and more than `SOME`.
-COUNT = 9_000
-SOME = 400
+COUNT = 3_000
+SOME = 200
 RUN = f"""
 import os, signal, sys
 from turnwise.cli.common.group import run
@@ -39,7 +39,7 @@ class Stopping(draft.Draft):
         if os.environ.get("STOP_AT") == "journal" and state.dialogues > max(self.done.dialogues, {SOME}):
             stop()
 
-draft.INTERVAL, draft.MEMBER = 0.05, 50_000
+draft.INTERVAL, draft.MEMBER = 0.005, 20_000
 conversion.Draft = Stopping
 sys.exit(run(["convert", *sys.argv[1:]]))
 """
@@ -108,13 +108,13 @@ def native(folder: Path) -> list[str]:
 
 
 def redacted(folder: Path) -> list[str]:
-    write_lines(folder / "in.jsonl", (chat(number) for number in range(2_000)))
+    write_lines(folder / "in.jsonl", (chat(number) for number in range(COUNT // 3)))
     return ["--redact", "in.jsonl"]
 
 
 def parquet(folder: Path) -> list[str]:
     polars = pytest.importorskip("polars")
-    polars.DataFrame(plain_chats()).write_parquet(folder / "in.parquet", row_group_size=1000)
+    polars.DataFrame(plain_chats()).write_parquet(folder / "in.parquet", row_group_size=COUNT // 10)
     return ["in.parquet"]
 
 
@@ -123,7 +123,7 @@ def parquet_folder(folder: Path) -> list[str]:
     (folder / "data").mkdir()
     some = plain_chats()
     for part, split in enumerate(("test", "train", "validation")):
-        rows = some[part * 3000 : (part + 1) * 3000]
+        rows = some[part * COUNT // 3 : (part + 1) * COUNT // 3]
         polars.DataFrame(rows).write_parquet(folder / f"data/{split}-00000-of-00001.parquet")
     return ["--from", "hf", "data"]
 
@@ -279,7 +279,8 @@ def test_a_compressed_file_of_several_members_is_read_as_one(tmp_path: Path):
 
 def test_a_terminal_shows_progress_in_bytes(tmp_path: Path):
     pty = pytest.importorskip("pty")
-    arguments = lines(tmp_path)
+    write_lines(tmp_path / "in.jsonl", (chat(number) for number in range(3 * COUNT)))  # enough to be shown
+    arguments = ["in.jsonl"]
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
         [sys.executable, "-c", RUN, *arguments, "out.jsonl"],

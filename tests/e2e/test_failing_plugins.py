@@ -316,7 +316,10 @@ def test_unreadable_metadata_of_another_package_is_no_defect_of_turnwise(site: P
     pytest.importorskip("torch")
     install(tmp_path, "garbled-pack", "[turnwise.metrics]\nfoo bar baz\n")
     logs = str(site / "logs.jsonl")
-    code, _, stderr = run(tmp_path, "respond", logs, "--agent", "nobody", "--name", "new", "-o", "new.jsonl")
+    args = ("--agent", "nobody", "--name", "new", "-o", "new.jsonl")
+    code, _, stderr = run(
+        tmp_path, "respond", logs, *args, warm=False
+    )  # torch reads metadata when it is imported
     assert code == 2, stderr
     assert stderr[-1].startswith("turnwise: error: the metadata of garbled-pack (")
 

@@ -3,13 +3,13 @@
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.corpus import corpus
 from tests.tiny_models import write_bert, write_llama
+from tests.warm_start import quick_turnwise
 from turnwise.encode.cache.disk import FILE
 
 
@@ -23,7 +23,7 @@ def folder(tmp_path: Path) -> Path:
 
 def run(folder: Path, *options: str, cache: str = "cache") -> str:
     """The output of `turnwise score logs.jsonl` with these options and this cache."""
-    command = [sys.executable, "-m", "turnwise", "score", "logs.jsonl", *options]
+    command = [*quick_turnwise(), "score", "logs.jsonl", *options]
     environment = {**os.environ, "TURNWISE_CACHE": str(folder / cache), "OMP_NUM_THREADS": "1"}
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=True)
     return done.stdout

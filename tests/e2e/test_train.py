@@ -1,20 +1,28 @@
 """`turnwise train` from the command line: a model is written, used, warned about, resumed and refused."""
 
+import io
 import json
-import subprocess
-import sys
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 from tests.corpus import corpus, dialogue, write
+from turnwise.cli.common.group import run
 
 
-def turnwise(*arguments: object, code: int = 0) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-W", "error", "-m", "turnwise", *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == code, done.stderr
-    return done
+class Done(NamedTuple):
+    stdout: str
+    stderr: str
+
+
+def turnwise(*arguments: object, code: int = 0) -> Done:
+    """Run a command in this process, which has torch loaded, and in which a warning is an error."""
+    with redirect_stdout(io.StringIO()) as out, redirect_stderr(io.StringIO()) as err:
+        found = run([*map(str, arguments)])
+    assert found == code, err.getvalue()
+    return Done(out.getvalue(), err.getvalue())
 
 
 @pytest.fixture(scope="module")
@@ -73,6 +81,14 @@ def test_too_few_ratings_and_unknown_names_are_one_line_errors_with_exit_code_2(
     done = turnwise("train", "turnwise", few, "-o", tmp_path / "m", code=2)
     assert "at least 30" in done.stderr
     assert "Traceback" not in done.stderr
+    mixed = [dialogue(at, "good", np.random.default_rng(at)) for at in range(40)]
+    for record in mixed[::2]:
+        record["ratings"] = [{**one, "scale": [0, 100]} for one in record["ratings"]]
+    said = turnwise(
+        "train", "turnwise", write(tmp_path / "mixed.jsonl", mixed), "-o", tmp_path / "m", code=2
+    ).stderr
+    assert "different scales" in said
+    assert "--rescale" not in said
     assert "usr-ret" in turnwise("train", "usr-rat", few, "-o", tmp_path / "m", code=2).stderr
     assert (
         "KEY=VALUE"

@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +10,7 @@ import pytest
 pytest.importorskip("torch")
 
 from tests.small_talk import TINY, small_talk
+from tests.warm_start import quick_turnwise
 from turnwise.encode import load
 from turnwise.logs.native import write
 
@@ -25,7 +25,7 @@ def folder(tmp_path_factory) -> Path:
 
 
 def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "turnwise", *words]
+    command = [*quick_turnwise(), *words]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 
 

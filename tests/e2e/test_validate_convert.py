@@ -2,10 +2,11 @@
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.warm_start import quick_turnwise
 
 GOOD = {
     "id": "a",
@@ -15,7 +16,7 @@ GOOD = {
 
 
 def turnwise(*args: str, folder: Path, stdin: bytes = b"") -> tuple[int, str, str]:
-    command = [sys.executable, "-m", "turnwise", *args]
+    command = [*quick_turnwise(), *args]
     done = subprocess.run(command, cwd=folder, input=stdin, capture_output=True, check=False)
     out, err = done.stdout.decode(), done.stderr.decode()
     assert "Traceback" not in err
