@@ -8,6 +8,7 @@ unfamiliar if brackets and other marks of code are many of its characters: norma
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from math import log1p
 from typing import Any
 
@@ -36,9 +37,16 @@ def marks(reply: str) -> float:
 
 def counts(reply: str, context: Sequence[str], lexicon: Lexicon) -> list[float]:
     """The six counts of a normalised reply and the normalised turns of its context."""
-    words, before = reply.split(), [word for turn in context for word in turn.split()]
-    longest = max(len(turn.split()) for turn in context)
-    return [log1p(len(words)), *_strangeness(words, lexicon), log1p(longest), *_strangeness(before, lexicon)]
+    words = reply.split()
+    return [log1p(len(words)), *_strangeness(words, lexicon), *_context_counts(tuple(context), lexicon)]
+
+
+@lru_cache(maxsize=1 << 12)  # many replies can share a context
+def _context_counts(context: tuple[str, ...], lexicon: Lexicon) -> tuple[float, float, float]:
+    """The three counts of the normalised turns of a context."""
+    turns = [turn.split() for turn in context]
+    unknown, surprisal = _strangeness([word for turn in turns for word in turn], lexicon)
+    return log1p(max(map(len, turns))), unknown, surprisal
 
 
 def _strangeness(words: list[str], lexicon: Lexicon) -> tuple[float, float]:

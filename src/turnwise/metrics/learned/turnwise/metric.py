@@ -170,8 +170,10 @@ def is_foreign(item: Item, lexicon: Lexicon, most: float) -> bool:
 
 def _unknown_share(words: Sequence[str], lexicon: Lexicon) -> float:
     """The share of the words that the lexicon does not have; that of letters in other scripts, if it is larger."""
-    letters = [letter for word in words for letter in word if letter.isalpha()]
-    foreign = sum(letter > LAST_LATIN for letter in letters) / max(len(letters), 1)
+    foreign = 0.0
+    if not (text := "".join(words)).isascii():  # most texts are: their letters need not be looked at
+        letters = [letter for letter in text if letter.isalpha()]
+        foreign = sum(letter > LAST_LATIN for letter in letters) / max(len(letters), 1)
     if len(words) < FEWEST_TO_KNOW:
         return foreign
     return max(foreign, sum(lexicon.count(word) == 0 for word in words) / len(words))
