@@ -101,6 +101,8 @@ def unknown(kind: str, name: str, known: Sequence[str]) -> UsageError:
 
 def nearest(name: str, known: Sequence[str]) -> str:
     """A phrase with the up to three known names that are most similar to `name`."""
+    if not known:
+        return "there are none"
     near = get_close_matches(name, known, n=3, cutoff=0.0)
     return f"the nearest are {', '.join(near)}" if len(near) > 1 else f"there is only {', '.join(near)}"
 

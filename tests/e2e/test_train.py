@@ -67,7 +67,7 @@ def test_meta_warns_about_training_items_and_item_scores_have_intervals(tmp_path
     ]
     data = write(tmp_path / "rated.jsonl", records)
     name = f"turnwise[trained={tiny_trained('turnwise')}]"
-    done = turnwise("meta", data, "-m", name, "--level", "turn", "--draws", 100, "-o", tmp_path / "out")
+    done = turnwise("meta", data, "-m", name, "--level", "turn", "--draws", 100, "-q", "-o", tmp_path / "out")
     assert f"learned from {len(items)} of {len(items)} items here" in done.stderr
     line = json.loads((tmp_path / "out" / "items.jsonl").read_text().splitlines()[0])
     low, high = line["intervals"][name]

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import turnwise as tw
+from turnwise.cli.common.group import run
 from turnwise.library.inventory import EXTRAS
 
 PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
@@ -75,3 +76,18 @@ def test_the_list_of_metrics_ends_with_names_that_depend_on_the_data() -> None:
     )
     assert "DIMENSION" not in str(tw.list_available("estimators"))
     assert not any(":" in one["name"] for one in tw.list_available("metrics"))
+
+
+def test_single_names_are_listed_in_the_order_they_are_given() -> None:
+    assert [one["name"] for one in tw.list_available("metrics", names="fbd,bleu-4")] == ["fbd", "bleu-4"]
+    with pytest.raises(tw.UsageError, match=r"there is no metric `fdb`; the nearest are .*fbd"):
+        tw.list_available("metrics", names=["fdb"])
+    with pytest.raises(tw.UsageError, match=r"there is no model `mini`; .*`turnwise ls weights` has all"):
+        tw.list_available("weights", names="mini")
+
+
+def test_the_command_prints_the_card_of_a_named_metric(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["ls", "metrics", "rouge-l"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith("rouge-l  (reference, turn level, higher is better)")
+    assert "\n  limits    " in shown

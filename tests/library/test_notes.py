@@ -34,3 +34,12 @@ def test_a_reason_that_repeats_why_items_were_not_scored_is_told_once() -> None:
     ]
     more = notes([finding("a", status="skipped", reason=f"mine.of_sums returned NaN; {same}", unscored=lost)])
     assert more[-1] == f"note: rouge-l a: skipped: mine.of_sums returned NaN; {same}"
+
+
+def test_an_estimate_of_less_than_half_of_the_items_is_a_warning() -> None:
+    lost = {"unlike the replies that the model was fitted to": 87}
+    found = notes([finding("a", estimate=1.0, status="ok", n_items=13, unscored=lost)])
+    assert found[1] == (
+        "warning: rouge-l of a covers only 13 of 100 items; the others were not scored, and may differ from these"
+    )
+    assert len(notes([finding("a", estimate=1.0, status="ok", n_items=87, unscored=lost)])) == 1

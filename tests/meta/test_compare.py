@@ -208,3 +208,19 @@ def test_lower_is_better_on_a_dimension_that_nobody_rated_is_an_error():
     }
     with pytest.raises(turnwise.UsageError, match="no rating has the dimension `rudeness`; "):
         turnwise.compare([rated, {**rated, "id": "2", "agent": "b"}], lower_is_better="rudeness")
+
+
+def test_a_metric_that_depends_on_the_amount_of_text_is_compared_on_equally_many_dialogues():
+    """Two samples of the same talk, one five times as large: its distinct-2 is lower, but not because of the agent."""
+    rng = np.random.default_rng(3)
+    talk = [" ".join(rng.choice([f"w{at}" for at in range(20)], 8)) for _ in range(120)]
+    a, b = table("distinct-2", talk[:100], agent="a"), table("distinct-2", talk[100:], agent="b")
+    finding = found(a, b)
+    assert (finding.details["thinned_a"], finding.details["thinned_b"]) == (80, 0)
+    assert (finding.n_items, finding.n_clusters) == (40, 40)
+    assert finding.interval[0] < 0 < finding.interval[1]
+    assert finding.details["verdict"] == "not shown"
+    assert "on equally many clusters" in finding.method
+    assert found(b, a).details["thinned_b"] == 80
+    whole = found(table("length", talk[:100], agent="a"), table("length", talk[100:], agent="b"))
+    assert whole.n_items == 120  # a mean does not depend on the number of items

@@ -16,26 +16,32 @@ KINDS = [
 
 @click.command(name="ls")
 @click.argument("kind", default="metrics", type=click.Choice(KINDS))
+@click.argument("names", nargs=-1, metavar="[NAME]...")
 @options.style
 @options.wide
 @click.option("-q", "--quiet", is_flag=True, help="No notes on plugins that cannot be used.")
 @options.verbose("Print the whole cards of metrics and estimators.")
-def command(kind: str, style: str, wide: bool, quiet: bool, verbose: bool) -> None:
+def command(kind: str, names: tuple[str, ...], style: str, wide: bool, quiet: bool, verbose: bool) -> None:
     """List metrics, estimators, readers, agents, worlds, trainers, statistics, weights, rubrics and checked judges.
 
-    With -v, whole cards of metrics and estimators.
+    With names, only these; metrics and estimators with their whole cards, as -v prints them of all.
+
+    \b
+      turnwise ls metrics
+      turnwise ls metrics turnwise fbd
+      turnwise ls weights
 
     A plugin that cannot be used is left out and reported on stderr.
     """
     from turnwise.cli.common.printed import HINT, print_json
     from turnwise.library import list_available
 
-    found = list_available(kind)  # type: ignore[arg-type]  # one of the choices
+    found = list_available(kind, names=names)  # type: ignore[arg-type]  # one of the choices
     for problem in () if quiet else found.problems:
         say_lines(f"note: {problem}", err=True)
     if style == "json":
         print_json(found.records())
-    elif verbose and len(found) and "card" in found.entries[0]:
+    elif (verbose or names) and len(found) and "card" in found.entries[0]:
         say("\n\n".join(map(_card, found)))
     else:
         say(found.table(wide=wide, hint=HINT))

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from turnwise import __version__
-from turnwise.errors import MissingExtra, PluginError
+from turnwise.errors import MissingExtra, PluginError, unknown
 from turnwise.library.arguments import Names, PathLike, checked, one_or_more
 from turnwise.report.fitting import HINT, Layout, sized
 from turnwise.terminal import say
@@ -160,15 +160,22 @@ class Installation:
 
 
 @checked
-def list_available(kind: Listed = "metrics") -> Listing:
+def list_available(kind: Listed = "metrics", *, names: Names = ()) -> Listing:
     """List what can be named in other functions: the command `turnwise ls`.
 
     A plugin that cannot be used is left out and reported in `problems`.
 
     Parameters:
         kind: What is listed. Metrics and estimators have their `card`, weights where they are.
+        names: Only these; all if there are none.
     """
     entries, problems = _LISTS[kind]()
+    if names:
+        known = {entry["name"]: entry for entry in entries}
+        wanted = one_or_more("names", names)
+        if missing := [name for name in wanted if name not in known]:
+            raise unknown("model" if kind == "weights" else kind.removesuffix("s"), missing[0], list(known))
+        entries = [known[name] for name in wanted]
     return Listing(kind=kind, entries=tuple(entries), problems=tuple(map(str, problems)))
 
 

@@ -8,6 +8,7 @@ from turnwise.errors import counted
 from turnwise.types import Finding
 
 SHOWN = 5  # placeholders that a note names
+WARNING = "warning: "  # of a line that --quiet does not hide
 
 
 def notes(findings: Sequence[Finding]) -> list[str]:
@@ -39,10 +40,14 @@ def item_notes(findings: Sequence[Finding]) -> list[str]:
     for finding in findings:
         metric = finding.what.get("metric")
         if trained_on := finding.details.get("in_training"):
-            found.append(f"warning: {metric} learned from {trained_on} items here: its agreement with people says "
+            found.append(f"{WARNING}{metric} learned from {trained_on} items here: its agreement with people says "
                          "nothing about new ones")  # fmt: skip
+        if mostly := _mostly_unscored(finding):
+            found.append(mostly)
         if (unpaired := _unpaired(finding)) and unpaired not in found:
             found.append(unpaired)
+        if thinned := _thinned(finding):
+            found.append(thinned)
         if "position_bias" in finding.details:
             found.append(_position_bias(finding))
         if cut := finding.details.get("cut"):
@@ -52,6 +57,19 @@ def item_notes(findings: Sequence[Finding]) -> list[str]:
             more = f", and {len(unresolved) - SHOWN} more" if len(unresolved) > SHOWN else ""
             found.append(f"note: placeholders that the ontology does not know: {named}{more}")
     return list(dict.fromkeys([*found, *_judges(findings)]))
+
+
+def _mostly_unscored(finding: Finding) -> str | None:
+    """A warning if an estimate is of less than half of the items that it should be of; None if not."""
+    left = sum(finding.unscored.values())
+    if "agent_a" in finding.what or not 0 < finding.n_items < left:  # a comparison counts pairs
+        return None
+    agent = f" of {finding.what['agent']}" if finding.what.get("agent") else ""
+    covered = f"{finding.n_items} of {finding.n_items + left} items"
+    return (
+        f"{WARNING}{finding.what.get('metric')}{agent} covers only {covered}; the others were not scored, and may "
+        "differ from these"
+    )
 
 
 def _judges(findings: Sequence[Finding]) -> list[str]:
@@ -67,6 +85,18 @@ def _judges(findings: Sequence[Finding]) -> list[str]:
             one = f"{details['panel_agreement']:.2f}{f' ({agent})' if agent else ''}"
             found.setdefault(f"{metric}: agreement of the judges (alpha)", []).append(one)
     return [f"note: {what}: {', '.join(values)}" for what, values in found.items()]
+
+
+def _thinned(finding: Finding) -> str | None:
+    """A note on items that were left out so that both agents have equally many clusters; None if none were."""
+    for side in "ab":
+        if left := finding.details.get(f"thinned_{side}"):
+            return (
+                f"note: {finding.what.get('metric')} depends on the amount of text: {counted(left, 'item')} of "
+                f"{finding.what[f'agent_{side}']}, drawn at random, left out, so that both agents have equally many "
+                "dialogues"
+            )
+    return None
 
 
 def _position_bias(finding: Finding) -> str:

@@ -2,7 +2,9 @@
 
 Items of the two agents with the same pair (the identical context, or --pair KEY) are compared with each other. The
 resampling unit is a connected component of clusters that share pairs. Where fewer than half of the items can be paired,
-the agents are compared as two independent samples of dialogues, and the method says so.
+the agents are compared as two independent samples of dialogues, and the method says so. Metrics that are not sums over
+items, such as `distinct-2` and `fbd`, depend on the amount of text: then both agents are compared on equally many
+clusters, drawn at random from the agent that has more.
 
 A test that does not reject gives the verdict `not shown`, never that two agents are equal. The minimum detectable
 difference says how large a difference this much data could have shown.
@@ -210,7 +212,14 @@ def _rows_of_b(a: ScoreTable, b: ScoreTable) -> NDArray[np.bool_]:
 
 def _unpaired(a: ScoreTable, b: ScoreTable, draws: int, rng: np.random.Generator) -> dict[str, Any]:
     """The fields of the finding on two independent samples: estimate, interval, p, method and counts."""
-    metric = a.metric
+    metric, details, kind = a.metric, {}, UNPAIRED
+    if not isinstance(metric, Summed | SamplesRaters):
+        (a, left_a), (b, left_b) = _equally_many(a, b, rng)
+        if left_a or left_b:
+            details, kind = (
+                {"thinned_a": left_a, "thinned_b": left_b},
+                f"{UNPAIRED}; on equally many clusters",
+            )
     (codes_a, n_a), (codes_b, n_b) = cluster_codes(a.clusters), cluster_codes(b.clusters)
     if isinstance(metric, SamplesRaters):
         counts: dict[str, Any] = {"n_items": len(a) + len(b), "n_clusters": n_a + n_b}
@@ -235,10 +244,28 @@ def _unpaired(a: ScoreTable, b: ScoreTable, draws: int, rng: np.random.Generator
         *values,
         bounds,
         test.p,
-        method=f"{UNPAIRED}; {method}; permutation of agent labels",
+        method=f"{kind}; {method}; permutation of agent labels",
+        details=details,
         n_items=len(a) + len(b),
         n_clusters=n_a + n_b,
     )
+
+
+def _equally_many(
+    a: ScoreTable, b: ScoreTable, rng: np.random.Generator
+) -> tuple[tuple[ScoreTable, int], tuple[ScoreTable, int]]:
+    """Each table with as many clusters as the smaller one has, drawn at random, and how many items were left out."""
+    sizes = [len(set(table.clusters)) for table in (a, b)]
+
+    def thinned(table: ScoreTable, size: int) -> tuple[ScoreTable, int]:
+        """The table with `min(sizes)` of its `size` clusters, and how many items the others have."""
+        if size == min(sizes):
+            return table, 0
+        kept = set(rng.choice(sorted(set(table.clusters)), min(sizes), replace=False).tolist())
+        part = table.where([cluster in kept for cluster in table.clusters])
+        return part, len(table) - len(part)
+
+    return thinned(a, sizes[0]), thinned(b, sizes[1])
 
 
 def _finding_fields(

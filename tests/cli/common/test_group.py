@@ -13,7 +13,11 @@ from turnwise.cli.common import group
     ("command", "said"),
     [
         ("convert", "the same command starts again from the beginning"),  # there is no draft
-        ("score", "the same command with the same -o resumes where it stopped"),
+        ("score", "nothing was kept; with -o DIR the same command can be resumed after an interruption"),
+        ("score -o out", "the same command with the same -o resumes where it stopped"),
+        ("meta -qo out", "the same command with the same -o resumes where it stopped"),
+        ("attack --config plan.toml", "the same command with the same -o resumes where it stopped"),
+        ("demo", "the same command with the same -o resumes where it stopped"),  # it has a default
         ("simulate", "the same command starts again from the beginning"),
     ],
 )
@@ -24,7 +28,7 @@ def test_an_interrupted_command_says_what_continues_it(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(group.cli, "main", interrupted)
-    assert group.run([command, "a.jsonl"]) == group.INTERRUPTED
+    assert group.run([*command.split(), "a.jsonl"]) == group.INTERRUPTED
     assert capsys.readouterr().err.strip() == f"turnwise: interrupted; {said}"
 
 

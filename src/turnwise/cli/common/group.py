@@ -4,6 +4,7 @@ import errno
 import importlib
 import io
 import os
+import re
 import sys
 from traceback import walk_tb
 from typing import Any
@@ -16,6 +17,20 @@ from turnwise.cli.common.help_text import HelpContext
 from turnwise.errors import ON_COMMAND_LINE, DataError, MissingExtra, TurnwiseError, UsageError, unknown
 from turnwise.terminal import say, visible
 
+_KEEP_NO_WORK = (
+    "rate",
+    "view",
+    "ls",
+    "validate",
+    "report",
+    "diff",
+    "doctor",
+    "fetch",
+    "simulate",
+)  # commands
+_NAMES_OUTPUT = re.compile(
+    "-[a-z]*o|--output|--config"
+)  # an option that names, or may name, the output folder
 NEURAL = ("torch", "transformers", "tokenizers", "safetensors", "gguf")  # what the extra `neural` brings
 
 
@@ -86,14 +101,17 @@ def _discard_output() -> None:
 
 def _how_to_continue(args: list[str]) -> str:
     """What the same command does after an interruption, in words for the message."""
-    if args[:1] == ["simulate"]:  # its agents may have changed since
+    command = args[0] if args else ""
+    if command in _KEEP_NO_WORK:  # the agents of `simulate` may have changed since
         return "the same command starts again from the beginning"
-    if args[:1] == ["convert"]:  # it has no -o, and OUT may stand before an option
+    if command == "convert":  # it has no -o, and OUT may stand before an option
         begun = any(map(_has_journal, args[1:]))
         return (
             f"the same command {'resumes where it stopped' if begun else 'starts again from the beginning'}"
         )
-    return "the same command with the same -o resumes where it stopped"
+    if command == "demo" or any(_NAMES_OUTPUT.match(arg) for arg in args):
+        return "the same command with the same -o resumes where it stopped"
+    return "nothing was kept; with -o DIR the same command can be resumed after an interruption"
 
 
 class _Screen(io.StringIO):

@@ -120,7 +120,12 @@ _by = click.option(
 _cluster = click.option(
     "--cluster", metavar="KEY", help="The key of what is resampled together. Default: the dialogue."
 )
-_limit = click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the first N dialogues.")
+_limit = click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Only the first N dialogues of all files together.",
+)
 
 selecting = _options(
     _scored_items,
@@ -239,7 +244,7 @@ wide = click.option("--wide", is_flag=True, help="Show all columns of tables, ho
 printing = _options(
     style,
     wide,
-    click.option("-q", "--quiet", is_flag=True, help="No progress bar and no notes."),
+    click.option("-q", "--quiet", is_flag=True, help="No progress bar and no notes; warnings are printed."),
     verbose("Also show methods and signatures; includes --wide."),
 )  # fmt: skip
 

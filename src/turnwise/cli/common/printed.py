@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from turnwise.errors import TurnwiseError
+from turnwise.library.notes import WARNING
 from turnwise.library.results import Result, cells
 from turnwise.report import gate, results
 from turnwise.report.fitting import Layout, sized
@@ -55,8 +56,10 @@ def conclude(
         say(whole or records_table(shown, [*(columns or found.columns), *more], found.layout, given))
         if after:
             say(after)
-    if not given["quiet"] or found.exit_code:  # --quiet does not hide why there is no estimate
-        say_lines(*found.notes(), err=True)
+    hidden = (
+        given["quiet"] and not found.exit_code
+    )  # --quiet hides neither a warning nor why there is no estimate
+    say_lines(*(line for line in found.notes() if not hidden or line.startswith(WARNING)), err=True)
     verdicts = [verdict for one in given["gates"] for verdict in one.verdicts(found.findings)]
     say_lines(*map(str, verdicts), err=True)
     _write_junit(given["junit"], verdicts)

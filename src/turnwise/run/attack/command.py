@@ -32,6 +32,7 @@ from turnwise.run.scoring.judge_cards import add_attack
 from turnwise.run.scoring.shards import prepare
 from turnwise.run.scoring.tally import generator
 from turnwise.run.spec import AttackSpec, Outcome, finish
+from turnwise.run.workers.execute import progress
 from turnwise.terminal import say_lines
 from turnwise.types import Direction, Finding, Floats, Item, Metric, digest
 
@@ -171,10 +172,20 @@ def attack_metric(
     search_on, test_on = split_contexts(chosen)
     _announce(spec, name, metric, chosen)
     rng = generator(spec.seed, "attack", name)
-    with open_call_journal(spec, reuse_key(metric), sorted(census.sha256.values())) as journal:
+    edit_calls = CALLS_PER_CONTEXT * len(test_on) if spec.perturb else 0
+    with (
+        open_call_journal(spec, reuse_key(metric), sorted(census.sha256.values())) as journal,
+        progress("calling the metric", spec.budget + edit_calls, quiet=spec.quiet) as advance,
+    ):
+
+        def remember(results: dict[str, ScoreOrError]) -> None:
+            """Store the results of a batch and move the progress bar."""
+            journal.put(results)
+            advance(len(results))
+
         target = Target(
             scorer(metric), spec.budget, timeout=spec.timeout,
-            lower_is_better=not metric.higher_is_better, remembered=journal.known, remember=journal.put,
+            lower_is_better=not metric.higher_is_better, remembered=journal.known, remember=remember,
         )  # fmt: skip
         tuning = PolicyTuning(spec, str(metric.signature), target, search_on, test_on, report)
         found = attack(
@@ -184,7 +195,7 @@ def attack_metric(
         )  # fmt: skip
         edits = []
         if spec.perturb:
-            target.budget += CALLS_PER_CONTEXT * len(test_on)
+            target.budget += edit_calls
             edits = perturb(target, test_on, rng)
     sign = 1 if metric.higher_is_better else -1
     return AttackRun(found, edits, tuning.repetitions, people or "everyone in the data", sign, tuple(chosen))

@@ -178,10 +178,11 @@ def progress(
         return
     from rich.console import Console
     from rich.markup import escape
-    from rich.progress import DownloadColumn, Progress, TransferSpeedColumn
+    from rich.progress import DownloadColumn, Progress, SpinnerColumn, TimeElapsedColumn, TransferSpeedColumn
 
     extra = (DownloadColumn(), TransferSpeedColumn()) if in_bytes else ()
-    columns = (*Progress.get_default_columns(), *extra)
+    # A batch of a large model can take a minute: the spinner and the clock move meanwhile.
+    columns = (SpinnerColumn(), TimeElapsedColumn(), *Progress.get_default_columns(), *extra)
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(escape(visible(what)), total=total)
         yield lambda done: bar.advance(task, done)
