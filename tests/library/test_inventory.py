@@ -80,6 +80,9 @@ def test_the_list_of_metrics_ends_with_names_that_depend_on_the_data() -> None:
 
 def test_single_names_are_listed_in_the_order_they_are_given() -> None:
     assert [one["name"] for one in tw.list_available("metrics", names="fbd,bleu-4")] == ["fbd", "bleu-4"]
+    assert [one["name"] for one in tw.list_available("metrics", names="turnwise[dimension=fluent]")] == [
+        "turnwise"
+    ]
     with pytest.raises(tw.UsageError, match=r"there is no metric `fdb`; the nearest are .*fbd"):
         tw.list_available("metrics", names=["fdb"])
     with pytest.raises(tw.UsageError, match=r"there is no model `mini`; .*`turnwise ls weights` has all"):

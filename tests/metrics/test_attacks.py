@@ -28,7 +28,7 @@ def test_the_card_of_a_metric_lists_the_attacks_that_work(capsys) -> None:
     assert any("last turn" in one["description"] for one in records["relatedness"]["attacks"])
     assert run(["ls", "metrics", "-v"]) == 0
     copy = next(one for one in known_attacks("relatedness") if one["description"] == "repeats the last turn")
-    line = f"attack    repeats the last turn ({copy['contexts']}: 1, people {copy['human_score']:.3g})"
+    line = f"attack    repeats the last turn: it scores 1 on {copy['contexts']}, people {copy['human_score']:.3g}"
     assert line in capsys.readouterr().out
 
 
@@ -40,5 +40,5 @@ def test_the_card_of_a_metric_says_what_a_guard_changes(capsys) -> None:
     assert run(["ls", "metrics", "-v"]) == 0
     printed = capsys.readouterr().out
     assert "guard     hardened: guarded[metric=usr-ret]" in printed
-    assert f"agreement with people: usr_persona {before:.3g} to {after:.3g}" in printed
+    assert f"changes the agreement with people by: usr_persona {after - before:+.3f}" in printed
     assert guard_effect("bleu-2") is None

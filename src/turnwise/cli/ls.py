@@ -54,7 +54,8 @@ def _card(record: dict[str, Any]) -> str:
     head = f"{record['name']}  ({record['kind']}, {record['level']} level{better})"
     needs = f"  needs     {', '.join(record['needs'])}\n" if record["needs"] else ""
     attacks = "".join(
-        f"\n  attack    {one['description']} ({one['contexts']}: {one['score']:.3g}, people {one['human_score']:.3g})"
+        f"\n  attack    {one['description']}: it scores {one['score']:.3g} on {one['contexts']}, people "
+        f"{one['human_score']:.3g}"
         for one in record.get("attacks", ())
     )
     return (
@@ -69,11 +70,11 @@ def _guarded(record: dict[str, Any]) -> str:
     if not effect:
         return ""
     lines = [f"hardened: guarded[metric={record['name']}]"]
-    for what, found in (
-        ("agreement with people", effect["agreement"]),
-        ("best fraud above people", effect["attacks"]),
-    ):
-        if found:
-            each = ", ".join(f"{name} {before:.3g} to {after:.3g}" for name, (before, after) in found.items())
-            lines.append(f"{what}: {each}")
+    if effect["agreement"]:
+        # Differences: some metrics have learned from these ratings, so that their agreement itself is no evidence.
+        each = (f"{name} {after - before:+.3f}" for name, (before, after) in effect["agreement"].items())
+        lines.append(f"changes the agreement with people by: {', '.join(each)}")
+    if effect["attacks"]:
+        each = (f"{name} {before:.3g} to {after:.3g}" for name, (before, after) in effect["attacks"].items())
+        lines.append(f"gain of the best fraud over people: {', '.join(each)}")
     return "".join(f"\n  guard     {line}" for line in lines)

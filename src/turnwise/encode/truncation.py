@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
+from turnwise.errors import counted
+
 log = logging.getLogger(__name__)
 _counts: ContextVar[list[int] | None] = ContextVar("counts", default=None)
 
@@ -21,7 +23,7 @@ def report_truncation(model: str, longest: int, count: int) -> None:
     """
     if not count:
         return
-    log.warning("%s read only %d tokens of each of %d longer texts", model, longest, count)
+    log.warning("note: %s read only the first %d tokens of %s", model, longest, counted(count, "longer text"))
     if (counts := _counts.get()) is not None:
         counts.append(count)
 

@@ -172,7 +172,7 @@ def list_available(kind: Listed = "metrics", *, names: Names = ()) -> Listing:
     entries, problems = _LISTS[kind]()
     if names:
         known = {entry["name"]: entry for entry in entries}
-        wanted = one_or_more("names", names)
+        wanted = [name.partition("[")[0] for name in one_or_more("names", names)]  # without settings
         if missing := [name for name in wanted if name not in known]:
             raise unknown("model" if kind == "weights" else kind.removesuffix("s"), missing[0], list(known))
         entries = [known[name] for name in wanted]

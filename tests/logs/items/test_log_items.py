@@ -9,7 +9,7 @@ import pytest
 
 from turnwise.errors import DataError, UsageError
 from turnwise.logs import native
-from turnwise.logs.items.items import Selection, all_items, items, lookup, resolve_selection
+from turnwise.logs.items.items import NO_REPLY, Selection, all_items, items, lookup, resolve_selection
 from turnwise.logs.scan import Census, scan
 from turnwise.types import Dialogue, Item, Rating, Reply, Turn, item_id
 
@@ -361,3 +361,22 @@ def test_published_systems_pair_with_each_other_on_multiwoz(corpora: Path) -> No
     pairs = {agent: [item.pair for item in found if item.agent == agent] for agent in ("damd", "ubar")}
     assert pairs["damd"] == pairs["ubar"]
     assert all(len(item.references) == 1 for item in found)
+
+
+def test_whole_dialogues_in_which_the_agent_says_nothing_are_items_if_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "logs.jsonl"
+    path.write_text(
+        '{"id": "said", "messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "yes"}]}\n'
+        '{"id": "silent", "messages": [{"role": "user", "content": "hi"}]}\n'
+    )
+    census = scan([str(path)])
+
+    def found(**more: bool) -> list[Item]:
+        return list(all_items([str(path)], Selection(), census, **more))
+
+    assert ids(found(whole=True)) == ids(found(silent=True, whole=True))[:1] == ["said"]
+    assert ids(found(silent=True)) == ["said#1"]  # there is no reply to score
+    said, silent = found(whole=True, silent=True)
+    assert (said.missing, silent.missing) == (None, NO_REPLY)
+    assert said.pair == silent.pair  # the missing reply would have had the same context
+    assert said.cluster == silent.cluster

@@ -181,3 +181,17 @@ def test_a_report_shows_ratings_as_any_metric(tmp_path: Path) -> None:
     turnwise.compare(rated(better), output=tmp_path / "out")
     made = turnwise.make_report([tmp_path / "out"], output=tmp_path / "report.html")
     assert any("People rate new above old" in claim for claim in made.claims)
+
+
+def test_ratings_of_dialogues_count_where_the_agent_says_nothing() -> None:
+    """Five good dialogues and five in which the agent is silent: 3.0 on average, not 5.0."""
+    logs = rated(lambda agent, q, rater: 3.0 if agent == "old" else 5.0 if q < 5 else 1.0, turn=None, n=10)
+    for one in logs:
+        if one["agent"] == "new" and int(one["id"].split("-")[1]) >= 5:
+            del one["messages"][1]
+    means = {record["agent"]: record for record in turnwise.score(logs, metrics="rating:overall")}
+    assert (means["new"]["estimate"], means["new"]["n_items"]) == (3.0, 10)
+    (record,) = turnwise.compare(logs)
+    assert (record["a"], record["b"], record["n_items"], record["verdict"]) == (3.0, 3.0, 10, "not shown")
+    (agreement, *_) = turnwise.meta_evaluate(logs, metrics="steps", level="dialogue", statistics="pearson")
+    assert agreement["unscored"]["the agent says nothing in the dialogue"] == 5

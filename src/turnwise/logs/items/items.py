@@ -26,6 +26,9 @@ ItemChoice = Literal["rated", "last", "all"]
 TOOLS = "tools"  # key of a record, or of its `meta`: the schemas of the tools that the agent could call
 EVERYONE = "@alternatives"  # stands for all agents that have alternatives
 FILE = "file"  # in --by: the file that a dialogue is in
+NO_REPLY = (
+    "the agent says nothing in the dialogue"  # why a whole dialogue has nothing to score but its ratings
+)
 OWN_ID = "id"  # in --pair: the id or line of a dialogue in its own file, with the number of the reply
 
 
@@ -125,12 +128,14 @@ def all_items(
     census: Census,
     *,
     whole: bool = False,
+    silent: bool = False,
     unrated: Counter[str] | None = None,
 ) -> Iterator[Item]:
     """The items of files that are read together; `census` is the count over these files.
 
     Each file decides for itself whether only its rated turns are scored; `limit` counts dialogues over all
-    files. Nothing to judge raises `DataError`. In `unrated`, the dialogues of each agent are counted that have
+    files. Nothing to judge raises `DataError`. With `silent`, whole dialogues in which the agent says nothing are items
+    too, with `missing` set: people can have rated them. In `unrated`, the dialogues of each agent are counted that have
     replies, of which none is rated, where only rated turns are scored.
     """
     tally = _Tally(unrated)
@@ -139,7 +144,7 @@ def all_items(
     for source, dialogues in zip(census.files, files, strict=True):
         mine = resolve_selection(selection, census, source=source)
         place = FilePlace(names[source.path], prefixes[source.path], census.apart)
-        yield from _items_of_file(dialogues, mine, tally, whole=whole, file=place)
+        yield from _items_of_file(dialogues, mine, tally, whole=whole, silent=silent, file=place)
     tally.check(selection)
 
 
@@ -150,16 +155,22 @@ def _items_of_file(
     *,
     whole: bool,
     file: FilePlace,
+    silent: bool = False,
 ) -> Iterator[Item]:
     """The items of the dialogues of one file, in order, counted in `tally`; with `as_agents` each item is
-    repeated in the words of these agents.
+    repeated in the words of these agents. With `silent`, whole dialogues without a reply are items too.
     """
+    silent = silent and whole and selection.items == "all" and not selection.as_agents
     tally.rated = tally.rated or selection.items == "rated"
     for dialogue in _filtered(dialogues, selection, tally):
         places = _selected_turns(dialogue, selection)
         tally.selected += len(places)
         if not places and selection.items == "rated" and _replies(dialogue, selection.role):
             tally.unrated[dialogue.agent] += 1
+        if silent and not places:
+            (point,) = _points(dialogue, places, selection, file, whole=True)
+            tally.items += 1
+            yield replace(point.item, missing=NO_REPLY)
         for point in _points(dialogue, places, selection, file, whole=whole) if places else ():
             found: Iterable[Item] = (point.item,)
             if selection.as_agents:
@@ -224,7 +235,8 @@ def _points(
     """One point a selected turn, or with `whole` one for the dialogue.
 
     Unless the selection names keys for it, a dialogue with one selected reply is clustered and paired by that reply's
-    context, others are clustered by dialogue. Pair and cluster begin with the group if results are by group.
+    context, others are clustered by dialogue. Without a selected reply, the reply that is missing counts: it would stand
+    at the end. Pair and cluster begin with the group if results are by group.
     """
     group = _group(dialogue, selection.group_keys, file)
     prefix = f"{group}/" if selection.by else ""
@@ -232,8 +244,9 @@ def _points(
     named = value_of(dialogue, selection.pair) if selection.pair and not by_id else None
     own = native.own_id(dialogue.id, file.prefix, apart=file.apart) if by_id else ""
     numbers = {place: number for number, place in enumerate(places)} if by_id else {}
-    contexts = _contexts(dialogue, places)
-    single = len(places) == 1
+    at_end = [len(dialogue.turns)]
+    contexts = _contexts(dialogue, places or at_end)
+    first, single = (places or at_end)[0], len(places) < 2
 
     def pair(place: int | None) -> str:
         """What an item of this place (None: the whole dialogue) is paired by: the value of the pair key, with
@@ -244,15 +257,13 @@ def _points(
             return own if place is None else reply_of(own, numbers[place])
         if named is not None:
             return named if single or place is None else f"{named}#{place}"
-        at = (
-            places[0] if single else place
-        )  # a whole dialogue with one selected reply is paired as that reply
+        at = first if single else place  # a whole dialogue with one selected reply is paired as that reply
         return contexts.get(at, item_id(dialogue.id, at))
 
     if selection.cluster:
         cluster = value_of(dialogue, selection.cluster)
     else:
-        cluster = pair(places[0]) if single else dialogue.id
+        cluster = pair(first if places else None) if single else dialogue.id
 
     def point(place: int | None) -> Point:
         """The point of the reply at this place, or of the whole dialogue for None."""
@@ -289,13 +300,19 @@ def reply_of(own: str, number: int) -> str:
 
 
 def _contexts(dialogue: Dialogue, places: list[int]) -> dict[int | None, str]:
-    """A 64-bit hex digest of the roles and texts before each of `places`; place 0 has no context and is left out."""
+    """A 64-bit hex digest of the roles and texts before each of `places`; place 0 has no context and is left out.
+
+    The last place may be the end of the dialogue.
+    """
     wanted = set(places)
     digests: dict[int | None, str] = {}
     hasher = blake2b(digest_size=8)
-    for place, turn in enumerate(dialogue.turns[: places[-1] + 1]):
+    for place in range(places[-1] + 1):
         if place in wanted and place > 0:
             digests[place] = hasher.hexdigest()
+        if place == len(dialogue.turns):
+            break
+        turn = dialogue.turns[place]
         hasher.update(f"{turn.role}\0{len(turn.text)}\0{turn.text}".encode())
     return digests
 

@@ -27,8 +27,8 @@ class Length(Mean):
         kind="feature",
         meaning="Words in a reply; mean over replies.",
         range="0 and up",
-        limits="Longer counts as better by convention, because short generic replies are the most common failure; "
-        "an agent that rambles scores high. Print it beside every metric that may reward length.",
+        limits="Neither end is better: short generic replies are a common failure, and an agent that rambles has long "
+        "ones. Correlations count longer as better. Print it beside every metric that may reward length.",
         citation="none: a count",
     )
 

@@ -131,7 +131,9 @@ def _rated_units(spec: PowerSpec, census: Census, dimension: str) -> list[Unit]:
         for name, column in zip(matrix.items, matrix.values.T, strict=True)
     }
     judged = spec.selection.items or ("rated" if level == "turn" else "all")
-    stream = all_items(spec.data, replace(spec.selection, items=judged), census, whole=level == "dialogue")
+    stream = all_items(
+        spec.data, replace(spec.selection, items=judged), census, whole=level == "dialogue", silent=True
+    )
     return [Unit(item, values[item.id]) for item in stream if item.id in values]
 
 

@@ -14,10 +14,11 @@ import numpy as np
 from turnwise.conformance.calls import called, foreign, number_of, numbers_of, raised
 from turnwise.encode.truncation import collect_truncations
 from turnwise.errors import PluginError, Refused, TurnwiseError
+from turnwise.logs.items.items import NO_REPLY
 from turnwise.metrics.rows import rows_or_errors
 from turnwise.metrics.rows import scored as has_evidence
 from turnwise.plugin_code import place
-from turnwise.protocols import Abstains, Explains
+from turnwise.protocols import Abstains, Explains, metric_extras
 from turnwise.registry import module_of, plugin_name
 from turnwise.types import Floats, Ints, Item, Metric, Need, Rows, Status, Summed, digest
 
@@ -89,8 +90,12 @@ def _encoded(seen: tuple[object, ...]) -> bytes:
 
 
 def missing(metric: Metric, item: Item) -> str | None:
-    """The reason why `metric` cannot score `item`: the reply is missing or a need is not met. None if it can."""
-    return unmet_need(metric, item) if item.missing is None else item.missing
+    """The reason why `metric` cannot score `item`: the reply is missing or a need is not met. None if it can.
+
+    People's ratings of a dialogue count even if the agent says nothing in it.
+    """
+    rated = item.missing == NO_REPLY and metric_extras(metric).reads_ratings
+    return unmet_need(metric, item) if item.missing is None or rated else item.missing
 
 
 def unmet_need(metric: Metric, item: Item) -> str | None:

@@ -212,7 +212,7 @@ def shards(
                 stream = all_items(spec.data, chosen, census, whole=whole)
                 announce(forecast(of_unit, store, stream, shard=SHARD), cap=spec.max_cost, quiet=spec.quiet)
             unrated = Counter[str]()
-            stream = all_items(spec.data, chosen, census, whole=whole, unrated=unrated)
+            stream = all_items(spec.data, chosen, census, whole=whole, silent=True, unrated=unrated)
             yield from _scored(of_unit, store, stream, watch, workers)
             watch.unrated |= unrated  # of each agent the larger count
 

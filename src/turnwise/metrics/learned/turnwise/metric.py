@@ -47,7 +47,7 @@ COPY = 0.8  # share of words from the context above which a reply is a copy
 FEWEST_WORDS = 3  # shorter replies are never copies
 FEWEST_JOINED = 8  # shorter replies are never copies of several turns
 OVERALL = "overall"  # the dimension that every model has
-FOREIGN = "most words are not English"
+FOREIGN = "most words are unknown: another language than English, or names and codes"
 UNFAMILIAR = (
     "unlike the small talk that it was fitted to: codes of a task, program code, a log, very long or odd text"
 )
@@ -64,7 +64,8 @@ class Turnwise(Ratio):
     unscored: ClassVar[str] = f"{UNSCORED}; {FOREIGN}; or {UNFAMILIAR}"
     card: ClassVar[Card] = Card(
         kind="learned",
-        meaning="Predicted rating of the reply, in standard deviations of ratings; 0 is an average reply.",
+        meaning="Predicted rating of the reply, in standard deviations of ratings; 0 is an average reply. "
+        "turnwise[dimension=engaging] predicts one dimension of rating: also fluent, specific, relevant and dialogue.",
         range="about -2 to 2; on the scale of your own ratings once calibrated to them; log odds of being preferred "
         "once trained on preferences",
         limits="For English small talk. A friendly reply that fits any context scored above people's own in a tenth "
