@@ -235,8 +235,8 @@ def _points(
     """One point a selected turn, or with `whole` one for the dialogue.
 
     Unless the selection names keys for it, a dialogue with one selected reply is clustered and paired by that reply's
-    context, others are clustered by dialogue. Without a selected reply, the reply that is missing counts: it would stand
-    at the end. Pair and cluster begin with the group if results are by group.
+    context, others are clustered by dialogue. Without a selected reply, the missing one counts: it would be at the end.
+    Pair and cluster begin with the group if results are by group.
     """
     group = _group(dialogue, selection.group_keys, file)
     prefix = f"{group}/" if selection.by else ""
