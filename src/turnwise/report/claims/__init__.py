@@ -15,6 +15,7 @@ from turnwise.report.claims.metrics import metric_claims, ranked
 from turnwise.report.claims.plans import calibrate_claims, power_claims, score_claims
 from turnwise.report.claims.raters import rater_claims
 from turnwise.report.claims.unrated import unrated_claims
+from turnwise.report.figure import learned_from
 from turnwise.report.runs import Run
 from turnwise.report.text import number
 
@@ -55,6 +56,8 @@ def _knowledge(run: Run, among: Sequence[Run]) -> Knowledge:
     attacks: dict[str, str] = {}
     for other in among:
         if other.command == "meta" and _digests(other) == inputs:
+            for name, count in learned_from(other.results).items():
+                agreement.setdefault(name, f"{name} learned from {count} of these items")
             for one in ranked(other.results):
                 person = f" (one rater {number(one.one_rater, 2)})" if one.one_rater else ""
                 inside = " inside agents" if one.inside else ""

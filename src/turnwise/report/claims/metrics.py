@@ -14,21 +14,24 @@ and in some feature make the feature agree with people over all items. At most o
 
 Others are made beside these: `reversed` for a metric that ranks against people, and `between-agents-only` for the
 metric with the highest agreement over all items if it has none inside agents. A system-level agreement whose interval
-spans most of the scale is called useless for ranking. Metrics that were trained on the same items are left out. Results
-of different runs are never ranked against each other.
+spans most of the scale is called useless for ranking. Metrics that learned from the same items are left out, and the
+claim names them; `learned-from-items` is made where no other metric is left. Results of different runs are never ranked
+against each other.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from turnwise.report.claims.claim import LEVEL, Claim, listed
-from turnwise.report.figure import Record, interval, with_estimate, with_interval
+from turnwise.report.figure import Record, interval, learned_from, with_estimate, with_interval
 from turnwise.report.runs import Run
 from turnwise.report.text import number
+from turnwise.stats.power import clusters_needed
 
 NEAR = 2 / 3  # share of one rater's agreement from which on a metric may be trusted
 LEAST = 1 / 2  # share of it that the lower bound must reach
 WIDEST = 1.0  # width of an interval of a correlation that is useless for ranking
+HALF_WIDTH = 0.05  # half-width of an interval for which more ratings are advised
 LEVELS = ("turn", "dialogue", "pair", "system")  # the finest first
 MAX_GROUPS = 3  # groups with claims of their own
 
@@ -86,6 +89,19 @@ class Agreement:
         """The estimate with its interval."""
         return with_interval({"estimate": self.value, "interval": self.bounds})
 
+    @property
+    def advice(self) -> str:
+        """How many clusters narrow the interval to `HALF_WIDTH`; empty if it is unknown or as narrow already."""
+        half = (self.bounds[1] - self.bounds[0]) / 2 if self.bounds is not None else 0.0
+        n = self.record["n_clusters"]
+        if half <= HALF_WIDTH or not n:
+            return ""
+        needed = clusters_needed(half, n, HALF_WIDTH)
+        return (
+            f"Rate items of {needed:,} clusters, not {n:,}, for +-.05 (a cluster is a dialogue, or all replies to one "
+            "context)."
+        )
+
 
 def ranked(records: Sequence[Record], *, group: str | None = None) -> list[Agreement]:
     """The agreement of each metric, the highest first: by one statistic on one dimension at the finest level.
@@ -118,11 +134,33 @@ def metric_claims(run: Run) -> Iterator[Claim]:
     groups = list(dict.fromkeys(r.get("group") for r in run.results))
     for group in groups[:MAX_GROUPS]:
         found = ranked(run.results, group=group)
+        learned = learned_from(r for r in with_estimate(run.results) if r.get("group") == group)
         if found and found[0].record["level"] == "system":
-            yield _system_claim(run, found, group)
+            yield _naming(_system_claim(run, found, group), learned)
         elif found:
-            yield _main_claim(run, found, group)
+            yield _naming(_main_claim(run, found, group), learned)
             yield from _warnings(run, found, group)
+        elif learned:
+            yield _learned_claim(run, learned, group)
+
+
+def _naming(claim: Claim, learned: Mapping[str, str]) -> Claim:
+    """The claim, with the metrics that are left out of it because they learned from the items."""
+    left_out = [f"{name} is left out, as it learned from {count} items" for name, count in learned.items()]
+    return replace(claim, evidence="; ".join(filter(None, [claim.evidence, *left_out])))
+
+
+def _learned_claim(run: Run, learned: Mapping[str, str], group: str | None) -> Claim:
+    """The claim where every metric learned from the items."""
+    where = f" ({group})" if group else ""
+    return Claim(
+        kind="learned-from-items", question="metrics", strength="open", run=run.name,
+        verdict=f"These items cannot show whether {listed(list(learned))} agree{'s' * (len(learned) == 1)} with people"
+        f"{where}",
+        evidence="; ".join(f"{name} learned from {count} items" for name, count in learned.items()),
+        advice="Test on ratings that the metric has not seen.",
+        facts={"metrics": list(learned), "group": group},
+    )  # fmt: skip
 
 
 def _main_claim(run: Run, found: Sequence[Agreement], group: str | None) -> Claim:
@@ -135,11 +173,10 @@ def _main_claim(run: Run, found: Sequence[Agreement], group: str | None) -> Clai
     highest = f"{best.metric}, the highest, has {best.text} {where}"
     person = f"one rater has {number(best.one_rater, 2)} with the others" if best.one_rater else ""
     if not best.is_shown:
-        needed = best.record.get("clusters_needed")
         return Claim(
             kind="none-agrees", question="metrics", strength="open", run=run.name, facts=facts,
             verdict=_none_of(found, "was shown to agree with people"), number=plain, evidence=person,
-            advice=f"Rate {needed:,} dialogues, not {best.record['n_clusters']}, for +-.05." if needed else "",
+            advice=best.advice,
         )  # fmt: skip
     if best.one_rater and best.value < NEAR * best.one_rater:
         far = best.bounds is not None and best.bounds[1] < NEAR * best.one_rater

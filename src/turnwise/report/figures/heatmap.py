@@ -9,6 +9,7 @@ from turnwise.report.figure import (
     Figure,
     Record,
     interval,
+    learned_note,
     lower_is_better_note,
     provenance_notes,
     with_estimate,
@@ -52,7 +53,8 @@ def heatmaps(run: Run) -> Iterator[Figure]:
             title=title,
             meaning="Blue is agreement, red is reversed ranking, pale is none; a star marks p of .05 or less. "
             + (f"Correlation of one person with the others: {above}." if above else "")
-            + lower_is_better_note(mine, ": signs are turned, so that blue agrees there too"),
+            + lower_is_better_note(mine, ": signs are turned, so that blue agrees there too")
+            + learned_note(mine),
             notes=provenance_notes(mine, column=True),
             head=("metric", "dimension", "group", statistic, "low", "high", "p", "one rater", "items", "signature"),
             rows=tuple(
@@ -144,7 +146,8 @@ def boxes(run: Run) -> Iterator[Figure]:
             title=title,
             meaning="The box spans the quartiles of a metric's correlations, the line in it is the median, the "
             "whisker spans the range; one dot for each dimension and group."
-            + lower_is_better_note(mine, ": signs are turned there"),
+            + lower_is_better_note(mine, ": signs are turned there")
+            + learned_note(r for r in mine if r["metric"] in values),
             notes=provenance_notes(
                 [r for r in mine if r["metric"] in values],
                 more=[f"{len(next(iter(values.values())))} correlations a box"],

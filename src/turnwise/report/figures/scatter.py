@@ -13,6 +13,7 @@ from turnwise.report import plot
 from turnwise.report.figure import (
     Figure,
     Record,
+    learned_note,
     lower_is_better_note,
     metric_label,
     provenance_notes,
@@ -126,7 +127,8 @@ def _figure(record: Record, dots: Sequence[tuple[str, str, float, float]], step:
         title=title,
         meaning=f"{record['statistic']} {with_interval(record)}.{reached} Dots are moved sideways a little, as many "
         "share a rating." + lower_is_better_note([record], ", and the sign of the correlation is turned")
-        + (f" One dot in {every} is shown." if every > 1 else ""),
+        + (f" One dot in {every} is shown." if every > 1 else "")
+        + learned_note([record]),
         notes=provenance_notes([record]),
         head=(record["level"], "agent", "people", metric),
         rows=tuple(dots),
@@ -153,7 +155,8 @@ def _agent_figure(record: Record) -> Figure:
         title=title,
         meaning=f"{record['statistic']} {with_interval(record)} over {len(systems)} agents."
         + lower_is_better_note([record], ", and the sign of the correlation is turned")
-        + (" Dots are numbered as in the list above." if key else ""),
+        + (" Dots are numbered as in the list above." if key else "")
+        + learned_note([record]),
         notes=provenance_notes([record]),
         head=("agent", "people", metric),
         rows=tuple((one["agent"], one["people"], one["metric"]) for one in systems),

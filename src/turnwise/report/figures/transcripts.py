@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from turnwise.report.figure import Exchange, Figure, Record, provenance_notes, with_estimate
+from turnwise.report.figure import Exchange, Figure, Record, learned_note, provenance_notes, with_estimate
 from turnwise.report.runs import Run
 from turnwise.report.text import number
 
@@ -74,13 +74,15 @@ def disagreements(run: Run) -> Iterator[Figure]:
         found.setdefault((line["metric"], line["dimension"], line["group"]), []).append(line)
     for (metric, dimension, group), mine in found.items():
         about = [
-            r for r in with_estimate(run.results) if (r["metric"], r["dimension"]) == (metric, dimension)
+            r
+            for r in with_estimate(run.results)
+            if (r["metric"], r["dimension"], r.get("group") or None) == (metric, dimension, group or None)
         ]
         yield Figure(
             kind="disagreements",
             title=f"where {metric} and people disagree most on {dimension}" + (f", {group}" if group else ""),
             meaning="First the replies that the metric ranks higher than people do, among the replies of the same "
-            "agent, then those that it ranks lower.",
+            "agent, then those that it ranks lower." + learned_note(about),
             notes=provenance_notes(about),
             head=("they said", "agent", "reply", metric, "people", "item"),
             rows=tuple((r["context"], r["agent"], r["reply"], r["score"], r["people"], r["id"]) for r in mine),
