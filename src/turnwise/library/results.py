@@ -23,7 +23,14 @@ from tempfile import TemporaryDirectory
 from typing import TypeVar
 
 from turnwise.library.arguments import PathLike
-from turnwise.library.notes import change_notes, item_notes, notes, strength_notes, unseen_parts
+from turnwise.library.notes import (
+    automatic_raters,
+    change_notes,
+    item_notes,
+    notes,
+    strength_notes,
+    unseen_parts,
+)
 from turnwise.library.rater_notes import rater_notes
 from turnwise.run.spec import Outcome
 
@@ -58,7 +65,7 @@ class Result:
 
     def notes(self) -> list[str]:
         """Lines on what was not scored and why, and on what limits the results; empty if there is nothing to say."""
-        return [*notes(self.findings), *unseen_parts(self.document)]
+        return [*notes(self.findings), *unseen_parts(self.document), *automatic_raters(self.document)]
 
     def figures(self) -> list[Figure]:
         """The figures that a report would show; empty if the run was made with `figures=False`."""

@@ -31,8 +31,8 @@ def difference(a: str, b: str, value: float, p: float, suffix: str = "") -> dict
     return {"metric_a": a, "metric_b": b, f"difference{suffix}": value, f"p_adjusted{suffix}": p, **about}
 
 
-def made(*records: dict[str, Any], differences: tuple[dict[str, Any], ...] = ()) -> list[Any]:
-    document = {"command": "meta", "results": list(records), "differences": list(differences)}
+def made(*records: dict[str, Any], differences: tuple[dict[str, Any], ...] = (), **more: Any) -> list[Any]:
+    document = {"command": "meta", "results": list(records), "differences": list(differences), **more}
     return claims_of(Run("meta", Path("meta"), document))
 
 
@@ -203,3 +203,18 @@ def test_groups_are_never_ranked_against_each_other():
     )
     assert [claim.facts["group"] for claim in claims] == ["a", "b"]
     assert [claim.facts["metric"] for claim in claims] == ["chrf", "judge"]
+
+
+def test_agreement_with_a_language_model_is_not_called_agreement_with_people():
+    automatic = {"rating:overall": ["gpt-4"]}
+    (best,) = made(record("judge", 0.62, 0.5, 0.7), automatic_raters=automatic)
+    assert (best.kind, best.strength, best.verdict) == ("agrees-best", "limited", "judge agrees with gpt-4")
+    assert best.evidence.endswith("gpt-4 is a language model or a program, not a person")
+    (none,) = made(record("chrf", 0.1, -0.1, 0.3), automatic_raters=automatic)
+    assert none.verdict == "chrf was not shown to agree with gpt-4"
+    (far,) = made(record("chrf", 0.1, 0.05, 0.15), automatic_raters=automatic)
+    assert far.verdict == "chrf does not come near one rater"
+    system = record("fbd", 0.9, 0.6, 0.98, level="system", n_systems=8)
+    assert made(system, automatic_raters=automatic)[0].verdict == "fbd ranks agents as gpt-4 does"
+    other = made(record("judge", 0.62, 0.5, 0.7), automatic_raters={"rating:rude": ["gpt-4"]})[0]
+    assert other.verdict == "judge agrees with people almost as one rater does"

@@ -75,6 +75,15 @@ def test_unscored_items_are_not_added_up_over_statistics_and_levels(tmp_path: Pa
     assert turns.notes[0] == "n = 4 items in 4 clusters; 0 to 60 not scored"
 
 
+def test_a_heat_map_names_raters_that_are_no_people(tmp_path: Path) -> None:
+    records = [{**RECORD, "statistic": "spearman", "p": 0.5, "dimension": name} for name in ("score", "rude")]
+    document = {"command": "meta", "results": records[:1], "automatic_raters": {"rating:score": ["gpt-4"]}}
+    (figure,) = heatmaps(Run("out", tmp_path, document))
+    assert figure.title == "agreement with gpt-4, turn level (spearman)"
+    (both,) = heatmaps(Run("out", tmp_path, {**document, "results": records}))
+    assert both.title == "agreement with raters, turn level (spearman)"
+
+
 def test_figures_of_a_metric_that_learned_from_the_items_say_so(tmp_path: Path) -> None:
     learned = {**RECORD, "metric": "turnwise", "statistic": "spearman", "p": 0.5, "in_training": "3 of 4"}
     other = {**RECORD, "statistic": "spearman", "p": 0.5}

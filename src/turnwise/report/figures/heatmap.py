@@ -15,6 +15,7 @@ from turnwise.report.figure import (
     with_estimate,
     with_interval,
 )
+from turnwise.report.rated_by import rated_by
 from turnwise.report.runs import Run
 from turnwise.report.text import number
 
@@ -43,7 +44,8 @@ def _levels(run: Run) -> Iterator[tuple[str, str, list[Record]]]:
 def heatmaps(run: Run) -> Iterator[Figure]:
     """One heat map for each level: metrics in rows, dimensions and groups in columns."""
     for statistic, level, mine in _levels(run):
-        title = f"agreement with people, {level} level ({statistic})"
+        who = rated_by(run, mine)
+        title = f"agreement with {who.words}, {level} level ({statistic})"
         ceilings = {_column_label(r): r.get("one_rater") for r in mine}
         above = ", ".join(
             f"{name} {number(value, 2)}" for name, value in ceilings.items() if value is not None
@@ -52,7 +54,7 @@ def heatmaps(run: Run) -> Iterator[Figure]:
             kind="heatmap",
             title=title,
             meaning="Blue is agreement, red is reversed ranking, pale is none; a star marks p of .05 or less. "
-            + (f"Correlation of one person with the others: {above}." if above else "")
+            + (f"Correlation of {who.one_of_them} with the others: {above}." if above else "")
             + lower_is_better_note(mine, ": signs are turned, so that blue agrees there too")
             + learned_note(mine),
             notes=provenance_notes(mine, column=True),
