@@ -166,7 +166,7 @@ def _learned_claim(run: Run, learned: Mapping[str, str], group: str | None, who:
         f"{who.words}{where}",
         evidence="; ".join(f"{name} learned from {count} items" for name, count in learned.items()),
         advice="Test on ratings that the metric has not seen.",
-        facts={"metrics": list(learned), "group": group},
+        facts={"metric": next(iter(learned)), "metrics": list(learned), "group": group},
     )  # fmt: skip
 
 
