@@ -51,6 +51,9 @@ Kind = Literal[
 ]
 Status = Literal["ok", "error", "skipped", "refused"]
 OTHER_TURN = "other_turn"  # key of a preference: index of the reply in the other dialogue, if not `turn`
+AUTOMATIC = (
+    "automatic"  # key of a rating or preference: true if a language model or a program gave it, not a person
+)
 MEAN_RATER = "mean"  # the name of the rater where a corpus published only the mean rating
 DimensionScores: TypeAlias = Mapping[str, float]  # dimension -> value
 LARGEST = 1e50  # largest size of a rating, an outcome or a metric's number: its sixth power is still a float

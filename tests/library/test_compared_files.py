@@ -120,6 +120,26 @@ def test_a_format_of_several_files_is_compared_in_one_command(bench: Path) -> No
     assert read["path"] == f"{paths[0]} and 3 more files"
 
 
+def test_the_scores_of_a_judge_are_not_called_peoples(bench: Path) -> None:
+    twice = [{**one, "score": 9} for one in JUDGMENTS[:2]]
+    write(bench / "judgments.jsonl", [*JUDGMENTS, *twice])
+    paths = [bench / f"{name}.jsonl" for name in ("questions", "a", "b", "judgments")]
+    note = "note: rating:score: given by a language model or a program, not by people (gpt-4)"
+    compared = turnwise.compare(paths, reader="mt-bench")
+    assert compared.document["automatic_raters"] == {"rating:score": ["gpt-4"]}
+    assert note in compared.notes()
+    raters = turnwise.meta_evaluate(paths, reader="mt-bench")
+    assert {one["raters_are"] for one in raters} == {"automatic"}
+    assert note in raters.notes()
+    assert raters.records()[0]["reason"] == (
+        "fewer than two items have two ratings; where one rater rated an item again, the last rating counts (2 times)"
+    )
+    metrics = turnwise.meta_evaluate(paths, reader="mt-bench", metrics="length", draws=100)
+    titles = [figure.title for figure in metrics.figures()]
+    assert "length against gpt-4: score, a dot a turn" in titles
+    assert not any("people" in title for title in titles)
+
+
 def test_a_missing_file_of_several_is_named(bench: Path) -> None:
     with pytest.raises(UsageError, match="the questions are missing"):
         turnwise.compare([bench / "a.jsonl", bench / "b.jsonl"], reader="mt-bench")

@@ -87,6 +87,8 @@ def test_what_the_reader_accepts_the_schema_accepts(dialogue: Dialogue) -> None:
             "preferences": [{"other": "2", "winner": "both_bad", "shown": "second", "why": "x"}],
         },
         {"messages": SAID, "preferences": [{"other": "2", "winner": "tie", "turn": 1, "other_turn": 5}]},
+        {"messages": SAID, "preferences": [{"other": "2", "winner": "tie", "automatic": True}]},
+        {"messages": SAID, "ratings": [{"dimension": "overall", "value": 1, "automatic": True}]},
         {
             "messages": [
                 {**SAID[1], "alternatives": {"a": "x", "b": ["y", {"content": "z", "outcome": {"o": 1}}]}}
@@ -117,6 +119,8 @@ def test_both_accept(record: dict[str, Any]) -> None:
         {"messages": SAID, "ratings": [{"dimension": "overall", "value": 1, "turn": -1}]},
         {"messages": SAID, "ratings": [{"dimension": "overall", "value": 1, "scale": [1]}]},
         {"messages": SAID, "ratings": [{"dimension": "overall", "value": 1, "direction": "up"}]},
+        {"messages": SAID, "ratings": [{"dimension": "overall", "value": 1, "automatic": "gpt-4"}]},
+        {"messages": SAID, "preferences": [{"other": "2", "winner": "this", "automatic": 1}]},
         {"messages": SAID, "preferences": [{"winner": "this"}]},
         {"messages": SAID, "preferences": [{"other": "2", "winner": "a"}]},
         {"messages": SAID, "preferences": [{"other": "2", "winner": "this", "shown": "left"}]},

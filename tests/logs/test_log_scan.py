@@ -212,3 +212,24 @@ def test_parts_that_are_no_text_are_counted_with_the_replies_that_come_after_the
     assert (unseen.replies, unseen.n_replies) == (2, 4)
     assert unseen.parts == {"image": 2, "audio": 2}
     assert scan([written(tmp_path / "b.jsonl", record("2"))]).unseen.section() == {}
+
+
+def test_raters_are_automatic_only_where_all_ratings_of_the_dimension_are(tmp_path: Path) -> None:
+    def rating(dimension: str, rater: str | None, **more: object) -> dict[str, object]:
+        return {"dimension": dimension, "value": 1, "rater": rater, **more}
+
+    ratings = [
+        rating("score", "gpt-4", automatic=True), rating("score", "gpt-3.5", automatic=True),
+        rating("mixed", "gpt-4", automatic=True), rating("mixed", "ann"),
+        rating("rude", "ann", automatic=False),
+    ]  # fmt: skip
+    chosen = [
+        {"other": "b", "winner": "this", "rater": "gpt-4", "automatic": True},
+        {"other": "b", "winner": "tie", "dimension": "mixed", "rater": "gpt-4", "automatic": True},
+        {"other": "b", "winner": "tie", "dimension": "mixed", "rater": "ann"},
+    ]
+    path = written(tmp_path / "x.jsonl", record("a", ratings=ratings, preferences=chosen), record("b"))
+    census = scan([path])
+    assert census.automatic_raters == {"rating:score": ["gpt-4", "gpt-3.5"], "preference:overall": ["gpt-4"]}
+    people = scan([written(tmp_path / "y.jsonl", record("c", ratings=ratings[-1:]))])
+    assert people.automatic_section() == {}

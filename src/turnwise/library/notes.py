@@ -148,6 +148,20 @@ def unseen_parts(document: Mapping[str, Any]) -> list[str]:
     ]
 
 
+def automatic_raters(document: Mapping[str, Any]) -> list[str]:
+    """A line on the ratings and preferences that only language models or programs gave, once for the same raters;
+    `document` is the content of results.json.
+    """
+    given: dict[tuple[str, ...], list[str]] = {}
+    for name, raters in (document.get("automatic_raters") or {}).items():
+        given.setdefault(tuple(raters), []).append(name)
+    return [
+        f"note: {', '.join(names)}: given by a language model or a program, not by people"
+        + (f" ({', '.join(raters[:SHOWN])})" if raters else "")
+        for raters, names in given.items()
+    ]
+
+
 def _unpaired(finding: Finding) -> str | None:
     """A note on items of two compared agents that have no partner, or on a comparison without pairs; None if
     neither applies.

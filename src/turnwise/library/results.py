@@ -23,7 +23,14 @@ from tempfile import TemporaryDirectory
 from typing import TypeVar
 
 from turnwise.library.arguments import PathLike
-from turnwise.library.notes import change_notes, item_notes, notes, strength_notes, unseen_parts
+from turnwise.library.notes import (
+    automatic_raters,
+    change_notes,
+    item_notes,
+    notes,
+    strength_notes,
+    unseen_parts,
+)
 from turnwise.library.rater_notes import rater_notes
 from turnwise.run.spec import Outcome
 
@@ -58,7 +65,7 @@ class Result:
 
     def notes(self) -> list[str]:
         """Lines on what was not scored and why, and on what limits the results; empty if there is nothing to say."""
-        return [*notes(self.findings), *unseen_parts(self.document)]
+        return [*notes(self.findings), *unseen_parts(self.document), *automatic_raters(self.document)]
 
     def figures(self) -> list[Figure]:
         """The figures that a report would show; empty if the run was made with `figures=False`."""
@@ -378,11 +385,11 @@ class Attack(Result):
     """Strategies against a metric, the strongest first."""
 
     columns: ClassVar[tuple[str, ...]] = (
-        "kind", "score", "interval", "gain", "gain_interval", "beats_human", "significant", "description",
+        "kind", "score", "interval", "gain", "gain_interval", "beats_human", "fraud", "description",
     )  # fmt: skip
     layout: ClassVar[Layout] = Layout(
         names=("kind",),
-        results=("gain", "gain_interval", "significant"),
+        results=("gain", "gain_interval", "fraud"),
         prose=("description",),
         others=("score", "beats_human", "interval"),
     )
@@ -398,11 +405,11 @@ class Hardened(Result):
     """The best fraud that is left against a hardened metric, for each file that was attacked."""
 
     columns: ClassVar[tuple[str, ...]] = (
-        "group", "strategy", "estimate", "human_score", "gain", "significant",
+        "group", "strategy", "estimate", "human_score", "gain", "fraud",
     )  # fmt: skip
     layout: ClassVar[Layout] = Layout(
         names=("group", "strategy"),
-        results=("estimate", "human_score", "significant"),
+        results=("estimate", "human_score", "fraud"),
         others=("gain",),
     )
 
@@ -467,6 +474,7 @@ def result(
     return kind(findings=outcome.findings, document=outcome.document, drawn=tuple(drawn(run)))
 
 
+KEYS = {"fraud": "significant"}  # column of a table -> key in results.json, where they differ
 LEFT_OUT = ("unpaired_a", "unpaired_b", "only_old", "only_new")  # columns of counts
 
 
@@ -476,8 +484,9 @@ def cells(records: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> tuple
     A column of counts of what was left out is shown if one of them is not 0.
     """
     empty = {name: (None, 0) if name in LEFT_OUT else (None,) for name in columns}
-    shown = [name for name in columns if any(record.get(name) not in empty[name] for record in records)]
-    return shown, [[_cell(name, record.get(name)) for name in shown] for record in records]
+    keys = {name: KEYS.get(name, name) for name in columns}
+    shown = [name for name in columns if any(record.get(keys[name]) not in empty[name] for record in records)]
+    return shown, [[_cell(name, record.get(keys[name])) for name in shown] for record in records]
 
 
 def _cell(column: str, value: Any) -> Any:

@@ -23,6 +23,7 @@ from turnwise.logs.checks import (
     wrong,
 )
 from turnwise.types import (
+    AUTOMATIC,
     OTHER_TURN,
     ROLES,
     Dialogue,
@@ -204,6 +205,7 @@ def _rating(value: Any, dialogue: str, n_turns: int) -> Rating:
     off its scale.
     """
     values = record(value)
+    optional(values, AUTOMATIC, _flag, default=False)
     turn = optional(values, "turn", integer, default=None)
     if turn is not None and not 0 <= turn < n_turns:
         raise wrong(turn, f"the index of a message, 0 to {n_turns - 1}").inside("turn")
@@ -229,6 +231,7 @@ def _preference(value: Any, dialogue: str, n_turns: int) -> Preference:
     `n_turns`, if `other_turn` is no index, or if it names the dialogue itself as the other one.
     """
     values = record(value)
+    optional(values, AUTOMATIC, _flag, default=False)
     other = required(values, "other", name)
     if other == dialogue:
         raise wrong(other, "the id of another dialogue").inside("other")
@@ -247,6 +250,13 @@ def _preference(value: Any, dialogue: str, n_turns: int) -> Preference:
         shown=optional(values, "shown", _position, default=None),
         extra=others(values, PREFERENCE),
     )
+
+
+def _flag(value: Any) -> bool:
+    """True or false; raises `RuleError` for anything else."""
+    if isinstance(value, bool):
+        return value
+    raise wrong(value, "true or false")
 
 
 _numbers = each(number)

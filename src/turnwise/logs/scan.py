@@ -15,7 +15,7 @@ from turnwise.logs.dialogue import TEXT_PARTS, UNNAMED
 from turnwise.logs.foreign import Asking, foreign
 from turnwise.logs.ids import FileIds, IdSet
 from turnwise.logs.native import SharedId, checked, id_prefixes, read_each
-from turnwise.types import Dialogue, Direction, Rating
+from turnwise.types import AUTOMATIC, Dialogue, Direction, Preference, Rating
 
 HELD = 10_000  # dialogues that `meta` holds in memory: about 30 MB if each has few messages
 # Short names of the kinds of content parts; others have the name that the part has.
@@ -36,6 +36,12 @@ class Dimension:
     scales: dict[tuple[float, float] | None, None] = field(default_factory=dict)
     directions: dict[Direction, None] = field(default_factory=dict)
     declared: bool = False  # whether a rating says that higher is good
+    n_automatic: int = 0  # ratings by language models or programs
+
+    @property
+    def automatic_raters(self) -> list[str] | None:
+        """The named raters if all ratings are automatic, else None."""
+        return list(self.raters) if 0 < self.n_automatic == self.n_turn + self.n_dialogue else None
 
     @property
     def scale(self) -> tuple[float, float] | None:
@@ -53,6 +59,15 @@ class Dimension:
         self.scales[rating.scale] = None
         self.directions[rating.direction] = None
         self.declared |= rating.declared
+        self.n_automatic += _is_automatic(rating)
+
+
+@dataclass(slots=True)
+class AutomaticChoices:
+    """How many of the preferences on one dimension are by language models or programs, and by which."""
+
+    n: int = 0
+    raters: dict[str, None] = field(default_factory=dict)  # in order of appearance
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +119,7 @@ class Census:
     agents: Counter[str] = field(default_factory=Counter)  # dialogues of each, in order of appearance
     dimensions: dict[str, Dimension] = field(default_factory=dict)
     preferences: Counter[str] = field(default_factory=Counter)  # dimension -> choices between two
+    automatic_choices: dict[str, AutomaticChoices] = field(default_factory=dict)  # dimension -> its
     others: dict[str, str] = field(default_factory=dict)  # id of a preference's other record -> of its own
     ids: IdSet = field(default_factory=IdSet)  # of all dialogues
     alternatives: Counter[str] = field(default_factory=Counter)  # agent -> points where it would have spoken
@@ -123,6 +139,21 @@ class Census:
     def sha256(self) -> Mapping[str, str]:
         """Path -> checksum of the file's bytes as stored."""
         return {source.path: source.sha256 for source in self.files}
+
+    @property
+    def automatic_raters(self) -> dict[str, list[str]]:
+        """`rating:DIMENSION` and `preference:DIMENSION` of which all are automatic -> the named raters."""
+        found = {f"rating:{name}": one.automatic_raters for name, one in self.dimensions.items()}
+        for name, choices in self.automatic_choices.items():
+            found[f"preference:{name}"] = (
+                list(choices.raters) if choices.n == self.preferences[name] else None
+            )
+        return {name: raters for name, raters in found.items() if raters is not None}
+
+    def automatic_section(self) -> dict[str, Any]:
+        """The key `automatic_raters` of results.json with its value; empty if people rated on every dimension."""
+        found = self.automatic_raters
+        return {"automatic_raters": found} if found else {}
 
     def hold(self) -> None:
         """Read the files once more and keep the dialogues in `held`, for commands that go over them often."""
@@ -164,6 +195,10 @@ class Census:
         for preference in dialogue.preferences:
             self.preferences[preference.dimension] += 1
             self.others.setdefault(preference.other, dialogue.id)
+            if _is_automatic(preference):
+                choices = self.automatic_choices.setdefault(preference.dimension, AutomaticChoices())
+                choices.n += 1
+                choices.raters.update({preference.rater: None} if preference.rater is not None else {})
         for turn in dialogue.turns:
             if turn.references:
                 self.has_references = True
@@ -171,6 +206,11 @@ class Census:
                 self.alternatives.update(turn.alternatives.keys())
             if turn.extra:
                 self.tool_calls += len(turn.tool_calls)
+
+
+def _is_automatic(one: Rating | Preference) -> bool:
+    """Whether a language model or a program gave the rating or preference."""
+    return one.extra.get(AUTOMATIC) is True
 
 
 def scan(paths: Sequence[str], *, apart: bool = False, command: Asking = "score") -> Census:

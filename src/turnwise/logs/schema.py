@@ -50,7 +50,10 @@ class Message(msgspec.Struct, kw_only=True):
 
 
 class Rating(msgspec.Struct, kw_only=True):
-    """A person's number for the dialogue, or for the message at `turn`, on one dimension."""
+    """A person's number for the dialogue, or for the message at `turn`, on one dimension.
+
+    `automatic` is true if a language model or a program gave it instead.
+    """
 
     dimension: Name
     value: float
@@ -58,10 +61,14 @@ class Rating(msgspec.Struct, kw_only=True):
     turn: Place | None = None
     scale: tuple[float, float] | None = None
     direction: Direction | None = None
+    automatic: bool | None = None
 
 
 class Preference(msgspec.Struct, kw_only=True):
-    """A person's choice between this dialogue and another one, or between the replies at `turn` and `other_turn`."""
+    """A person's choice between this dialogue and another one, or between the replies at `turn` and `other_turn`.
+
+    `automatic` is true if a language model or a program made it instead.
+    """
 
     other: Name
     winner: Winner
@@ -70,6 +77,7 @@ class Preference(msgspec.Struct, kw_only=True):
     turn: Place | None = None
     other_turn: Place | None = None
     shown: Position | None = None
+    automatic: bool | None = None
 
 
 class Dialogue(msgspec.Struct, kw_only=True):

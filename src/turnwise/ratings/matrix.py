@@ -22,7 +22,7 @@ from typing import Literal, TypeVar
 
 import numpy as np
 
-from turnwise.errors import DataError
+from turnwise.errors import DataError, counted
 from turnwise.types import MEAN_RATER, Direction, Floats, Ints, Rating
 
 Identity = Literal["people", "positions", "mean"]
@@ -76,7 +76,9 @@ class RatingMatrix:
         if self.identity == "mean":
             return "only the mean over raters was published"
         if np.sum(self.counts > 1) < 2:
-            return "fewer than two items have two ratings"
+            again = "; where one rater rated an item again, the last rating counts" if self.repeats else ""
+            times = f" ({counted(self.repeats, 'time')})" if self.repeats else ""
+            return f"fewer than two items have two ratings{again}{times}"
         if np.nanmin(self.values) == np.nanmax(self.values):
             return "all ratings are equal"
         return None

@@ -43,19 +43,25 @@ def provenance_notes(
 
 
 def _counts(records: Sequence[Record]) -> str:
-    """A note such as `n = 100 to 120 items in 50 clusters; 3 not scored`; `?` where no record has the number."""
+    """A note such as `n = 100 to 103 items in 50 clusters; 0 to 3 not scored`; `?` where no record has the number.
 
-    def span(key: str) -> str:
-        """The range of the records' numbers under `key`, such as `100 to 120`; `?` if no record has one."""
-        values = [record[key] for record in records if record.get(key) is not None]
+    Records of one figure may share items, so that numbers are not added up but given as a range.
+    """
+
+    def span(values: Sequence[int]) -> str:
+        """The range of the numbers, such as `100 to 120`; `?` if there is none."""
         if not values:
             return "?"
         low, high = min(values), max(values)
         return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
-    unscored = sum(sum((record.get("unscored") or {}).values()) for record in records)
-    left = f"; {unscored:,} not scored" if unscored else ""
-    return f"n = {span('n_items')} items in {span('n_clusters')} clusters{left}"
+    items, clusters = (
+        span([record[key] for record in records if record.get(key) is not None])
+        for key in ("n_items", "n_clusters")
+    )
+    unscored = [sum((record.get("unscored") or {}).values()) for record in records]
+    left = f"; {span(unscored)} not scored" if any(unscored) else ""
+    return f"n = {items} items in {clusters} clusters{left}"
 
 
 def _intervals(records: Sequence[Record]) -> str:
@@ -88,6 +94,19 @@ def lower_is_better_note(records: Iterable[Record], suffix: str) -> str:
     """A space and a sentence that names the metrics of which lower is better and ends with `suffix`; "" if none is."""
     names = dict.fromkeys(record["metric"] for record in records if record.get("better") == "lower")
     return f" Lower is better by {', '.join(names)}{suffix}." if names else ""
+
+
+def learned_from(records: Iterable[Record]) -> dict[str, str]:
+    """Metrics that learned from the items on which they were tested -> how many of them, such as `3 of 60`."""
+    return {str(r["metric"]): str(r["in_training"]) for r in records if r.get("in_training")}
+
+
+def learned_note(records: Iterable[Record]) -> str:
+    """A space and a sentence for each metric that learned from the items on which it was tested; "" if none did."""
+    return "".join(
+        f" {name} learned from {count} items here: its agreement with people says nothing about new ones."
+        for name, count in learned_from(records).items()
+    )
 
 
 def interval(record: Record, key: str = "interval") -> tuple[float, float] | None:

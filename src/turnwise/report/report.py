@@ -28,6 +28,7 @@ from turnwise.report.figures.reasons import reasons
 from turnwise.report.figures.scatter import scatters
 from turnwise.report.figures.transcripts import disagreements, flips, frauds
 from turnwise.report.figures.tuning import tuning
+from turnwise.report.rated_by import rated_by
 from turnwise.report.regression import regressions
 from turnwise.report.runs import Run, find_runs
 from turnwise.report.tiles import Tile, tiles
@@ -52,6 +53,7 @@ QUESTIONS: dict[str, tuple[str, tuple[Maker, ...]]] = {
     "diff": ("What changed between two runs?", (changes, changed_items)),
 }
 RATERS = "How far do people agree?"
+AUTOMATIC_RATERS = "How far do the raters agree?"
 RETURNS = "What would an agent return in the logged task?"
 SIDE_BY_SIDE = "Errors of the estimates, all runs"
 
@@ -129,7 +131,7 @@ def figures(run: Run) -> list[Figure]:
 def question_of(run: Run) -> str:
     """The question that a run answers, whose command must be in `QUESTIONS`."""
     if run.command == "meta" and not any(record.get("metric") for record in run.results):
-        return RATERS
+        return RATERS if rated_by(run, run.results).are_people else AUTOMATIC_RATERS
     return RETURNS if run.rewarded_by_task else QUESTIONS[run.command][0]
 
 

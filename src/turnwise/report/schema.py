@@ -234,12 +234,16 @@ class MetaDocument(Document, kw_only=True, tag="meta"):
     raters: list[dict[str, Any]]
     differences: list[dict[str, Any]] = []
     unseen_parts: UnseenParts | None = None
+    automatic_raters: dict[
+        str, list[str]
+    ] = {}  # rating:DIMENSION or preference:DIMENSION -> raters, none a person
 
 
 class CompareDocument(Document, kw_only=True, tag="compare"):
     results: list[Difference]
     unseen_parts: UnseenParts | None = None
     preferences: list[dict[str, Any]] = []
+    automatic_raters: dict[str, list[str]] = {}
 
 
 class DiffDocument(Document, kw_only=True, tag="diff"):

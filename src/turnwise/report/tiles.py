@@ -10,7 +10,7 @@ _ORDER: dict[Question, tuple[str, ...]] = {
     "agents": ("rated-higher", "calibrated", "scores-higher", "metrics-disagree", "no-difference"),
     "changes": ("changed", "no-change"),
     "metrics": ("trust", "best-tied", "far-from-person", "agrees-best", "agrees-tied",
-                "near-not-shown", "none-agrees", "ranks-agents"),
+                "near-not-shown", "none-agrees", "ranks-agents", "learned-from-items"),
     "gaming": ("gameable", "hardened", "no-fraud-shown"),
     "unrated": ("unrated-ranked", "unrated-useless", "unrated-estimate", "refused", "critic-fooled", "critic-first"),
     "plan": ("planned",),

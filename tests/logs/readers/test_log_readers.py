@@ -234,7 +234,7 @@ def test_tau2_rewards_become_ratings(tmp_path: Path) -> None:
                 Turn("tool", "1", extra={"id": "c", "error": False, "tool_call_id": "c"}),
                 Turn("tool", "", extra={"id": "e", "error": True, "tool_call_id": "e"}),
             ),
-            (Rating("s1", "reward", 1.0, "tau2", scale=(0.0, 1.0)),),
+            (Rating("s1", "reward", 1.0, "tau2", scale=(0.0, 1.0), extra={"automatic": True}),),
             {"id": "7", "user_scenario": "x"},
             {"user": "sim", "task_id": "7", "trial": 2, "reward_info": {"reward": 1.0}},
         )

@@ -111,7 +111,12 @@ def test_judged_pairs_of_mt_bench_are_preferences(tmp_path: Path) -> None:
         ("7-m2", "tie", 3, "gpt-4"),
     ]
     kept = first.preferences[1].extra
-    assert kept == {"judge": ["gpt-4", "pair-v2"], "g1_winner": "model_1", "g2_winner": "model_2"}
+    assert kept == {
+        "judge": ["gpt-4", "pair-v2"],
+        "automatic": True,
+        "g1_winner": "model_1",
+        "g2_winner": "model_2",
+    }
     assert not second.preferences
     assert options.dropped == {
         "judgments that failed (winner error)": 1,

@@ -74,6 +74,35 @@ def test_ratings_and_preferences_that_were_asked_for_are_people_too():
     assert unknown.verdict == "People give higher ratings to one than to two"
 
 
+def test_ratings_by_language_models_are_not_called_peoples():
+    """The scores of MT-bench are GPT-4's, and the report said `People rate ...`."""
+
+    def by(
+        *raters: str, metric: str = "rating:overall", value: float = 0.5, p: float = 0.01, **more: Any
+    ) -> Any:
+        automatic = {metric: list(raters)}
+        (claim,) = claims_of(run(record(metric, value, p, **more), automatic_raters=automatic), ())
+        return claim
+
+    alone = by("gpt-4")
+    assert (alone.verdict, alone.strength) == ("gpt-4 rates one above two", "limited")
+    assert alone.evidence == "gpt-4 is a language model or a program, not a person"
+    assert by("gpt-4", "tau2").verdict == "gpt-4 and tau2 rate one above two"
+    assert by("a", "b", "c").verdict == by().verdict == "automatic raters rate one above two"
+    assert by("gpt-4", metric="preference:overall").verdict == "gpt-4 prefers one to two"
+    assert by("gpt-4", better=None).verdict == "gpt-4 gives higher ratings to one than to two"
+    assert by("gpt-4", value=0.05, p=0.4).verdict == (
+        "The ratings by gpt-4 do not show which is better, one or two"
+    )
+    beside = run(
+        record("usl-h", -0.12, 0.001), people=[record("rating:overall", 0.5, 0.01)],
+        automatic_raters={"rating:overall": ["gpt-4"]},
+    )  # fmt: skip
+    (claim,) = claims_of(beside, ())
+    assert claim.verdict == "gpt-4 rates one above two"
+    assert claim.advice == ""
+
+
 def test_lower_is_better_for_some_metrics():
     claim = said(record("fbd", -0.5, 0.01, better="lower"))
     assert claim.verdict == "one scores lower than two by fbd"

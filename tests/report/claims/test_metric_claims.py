@@ -31,8 +31,8 @@ def difference(a: str, b: str, value: float, p: float, suffix: str = "") -> dict
     return {"metric_a": a, "metric_b": b, f"difference{suffix}": value, f"p_adjusted{suffix}": p, **about}
 
 
-def made(*records: dict[str, Any], differences: tuple[dict[str, Any], ...] = ()) -> list[Any]:
-    document = {"command": "meta", "results": list(records), "differences": list(differences)}
+def made(*records: dict[str, Any], differences: tuple[dict[str, Any], ...] = (), **more: Any) -> list[Any]:
+    document = {"command": "meta", "results": list(records), "differences": list(differences), **more}
     return claims_of(Run("meta", Path("meta"), document))
 
 
@@ -92,7 +92,21 @@ def test_without_an_agreement_above_chance_no_metric_is_named_best():
     (claim,) = made(record("chrf", 0.1, -0.1, 0.3))
     assert claim.kind == "none-agrees"
     assert str(claim).startswith("chrf was not shown to agree with people: ")
-    assert claim.advice == "Rate 900 dialogues, not 100, for +-.05."
+    assert claim.advice == (
+        "Rate items of 1,600 clusters, not 100, for +-.05 (a cluster is a dialogue, or all replies to one context)."
+    )
+
+
+def test_the_advised_number_belongs_to_the_interval_that_is_quoted():
+    """chrf on USR's PersonaChat: 250 clusters suit its interval over all items, 516 the quoted one inside agents."""
+    (claim, _) = made(inside("chrf", 0.119, -0.030, 0.263, pooled=0.42, n_clusters=60, clusters_needed=250))
+    assert "0.119 [-0.030, 0.263]" in claim.number
+    assert claim.advice.startswith("Rate items of 516 clusters, not 60, for +-.05")
+
+
+def test_no_more_ratings_are_advised_where_the_interval_is_narrow_or_unknown():
+    assert made(record("chrf", 0.01, -0.02, 0.04))[0].advice == ""
+    assert made(record("chrf", 0.01, 0, 0, interval=None, p=0.4))[0].advice == ""
 
 
 def test_where_raters_are_alone_nobody_is_trusted():
@@ -145,6 +159,25 @@ def test_metrics_that_learned_from_the_items_are_left_out():
         record("length", 0.2, 0.1, 0.3, one_rater=0.25),
     )
     assert claim.facts["metrics"] == ["length"]
+    assert str(claim).endswith("turnwise is left out, as it learned from 3 of 60 items.")
+
+
+def test_a_run_of_metrics_that_learned_from_the_items_says_why_none_is_named():
+    (claim,) = made(record("turnwise", 0.9, 0.8, 0.95, in_training="3 of 60"))
+    assert (claim.kind, claim.strength) == ("learned-from-items", "open")
+    assert str(claim) == (
+        "These items cannot show whether turnwise agrees with people: turnwise learned from 3 of 60 items. "
+        "Test on ratings that the metric has not seen."
+    )
+
+
+def test_metrics_that_learned_from_the_items_are_left_out_at_system_level_too():
+    (claim,) = made(
+        record("turnwise", 0.9, 0.8, 0.95, level="system", n_systems=8, in_training="3 of 60"),
+        record("fbd", 0.9, 0.6, 0.98, level="system", n_systems=8),
+    )
+    assert claim.facts["metric"] == "fbd"
+    assert claim.evidence == "turnwise is left out, as it learned from 3 of 60 items"
 
 
 @pytest.mark.parametrize(
@@ -170,3 +203,18 @@ def test_groups_are_never_ranked_against_each_other():
     )
     assert [claim.facts["group"] for claim in claims] == ["a", "b"]
     assert [claim.facts["metric"] for claim in claims] == ["chrf", "judge"]
+
+
+def test_agreement_with_a_language_model_is_not_called_agreement_with_people():
+    automatic = {"rating:overall": ["gpt-4"]}
+    (best,) = made(record("judge", 0.62, 0.5, 0.7), automatic_raters=automatic)
+    assert (best.kind, best.strength, best.verdict) == ("agrees-best", "limited", "judge agrees with gpt-4")
+    assert best.evidence.endswith("gpt-4 is a language model or a program, not a person")
+    (none,) = made(record("chrf", 0.1, -0.1, 0.3), automatic_raters=automatic)
+    assert none.verdict == "chrf was not shown to agree with gpt-4"
+    (far,) = made(record("chrf", 0.1, 0.05, 0.15), automatic_raters=automatic)
+    assert far.verdict == "chrf does not come near one rater"
+    system = record("fbd", 0.9, 0.6, 0.98, level="system", n_systems=8)
+    assert made(system, automatic_raters=automatic)[0].verdict == "fbd ranks agents as gpt-4 does"
+    other = made(record("judge", 0.62, 0.5, 0.7), automatic_raters={"rating:rude": ["gpt-4"]})[0]
+    assert other.verdict == "judge agrees with people almost as one rater does"

@@ -5,8 +5,10 @@ from typing import Any
 
 import msgspec
 
+from turnwise.report.figures.heatmap import heatmaps
 from turnwise.report.figures.pairs import pairs
 from turnwise.report.figures.scatter import PEOPLE, scatters
+from turnwise.report.figures.transcripts import disagreements
 from turnwise.report.runs import Run
 
 RECORD: dict[str, Any] = {
@@ -54,3 +56,48 @@ def test_a_target_without_pairs_has_no_figure(tmp_path: Path) -> None:
     written(tmp_path, "overall/pairs.json", found)
     (figure,) = pairs(Run("out", tmp_path, {"command": "ope", "results": []}))
     assert "what new says there" in figure.title
+
+
+def test_unscored_items_are_not_added_up_over_statistics_and_levels(tmp_path: Path) -> None:
+    """chrf left 60 items unscored; the caption said 480, the sum over 4 statistics and 2 levels."""
+    records = [
+        {**RECORD, "statistic": statistic, "level": level, "p": 0.5, "unscored": {"no reference": 60}}
+        for statistic in ("pearson", "spearman", "kendall", "pairwise")
+        for level in ("turn", "system")
+    ]
+    example = {"metric": "length", "dimension": "overall", "group": None, "context": "Hi.", "agent": "a",
+               "reply": "Ho.", "score": 1.0, "people": 2.0, "id": "1#1"}  # fmt: skip
+    written(tmp_path, "examples.jsonl", example)
+    (figure,) = disagreements(Run("out", tmp_path, {"command": "meta", "results": records}))
+    assert figure.notes[0] == "n = 4 items in 4 clusters; 60 not scored"
+    all_scored = {**RECORD, "metric": "other", "statistic": "spearman", "p": 0.5, "unscored": {}}
+    (turns, _) = heatmaps(Run("out", tmp_path, {"command": "meta", "results": [*records, all_scored]}))
+    assert turns.notes[0] == "n = 4 items in 4 clusters; 0 to 60 not scored"
+
+
+def test_a_heat_map_names_raters_that_are_no_people(tmp_path: Path) -> None:
+    records = [{**RECORD, "statistic": "spearman", "p": 0.5, "dimension": name} for name in ("score", "rude")]
+    document = {"command": "meta", "results": records[:1], "automatic_raters": {"rating:score": ["gpt-4"]}}
+    (figure,) = heatmaps(Run("out", tmp_path, document))
+    assert figure.title == "agreement with gpt-4, turn level (spearman)"
+    (both,) = heatmaps(Run("out", tmp_path, {**document, "results": records}))
+    assert both.title == "agreement with raters, turn level (spearman)"
+
+
+def test_figures_of_a_metric_that_learned_from_the_items_say_so(tmp_path: Path) -> None:
+    learned = {**RECORD, "metric": "turnwise", "statistic": "spearman", "p": 0.5, "in_training": "3 of 4"}
+    other = {**RECORD, "statistic": "spearman", "p": 0.5}
+    warning = (
+        "turnwise learned from 3 of 4 items here: its agreement with people says nothing about new ones."
+    )
+    (figure,) = heatmaps(Run("out", tmp_path, {"command": "meta", "results": [learned, other]}))
+    assert figure.meaning.endswith(warning)
+    written(tmp_path, PEOPLE, *(
+        {"id": f"{k}", "dimension": "overall", "level": "turn", "group": "", "people": float(k)} for k in range(4)
+    ))  # fmt: skip
+    written(tmp_path, "items.jsonl", *(
+        {"id": f"{k}", "agent": "a", "group": "", "scores": {"length": k / 2, "turnwise": k / 4}} for k in range(4)
+    ))  # fmt: skip
+    of_learned, of_other = scatters(Run("out", tmp_path, {"command": "meta", "results": [learned, other]}))
+    assert of_learned.meaning.endswith(warning)
+    assert "learned" not in of_other.meaning

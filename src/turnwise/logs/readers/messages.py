@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from turnwise.logs.dialogue import RATING
+from turnwise.types import AUTOMATIC
 
 FURTHER = "further candidates of a reply"  # that one call of a model returned, of which the first is kept
 ALTERNATING = (
@@ -48,7 +49,9 @@ def beside_rating(values: Mapping[str, Any], known: frozenset[str]) -> dict[str,
     `source_`.
     """
     return {
-        f"source_{key}" if key in RATING else key: value for key, value in values.items() if key not in known
+        f"source_{key}" if key in RATING or key == AUTOMATIC else key: value
+        for key, value in values.items()
+        if key not in known
     }
 
 

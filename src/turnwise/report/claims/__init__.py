@@ -15,6 +15,8 @@ from turnwise.report.claims.metrics import metric_claims, ranked
 from turnwise.report.claims.plans import calibrate_claims, power_claims, score_claims
 from turnwise.report.claims.raters import rater_claims
 from turnwise.report.claims.unrated import unrated_claims
+from turnwise.report.figure import learned_from
+from turnwise.report.rated_by import rated_by
 from turnwise.report.runs import Run
 from turnwise.report.text import number
 
@@ -55,10 +57,13 @@ def _knowledge(run: Run, among: Sequence[Run]) -> Knowledge:
     attacks: dict[str, str] = {}
     for other in among:
         if other.command == "meta" and _digests(other) == inputs:
+            for name, count in learned_from(other.results).items():
+                agreement.setdefault(name, f"{name} learned from {count} of these items")
             for one in ranked(other.results):
+                who = rated_by(other, [one.record]).words
                 person = f" (one rater {number(one.one_rater, 2)})" if one.one_rater else ""
                 inside = " inside agents" if one.inside else ""
-                shown = "agrees with people" if one.is_shown else "was not shown to agree with people"
+                shown = f"agrees with {who}" if one.is_shown else f"was not shown to agree with {who}"
                 agreement.setdefault(one.metric, f"{one.metric} {shown}: {one.text}{inside}{person}")
         verdict = other.document.get("verdict") if other.command == "attack" else None
         if verdict and verdict["gameable"]:

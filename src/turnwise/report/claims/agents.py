@@ -1,9 +1,11 @@
 """Claims on which of two agents is better, from `compare`.
 
-People decide. `rated-higher` is made where people's ratings or preferences show a difference, whatever metrics say; if
-they show none, it is `no-difference`, with the metrics that show one beside it, and how many ratings would show it. A
-metric never makes an agent better: `scores-higher` is made only where nobody rated the agents, beside what is known of
-the metric's agreement with people and of attacks that fool it. Metrics that contradict each other are named.
+People decide. Where language models or programs rated the agents, they are named in place of people, and the claim is
+made with a reservation. `rated-higher` is made where people's ratings or preferences show a difference, whatever
+metrics say; if they show none, it is `no-difference`, with the metrics that show one beside it, and how many ratings
+would show it. A metric never makes an agent better: `scores-higher` is made only where nobody rated the agents, beside
+what is known of the metric's agreement with people and of attacks that fool it. Metrics that contradict each other are
+named.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,6 +14,7 @@ from dataclasses import dataclass
 from turnwise.metrics import is_preference, is_rating
 from turnwise.report.claims.claim import LEVEL, Claim, listed, ratings_for
 from turnwise.report.figure import Record, interval, with_estimate, with_interval
+from turnwise.report.rated_by import rated_by
 from turnwise.report.runs import Run
 from turnwise.report.text import number, p_value
 
@@ -74,9 +77,11 @@ def _claim(
     if people is not None and _shown(people):
         return _by_people(run, about, people, shown, where)
     if people is not None:
+        who = rated_by(run, [people])
+        whose = "People's ratings" if who.are_people else f"The ratings by {who.words}"
         return Claim(
             kind="no-difference", question="agents", strength="open", run=run.name,
-            verdict=f"People's ratings do not show which is better, {a} or {b}{where}",
+            verdict=f"{whose} do not show which is better, {a} or {b}{where}",
             number=f"{_difference(a, b)} is {with_interval(people)} on {_dimension(people)}",
             evidence="; ".join([*_favoured(shown, a, b), *([knowledge.of(shown[0]["metric"])] if shown else [])]),
             advice=_advice(people, a, b),
@@ -116,8 +121,9 @@ def _favoured(shown: Sequence[Record], a: str, b: str) -> list[str]:
 def _by_people(
     run: Run, about: tuple[str, str, str | None], people: Record, shown: Sequence[Record], where: str
 ) -> Claim:
-    """People show a difference: the claim, beside the metrics that agree with them and those that do not."""
+    """Raters show a difference: the claim, beside the metrics that agree with them and those that do not."""
     a, b, _ = about
+    who = rated_by(run, [people])
     first = _leader(people)
     second = b if first == a else a
     with_them = [r["metric"] for r in shown if _leader(r) == first]
@@ -125,15 +131,21 @@ def _by_people(
     evidence = [f"{listed(with_them)} agree{'s' * (len(with_them) == 1)}"] if with_them else []
     if against:
         evidence.append(f"{listed(against)} say{'s' * (len(against) == 1)} the opposite")
-    better = people.get("better") is not None or is_preference(people["metric"])
-    verb = ("prefer" if is_preference(people["metric"]) else "rate") if better else "give higher ratings to"
-    over = "to" if verb == "prefer" else "above" if better else "than to"
+    if who.reservation:
+        evidence.append(who.reservation)
+    better = people.get("better") is not None
+    if is_preference(people["metric"]):
+        said = f"{who.verb('prefer')} {first} to {second}"
+    elif better:
+        said = f"{who.verb('rate')} {first} above {second}"
+    else:
+        said = f"{who.verb('give')} higher ratings to {first} than to {second}"
     return Claim(
-        kind="rated-higher", question="agents", run=run.name,
-        verdict=f"People {verb} {first} {over} {second}{where}",
+        kind="rated-higher", question="agents", strength="limited" if who.automatic else "shown", run=run.name,
+        verdict=f"{who.first} {said}{where}",
         number=f"{_difference(a, b)} is {with_interval(people)} on {_dimension(people)}, p {p_value(_p(people))}",
         evidence="; ".join(evidence),
-        advice=f"Between these two ask people, not {listed(against)}." if against else "",
+        advice=f"Between these two ask people, not {listed(against)}." if against and who.are_people else "",
         facts={"higher": first, "lower": second, "dimension": _dimension(people)},
         items=_items(shown),
     )  # fmt: skip

@@ -14,21 +14,25 @@ and in some feature make the feature agree with people over all items. At most o
 
 Others are made beside these: `reversed` for a metric that ranks against people, and `between-agents-only` for the
 metric with the highest agreement over all items if it has none inside agents. A system-level agreement whose interval
-spans most of the scale is called useless for ranking. Metrics that were trained on the same items are left out. Results
-of different runs are never ranked against each other.
+spans most of the scale is called useless for ranking. Metrics that learned from the same items are left out, and the
+claim names them; `learned-from-items` is made where no other metric is left. Results of different runs are never ranked
+against each other.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from turnwise.report.claims.claim import LEVEL, Claim, listed
-from turnwise.report.figure import Record, interval, with_estimate, with_interval
+from turnwise.report.figure import Record, interval, learned_from, with_estimate, with_interval
+from turnwise.report.rated_by import RatedBy, rated_by
 from turnwise.report.runs import Run
 from turnwise.report.text import number
+from turnwise.stats.power import clusters_needed
 
 NEAR = 2 / 3  # share of one rater's agreement from which on a metric may be trusted
 LEAST = 1 / 2  # share of it that the lower bound must reach
 WIDEST = 1.0  # width of an interval of a correlation that is useless for ranking
+HALF_WIDTH = 0.05  # half-width of an interval for which more ratings are advised
 LEVELS = ("turn", "dialogue", "pair", "system")  # the finest first
 MAX_GROUPS = 3  # groups with claims of their own
 
@@ -86,6 +90,19 @@ class Agreement:
         """The estimate with its interval."""
         return with_interval({"estimate": self.value, "interval": self.bounds})
 
+    @property
+    def advice(self) -> str:
+        """How many clusters narrow the interval to `HALF_WIDTH`; empty if it is unknown or as narrow already."""
+        half = (self.bounds[1] - self.bounds[0]) / 2 if self.bounds is not None else 0.0
+        n = self.record["n_clusters"]
+        if half <= HALF_WIDTH or not n:
+            return ""
+        needed = clusters_needed(half, n, HALF_WIDTH)
+        return (
+            f"Rate items of {needed:,} clusters, not {n:,}, for +-.05 (a cluster is a dialogue, or all replies to one "
+            "context)."
+        )
+
 
 def ranked(records: Sequence[Record], *, group: str | None = None) -> list[Agreement]:
     """The agreement of each metric, the highest first: by one statistic on one dimension at the finest level.
@@ -118,14 +135,42 @@ def metric_claims(run: Run) -> Iterator[Claim]:
     groups = list(dict.fromkeys(r.get("group") for r in run.results))
     for group in groups[:MAX_GROUPS]:
         found = ranked(run.results, group=group)
+        mine = [r for r in with_estimate(run.results) if r.get("metric") and r.get("group") == group]
+        learned = learned_from(mine)
+        who = rated_by(run, [found[0].record] if found else mine)
         if found and found[0].record["level"] == "system":
-            yield _system_claim(run, found, group)
+            yield _with_reservations(_system_claim(run, found, group, who), learned, who)
         elif found:
-            yield _main_claim(run, found, group)
-            yield from _warnings(run, found, group)
+            yield _with_reservations(_main_claim(run, found, group, who), learned, who)
+            yield from _warnings(run, found, group, who)
+        elif learned:
+            yield _learned_claim(run, learned, group, who)
 
 
-def _main_claim(run: Run, found: Sequence[Agreement], group: str | None) -> Claim:
+def _with_reservations(claim: Claim, learned: Mapping[str, str], who: RatedBy) -> Claim:
+    """The claim, with the metrics that are left out of it because they learned from the items, and with who rated if
+    these are no people: nothing is shown about people then.
+    """
+    left_out = [f"{name} is left out, as it learned from {count} items" for name, count in learned.items()]
+    strength = "limited" if who.automatic and claim.strength == "shown" else claim.strength
+    evidence = "; ".join(filter(None, [claim.evidence, *left_out, who.reservation]))
+    return replace(claim, evidence=evidence, strength=strength)
+
+
+def _learned_claim(run: Run, learned: Mapping[str, str], group: str | None, who: RatedBy) -> Claim:
+    """The claim where every metric learned from the items."""
+    where = f" ({group})" if group else ""
+    return Claim(
+        kind="learned-from-items", question="metrics", strength="open", run=run.name,
+        verdict=f"These items cannot show whether {listed(list(learned))} agree{'s' * (len(learned) == 1)} with "
+        f"{who.words}{where}",
+        evidence="; ".join(f"{name} learned from {count} items" for name, count in learned.items()),
+        advice="Test on ratings that the metric has not seen.",
+        facts={"metric": next(iter(learned)), "metrics": list(learned), "group": group},
+    )  # fmt: skip
+
+
+def _main_claim(run: Run, found: Sequence[Agreement], group: str | None, who: RatedBy) -> Claim:
     """Which metric to believe, or why none."""
     best = found[0]
     where = _where(best, group)
@@ -135,30 +180,31 @@ def _main_claim(run: Run, found: Sequence[Agreement], group: str | None) -> Clai
     highest = f"{best.metric}, the highest, has {best.text} {where}"
     person = f"one rater has {number(best.one_rater, 2)} with the others" if best.one_rater else ""
     if not best.is_shown:
-        needed = best.record.get("clusters_needed")
         return Claim(
             kind="none-agrees", question="metrics", strength="open", run=run.name, facts=facts,
-            verdict=_none_of(found, "was shown to agree with people"), number=plain, evidence=person,
-            advice=f"Rate {needed:,} dialogues, not {best.record['n_clusters']}, for +-.05." if needed else "",
+            verdict=_none_of(found, f"was shown to agree with {who.words}"), number=plain, evidence=person,
+            advice=best.advice,
         )  # fmt: skip
     if best.one_rater and best.value < NEAR * best.one_rater:
+        near_one = f"near {'a person' if who.are_people else 'one rater'}"
         far = best.bounds is not None and best.bounds[1] < NEAR * best.one_rater
         return Claim(
             kind="far-from-person" if far else "near-not-shown", question="metrics", run=run.name, facts=facts,
             strength="shown" if far else "open",
-            verdict=_none_of(found, "comes near a person" if far else "was shown to come near a person"),
+            verdict=_none_of(found, f"comes {near_one}" if far else f"was shown to come {near_one}"),
             number=f"{highest}; {person}",
             advice="Let people decide, or use `turnwise calibrate` with some ratings.",
         )  # fmt: skip
     tied = [one.metric for one in found[1:] if not _shown_above(run, best, one)]
     near = best.one_rater and best.bounds is not None and best.bounds[0] >= LEAST * best.one_rater
     unknown = "" if best.one_rater else "how far raters agree is unknown"
-    kind = "trust" if near else "agrees"
+    trusted = near and who.are_people
+    kind = "trust" if trusted else "agrees"
     if tied:
         return Claim(
-            kind="best-tied" if near else "agrees-tied", question="metrics", strength="limited", run=run.name,
+            kind="best-tied" if trusted else "agrees-tied", question="metrics", strength="limited", run=run.name,
             facts={**facts, "tied": tied},
-            verdict=f"{listed([best.metric, *tied], 6)} cannot be told apart by their agreement with people",
+            verdict=f"{listed([best.metric, *tied], 6)} cannot be told apart by their agreement with {who.words}",
             number=highest,
             evidence=person or unknown,
         )  # fmt: skip
@@ -166,17 +212,17 @@ def _main_claim(run: Run, found: Sequence[Agreement], group: str | None) -> Clai
     words = {
         ("trust", True): f"{best.metric} agrees with people almost as one rater does",
         ("trust", False): f"Trust {best.metric} most",
-        ("agrees", True): f"{best.metric} agrees with people",
-        ("agrees", False): f"{best.metric} agrees best with people",
+        ("agrees", True): f"{best.metric} agrees with {who.words}",
+        ("agrees", False): f"{best.metric} agrees best with {who.words}",
     }
     return Claim(
-        kind="trust" if near else "agrees-best", question="metrics", run=run.name, facts=facts,
-        strength="shown" if near else "limited",
+        kind="trust" if trusted else "agrees-best", question="metrics", run=run.name, facts=facts,
+        strength="shown" if trusted else "limited",
         verdict=words[kind, one_only], number=plain, evidence=person or unknown,
     )  # fmt: skip
 
 
-def _system_claim(run: Run, found: Sequence[Agreement], group: str | None) -> Claim:
+def _system_claim(run: Run, found: Sequence[Agreement], group: str | None, who: RatedBy) -> Claim:
     """The claim on metrics that have no number below the system level."""
     best = found[0]
     n = best.record.get("n_systems") or 0
@@ -189,7 +235,7 @@ def _system_claim(run: Run, found: Sequence[Agreement], group: str | None) -> Cl
     if wide or p is None or p > LEVEL or best.value <= 0 or (bounds is not None and bounds[0] <= 0):
         return Claim(
             kind="ranking-useless", question="metrics", strength="open", run=run.name, facts=facts,
-            verdict=_none_of(found, "was shown to rank agents as people do"), number=plain,
+            verdict=_none_of(found, f"was shown to rank agents as {who.words} {who.verb('do')}"), number=plain,
             evidence="the interval spans most of the scale" if wide else "",
             advice=f"{n} agents are too few: compare more agents, or ask for single replies (--level turn).",
         )  # fmt: skip
@@ -197,17 +243,19 @@ def _system_claim(run: Run, found: Sequence[Agreement], group: str | None) -> Cl
     evidence = f"not shown to differ from {listed(tied)}" if tied else ""
     return Claim(
         kind="ranks-agents", question="metrics", strength="limited", run=run.name, facts=facts,
-        verdict=f"{best.metric} ranks agents as people do", number=plain, evidence=evidence,
+        verdict=f"{best.metric} ranks agents as {who.words} {who.verb('do')}", number=plain, evidence=evidence,
     )  # fmt: skip
 
 
-def _warnings(run: Run, found: Sequence[Agreement], group: str | None) -> Iterator[Claim]:
-    """A metric that ranks against people, and one that tells agents apart but not the replies of one agent."""
+def _warnings(run: Run, found: Sequence[Agreement], group: str | None, who: RatedBy) -> Iterator[Claim]:
+    """A metric that ranks against the raters, and one that tells agents apart but not the replies of one agent."""
     worst = found[-1]
     if worst.is_reversed:
         yield Claim(
             kind="reversed", question="metrics", run=run.name,
-            verdict=f"Do not use {worst.metric}: it ranks against people",
+            verdict=f"Do not use {worst.metric}: it ranks against people"
+            if who.are_people
+            else f"{worst.metric} ranks against {who.words}",
             number=f"{worst.text} {_where(worst, group)}",
             facts={"metric": worst.metric, "group": group, "dimension": worst.record["dimension"],
                    "level": worst.record["level"]},

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from turnwise.report.claims.claim import Claim
 from turnwise.report.figure import with_estimate, with_interval
+from turnwise.report.rated_by import rated_by
 from turnwise.report.runs import Run
 
 
@@ -14,10 +15,12 @@ def rater_claims(run: Run) -> Iterator[Claim]:
     ]
     for dimension in dict.fromkeys(record["dimension"] for record in one):
         first = next(record for record in one if record["dimension"] == dimension)
+        who = rated_by(run, [first])
+        as_good = "as good a judge as one person" if who.are_people else "as good as one of these raters"
         yield Claim(
             kind="raters-agree", question="metrics", run=run.name,
             verdict=f"On {dimension} one rater follows the others by {with_interval(first)} ({first['level']} level)",
-            evidence="a metric that does as well is as good a judge as one person",
+            evidence="; ".join(filter(None, [f"a metric that does as well is {as_good}", who.reservation])),
         )  # fmt: skip
     if not one and not any(r.get("metric") for r in run.results):
         yield Claim(

@@ -9,11 +9,13 @@ from turnwise.report.figure import (
     Figure,
     Record,
     interval,
+    learned_note,
     lower_is_better_note,
     provenance_notes,
     with_estimate,
     with_interval,
 )
+from turnwise.report.rated_by import rated_by
 from turnwise.report.runs import Run
 from turnwise.report.text import number
 
@@ -42,7 +44,8 @@ def _levels(run: Run) -> Iterator[tuple[str, str, list[Record]]]:
 def heatmaps(run: Run) -> Iterator[Figure]:
     """One heat map for each level: metrics in rows, dimensions and groups in columns."""
     for statistic, level, mine in _levels(run):
-        title = f"agreement with people, {level} level ({statistic})"
+        who = rated_by(run, mine)
+        title = f"agreement with {who.words}, {level} level ({statistic})"
         ceilings = {_column_label(r): r.get("one_rater") for r in mine}
         above = ", ".join(
             f"{name} {number(value, 2)}" for name, value in ceilings.items() if value is not None
@@ -51,8 +54,9 @@ def heatmaps(run: Run) -> Iterator[Figure]:
             kind="heatmap",
             title=title,
             meaning="Blue is agreement, red is reversed ranking, pale is none; a star marks p of .05 or less. "
-            + (f"Correlation of one person with the others: {above}." if above else "")
-            + lower_is_better_note(mine, ": signs are turned, so that blue agrees there too"),
+            + (f"Correlation of {who.one_of_them} with the others: {above}." if above else "")
+            + lower_is_better_note(mine, ": signs are turned, so that blue agrees there too")
+            + learned_note(mine),
             notes=provenance_notes(mine, column=True),
             head=("metric", "dimension", "group", statistic, "low", "high", "p", "one rater", "items", "signature"),
             rows=tuple(
@@ -144,7 +148,8 @@ def boxes(run: Run) -> Iterator[Figure]:
             title=title,
             meaning="The box spans the quartiles of a metric's correlations, the line in it is the median, the "
             "whisker spans the range; one dot for each dimension and group."
-            + lower_is_better_note(mine, ": signs are turned there"),
+            + lower_is_better_note(mine, ": signs are turned there")
+            + learned_note(r for r in mine if r["metric"] in values),
             notes=provenance_notes(
                 [r for r in mine if r["metric"] in values],
                 more=[f"{len(next(iter(values.values())))} correlations a box"],

@@ -9,7 +9,7 @@ from turnwise.report.runs import Run
 
 MEANING = (
     "1 is full agreement and 0 is chance; kappa and alpha count agreement beyond chance, leave-one-out is how well one "
-    "person follows the others, and the ceiling is the most that a metric can be expected to reach."
+    "rater follows the others, and the ceiling is the most that a metric can be expected to reach."
 )
 
 

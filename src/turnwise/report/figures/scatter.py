@@ -13,12 +13,14 @@ from turnwise.report import plot
 from turnwise.report.figure import (
     Figure,
     Record,
+    learned_note,
     lower_is_better_note,
     metric_label,
     provenance_notes,
     with_estimate,
     with_interval,
 )
+from turnwise.report.rated_by import RatedBy, rated_by
 from turnwise.report.runs import Run
 from turnwise.report.text import number
 
@@ -43,7 +45,7 @@ def scatters(run: Run) -> Iterator[Figure]:
         yield from _unit_figures(run, people, rated)
     systems = [r for r in with_estimate(run.results) if r.get("systems")]
     for record in _best_and_worst(systems):
-        yield _agent_figure(record)
+        yield _agent_figure(record, rated_by(run, [record]))
 
 
 def _best_and_worst(records: Sequence[Record]) -> list[Record]:
@@ -93,7 +95,7 @@ def _unit_figures(
             if one["scores"].get(metric) is not None
         ]
         if dots:
-            yield _figure(record, dots, step)
+            yield _figure(record, dots, step, rated_by(run, [record]))
 
 
 def _step(values: Sequence[float]) -> float:
@@ -107,44 +109,48 @@ def _jitter(name: str) -> float:
     return crc32(name.encode()) % 2001 / 1000 - 1
 
 
-def _figure(record: Record, dots: Sequence[tuple[str, str, float, float]], step: float) -> Figure:
+def _figure(
+    record: Record, dots: Sequence[tuple[str, str, float, float]], step: float, who: RatedBy
+) -> Figure:
     """The figure of one metric with `dots` of (unit, agent, rating, score); `step` scales the shift to the side."""
     metric, dimension = record["metric"], record["dimension"]
-    title = f"{metric} against people: {dimension}, a dot a {record['level']}"
+    title = f"{metric} against {who.words}: {dimension}, a dot a {record['level']}"
     every = -(-len(dots) // MAX_DOTS)
     panel = plot.Panel.with_axes(
         plot.padded_range([dot[2] for dot in dots], pad=0.08), plot.padded_range(dot[3] for dot in dots)
     )
-    panel.axes(f"people's mean rating, {dimension}", metric_label(record))
+    panel.axes(f"{who.possessive} mean rating, {dimension}", metric_label(record))
     for name, agent, people, score in dots[::every]:
-        tip = f"{name} ({agent}): people {number(people)}, {metric} {number(score)}"
+        tip = f"{name} ({agent}): {who.words} {number(people)}, {metric} {number(score)}"
         panel.dot(people + 0.25 * step * _jitter(name), score, 0, size=2.2, tip=tip)
     one = record.get("one_rater")
-    reached = f" One person against the others reaches {number(one)}." if one is not None else ""
+    single = who.one_of_them.capitalize()
+    reached = f" {single} against the others reaches {number(one)}." if one is not None else ""
     return Figure(
         kind="scatter",
         title=title,
         meaning=f"{record['statistic']} {with_interval(record)}.{reached} Dots are moved sideways a little, as many "
         "share a rating." + lower_is_better_note([record], ", and the sign of the correlation is turned")
-        + (f" One dot in {every} is shown." if every > 1 else ""),
+        + (f" One dot in {every} is shown." if every > 1 else "")
+        + learned_note([record]),
         notes=provenance_notes([record]),
-        head=(record["level"], "agent", "people", metric),
+        head=(record["level"], "agent", who.words, metric),
         rows=tuple(dots),
         svg=panel.svg(title),
     )  # fmt: skip
 
 
-def _agent_figure(record: Record) -> Figure:
+def _agent_figure(record: Record, who: RatedBy) -> Figure:
     """The figure of one metric with a dot for each agent of the record's `systems`."""
     metric, dimension = record["metric"], record["dimension"]
     known = [one for one in record["systems"] if one["people"] is not None and one["metric"] is not None]
     systems = sorted(known, key=lambda one: -one["people"])
-    title = f"{metric} against people: {dimension}, a dot an agent"
+    title = f"{metric} against {who.words}: {dimension}, a dot an agent"
     panel = plot.Panel.with_axes(
         plot.padded_range((one["people"] for one in systems), pad=0.08),
         plot.padded_range((one["metric"] for one in systems), pad=0.08),
     )
-    panel.axes(f"people's mean rating, {dimension}", metric_label(record))
+    panel.axes(f"{who.possessive} mean rating, {dimension}", metric_label(record))
     for one in systems:
         panel.dot(one["people"], one["metric"], 0, tip=one["agent"])
     key = panel.label_dots([(one["people"], one["metric"], one["agent"]) for one in systems])
@@ -153,9 +159,10 @@ def _agent_figure(record: Record) -> Figure:
         title=title,
         meaning=f"{record['statistic']} {with_interval(record)} over {len(systems)} agents."
         + lower_is_better_note([record], ", and the sign of the correlation is turned")
-        + (" Dots are numbered as in the list above." if key else ""),
+        + (" Dots are numbered as in the list above." if key else "")
+        + learned_note([record]),
         notes=provenance_notes([record]),
-        head=("agent", "people", metric),
+        head=("agent", who.words, metric),
         rows=tuple((one["agent"], one["people"], one["metric"]) for one in systems),
         svg=panel.svg(title, key=key),
     )

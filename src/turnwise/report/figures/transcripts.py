@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from turnwise.report.figure import Exchange, Figure, Record, provenance_notes, with_estimate
+from turnwise.report.figure import Exchange, Figure, Record, learned_note, provenance_notes, with_estimate
+from turnwise.report.rated_by import rated_by
 from turnwise.report.runs import Run
 from turnwise.report.text import number
 
@@ -74,25 +75,28 @@ def disagreements(run: Run) -> Iterator[Figure]:
         found.setdefault((line["metric"], line["dimension"], line["group"]), []).append(line)
     for (metric, dimension, group), mine in found.items():
         about = [
-            r for r in with_estimate(run.results) if (r["metric"], r["dimension"]) == (metric, dimension)
+            r
+            for r in with_estimate(run.results)
+            if (r["metric"], r["dimension"], r.get("group") or None) == (metric, dimension, group or None)
         ]
+        who = rated_by(run, about)
         yield Figure(
             kind="disagreements",
-            title=f"where {metric} and people disagree most on {dimension}" + (f", {group}" if group else ""),
-            meaning="First the replies that the metric ranks higher than people do, among the replies of the same "
-            "agent, then those that it ranks lower.",
+            title=f"where {metric} and {who.words} disagree most on {dimension}" + (f", {group}" if group else ""),
+            meaning=f"First the replies that the metric ranks higher than {who.words} {who.verb('do')}, among the "
+            "replies of the same agent, then those that it ranks lower." + learned_note(about),
             notes=provenance_notes(about),
-            head=("they said", "agent", "reply", metric, "people", "item"),
+            head=("they said", "agent", "reply", metric, who.words, "item"),
             rows=tuple((r["context"], r["agent"], r["reply"], r["score"], r["people"], r["id"]) for r in mine),
             exchanges=tuple(
-                Exchange(r["context"], ((r["agent"], r["reply"], _scores(metric, r)),)) for r in mine
+                Exchange(r["context"], ((r["agent"], r["reply"], _scores(metric, r, who.words)),)) for r in mine
             ),
         )  # fmt: skip
 
 
-def _scores(metric: str, example: Record) -> str:
-    """The metric's score of a reply and people's mean rating, in words."""
-    return f"{metric} {number(example['score'])}, people {number(example['people'], 2)}"
+def _scores(metric: str, example: Record, raters: str) -> str:
+    """The metric's score of a reply and the raters' mean rating, in words."""
+    return f"{metric} {number(example['score'])}, {raters} {number(example['people'], 2)}"
 
 
 def _order(better: str | None, a: str, b: str) -> str:

@@ -56,7 +56,7 @@ def compare(spec: CompareSpec) -> Outcome:
     if chosen:
         found = [*judge_pairs(chosen, spec, census, _two_agents(spec, census)), *found]
     findings = [*(_by_metrics(scored, census) if scored.metrics else []), *found]
-    beside: dict[str, Any] = {"preferences": fits} if preferred else {}
+    beside: dict[str, Any] = census.automatic_section() | ({"preferences": fits} if preferred else {})
     if scored.metrics and not any(is_rating(name) for name in scored.metrics):
         beside["people"] = [results.record(one) for one in _by_people(scored, census)]
     return finish(spec, with_adjusted_p(findings), census.sha256, **census.unseen.section(), **beside)

@@ -144,6 +144,7 @@ def meta(spec: MetaSpec) -> Outcome:
         results.write_lines(spec.output / "examples.jsonl", with_texts(examples, read))
     add_agreement(metrics, found, [spec.names.get(path, path) for path in spec.data])
     sections = {"differences": with_adjusted_p(compared), "raters": reports, **more}
+    sections |= census.automatic_section()
     return finish(spec, tuple(found), census.sha256, **sections, **census.unseen.section())
 
 

@@ -56,7 +56,22 @@ def pair_meta(spec: MetaSpec, census: Census) -> Outcome:
             found += [marked(pair_accuracy(one, dimension=dimension, group=group), known) for one in scored]
             if spec.differences:
                 compared += accuracy_differences(scored, dimension=dimension, group=group)
-    return finish(spec, tuple(found), census.sha256, differences=with_adjusted_p(compared), raters=[])
+    sections = {"differences": with_adjusted_p(compared), "raters": [], **census.automatic_section()}
+    return finish(spec, tuple(found), census.sha256, **sections)
+
+
+def with_automatic_raters(findings: Sequence[Finding], census: Census) -> list[Finding]:
+    """The findings on the agreement of raters, with `raters_are` automatic where names identify raters, of whom none
+    is a person.
+    """
+    return [
+        replace(one, details={**one.details, "raters_are": "automatic"})
+        if one.details.get("raters_are") == "people"
+        and f"{'preference' if one.what['level'] == 'pair' else 'rating'}:{one.what['dimension']}"
+        in census.automatic_raters
+        else one
+        for one in findings
+    ]
 
 
 def pair_raters(spec: MetaSpec, census: Census) -> Outcome:
@@ -73,7 +88,8 @@ def pair_raters(spec: MetaSpec, census: Census) -> Outcome:
             found += rater_agreement(pairs, asked, stable_raters=spec.stable_raters) if pairs else []
     if not found:
         raise DataError("no two that were compared are both in the selected data")
-    return finish(spec, tuple(found), census.sha256, raters=[])
+    found = with_automatic_raters(found, census)
+    return finish(spec, tuple(found), census.sha256, raters=[], **census.automatic_section())
 
 
 def _dimensions(spec: MetaSpec, census: Census) -> Sequence[str]:

@@ -15,7 +15,7 @@ from turnwise.metrics import RATING
 from turnwise.ratings.agreement import Agreement, Coefficient, agreement
 from turnwise.ratings.matrix import RatedLevel, dialogue_of, dimensions
 from turnwise.ratings.quality import screen
-from turnwise.run.scoring.pair_meta import pair_raters
+from turnwise.run.scoring.pair_meta import pair_raters, with_automatic_raters
 from turnwise.run.spec import MetaSpec, Outcome, finish
 from turnwise.types import Finding, Rating
 
@@ -80,7 +80,8 @@ def raters(spec: MetaSpec) -> Outcome:
     if not found:
         at = f" at {spec.level} level" if spec.level else ""
         raise DataError(f"no selected item was rated on `{spec.dimension or 'any dimension'}`{at}")
-    return finish(spec, tuple(found), census.sha256, raters=reports)
+    found = with_automatic_raters(found, census)
+    return finish(spec, tuple(found), census.sha256, raters=reports, **census.automatic_section())
 
 
 def _questions(spec: MetaSpec, census: Census) -> Iterator[tuple[RatedLevel, str, RatedUnits]]:

@@ -118,5 +118,6 @@ def _ratings(values: dict[str, Any]) -> Iterator[dict[str, Any]]:
                 score,
                 rater=rater,
                 scale=(0, 1),
+                automatic=True,
                 **{**beside_rating(about, METRIC), "reason": text_at(about, "reason")},
             )

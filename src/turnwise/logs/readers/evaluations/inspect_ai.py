@@ -248,8 +248,8 @@ def _ratings(scores: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
                 else {}
             )
             if isinstance(value, str) and value in GRADES:
-                yield rating(dimension, GRADES[value], rater=scorer, scale=(0, 1), **more)
+                yield rating(dimension, GRADES[value], rater=scorer, scale=(0, 1), automatic=True, **more)
             elif isinstance(value, bool):
-                yield rating(dimension, float(value), rater=scorer, scale=(0, 1), **more)
+                yield rating(dimension, float(value), rater=scorer, scale=(0, 1), automatic=True, **more)
             elif isinstance(value, int | float) and value == value:
-                yield rating(dimension, value, rater=scorer, **more)
+                yield rating(dimension, value, rater=scorer, automatic=True, **more)

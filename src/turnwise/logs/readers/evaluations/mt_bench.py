@@ -30,7 +30,7 @@ from turnwise.logs.dialogue import from_record
 from turnwise.logs.readers.messages import rating
 from turnwise.logs.readers.sniff import Sample
 from turnwise.logs.readers.source import Options, decoded, first_line_and_lines, raise_data_error
-from turnwise.types import Dialogue
+from turnwise.types import AUTOMATIC, Dialogue
 
 FAILED = -1  # the score of a judgment that could not be read
 # Keys that are kept elsewhere in a dialogue.
@@ -162,7 +162,7 @@ class _Judgments:
                 key = (values.get("question_id"), models.find(required(values, "model", text)), turn)
                 reason = values.get("judgment")
                 mark = rating("score", score, scale=(1, 10), turn=2 * turn - 1, reason=reason,
-                              **_judge(values["judge"]), **others(values, JUDGMENT))  # fmt: skip
+                              **{**others(values, JUDGMENT), **_judge(values["judge"])})  # fmt: skip
                 if "user_prompt" in values:
                     options.dropped[REPEATED] += 1
                 self.found.setdefault(key, []).append(mark)
@@ -210,10 +210,10 @@ class _Judgments:
 
 
 def _judge(judge: Any) -> Record:
-    """The rater, and `judge` as it is if it is a list: the judge's name and the template of its prompt."""
+    """The rater, a language model, and `judge` as it is if it is a list: its name and the template of its prompt."""
     if isinstance(judge, list) and judge:
-        return {"rater": str(judge[0]), "judge": judge}
-    return {"rater": str(judge)}
+        return {"rater": str(judge[0]), "judge": judge, AUTOMATIC: True}
+    return {"rater": str(judge), AUTOMATIC: True}
 
 
 def _short(model: str) -> str:

@@ -46,7 +46,7 @@ from turnwise.logs.readers.messages import beside_rating, inner, present, rating
 from turnwise.logs.readers.openai import message
 from turnwise.logs.readers.sniff import Sample
 from turnwise.logs.readers.source import Options, decoded, placed, records
-from turnwise.types import Dialogue
+from turnwise.types import AUTOMATIC, Dialogue
 
 ARENA = {
     "model_a": "this",
@@ -288,7 +288,8 @@ def _alpaca(values: Record, place: str) -> list[Record]:
     rater = optional(values, "annotator", name, default=None)
     more = {key: one for key, one in others(values, ALPACA).items() if key not in CHOICE}
     shown = _shown(values.get("raw_completion"), winner)
-    return _pair(place, sides, winner, shown=shown, rater=rater, meta=meta, **{**more, "value": preference})
+    chosen = {**more, "value": preference, AUTOMATIC: True}
+    return _pair(place, sides, winner, shown=shown, rater=rater, meta=meta, **chosen)
 
 
 def _shown(completion: Any, winner: str) -> str | None:
@@ -313,13 +314,13 @@ def _completions(values: Record, place: str) -> list[Record]:
             ("fine-grained_score", one.get("fine-grained_score")),
         ):
             if isinstance(score, int | float) and not isinstance(score, bool):
-                marks.append(rating(dimension, score, turn=1))
+                marks.append(rating(dimension, score, turn=1, automatic=True))
         unrated = {}
         for dimension, about in optional(one, "annotations", record, default={}).items():
             found = about.get("Rating") if isinstance(about, dict) else None
             if isinstance(found, str) and found.replace(".", "", 1).isdecimal():
                 more = {**beside_rating(about, ANNOTATION), "reason": about.get("Rationale")}
-                marks.append(rating(dimension, float(found), scale=(1, 5), turn=1, **more))
+                marks.append(rating(dimension, float(found), scale=(1, 5), turn=1, automatic=True, **more))
             else:
                 unrated[dimension] = about
         made.append(

@@ -114,13 +114,13 @@ def _ratings(values: dict[str, Any], turn: int) -> Iterator[dict[str, Any]]:
     reason = text_at(values, "gradingResult", "reason")
     score = optional(values, "score", number, default=None)
     if score is not None:
-        yield rating("score", score, rater=RATER, scale=(0, 1), turn=turn, reason=reason)
+        yield rating("score", score, rater=RATER, scale=(0, 1), turn=turn, reason=reason, automatic=True)
     passed = values.get("success", inner(values, "gradingResult", "pass"))
     if isinstance(passed, bool):
-        yield rating("pass", float(passed), rater=RATER, scale=(0, 1), turn=turn)
+        yield rating("pass", float(passed), rater=RATER, scale=(0, 1), turn=turn, automatic=True)
     for name, found in optional(values, "namedScores", record, default={}).items():
         if _is_number(found):
-            yield rating(name, found, rater=RATER, turn=turn)
+            yield rating(name, found, rater=RATER, turn=turn, automatic=True)
 
 
 def _is_number(value: Any) -> bool:

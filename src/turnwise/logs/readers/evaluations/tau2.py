@@ -129,7 +129,9 @@ class _Builder:
             "id": optional(values, "id", name, default=None),
             "agent": self.agent,
             "messages": messages,
-            "ratings": [] if reward is None else [rating("reward", reward, rater="tau2", scale=(0, 1))],
+            "ratings": []
+            if reward is None
+            else [rating("reward", reward, rater="tau2", scale=(0, 1), automatic=True)],
             "goal": self.tasks.get(task),
             "meta": present(self.about) | present(others(values, SIMULATION)),
         }

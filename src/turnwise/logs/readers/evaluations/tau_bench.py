@@ -38,7 +38,9 @@ def dialogue(value: Any, default_id: str) -> Dialogue:
     native = {
         "id": place,
         "messages": list(required(values, "traj", each(message))),
-        "ratings": [] if reward is None else [rating("reward", reward, rater="tau-bench", scale=(0, 1))],
+        "ratings": []
+        if reward is None
+        else [rating("reward", reward, rater="tau-bench", scale=(0, 1), automatic=True)],
         "goal": task if isinstance(task, dict) else None,
         "meta": others(values, RECORD) | {"info": {key: one for key, one in info.items() if key != "task"}},
     }
