@@ -99,8 +99,8 @@ class Agreement:
             return ""
         needed = clusters_needed(half, n, HALF_WIDTH)
         return (
-            f"Rate items of {needed:,} clusters, not {n:,}, for +-.05 (a cluster is a dialogue, or all replies to one "
-            "context)."
+            f"Rate {needed:,} clusters instead of {n:,} to know this to +-.05 (a cluster is a dialogue, or all replies "
+            "to one context)."
         )
 
 
