@@ -202,21 +202,27 @@ def tables(rows: list[dict]) -> str:
 
 
 def by_method(rows: list[dict]) -> str:
-    """Mean Pearson over seeds of each method, by family and score; in brackets how many agents have an estimate."""
+    """Mean Pearson over seeds of each method, by family and score; in brackets how many agents have an estimate.
+
+    Only seeds that all methods were run on count.
+    """
     methods = (ESTIMATOR, FEATURES, *METRICS)
-    lines = [line("family", "score", *methods), line(*["---"] * (len(methods) + 2))]
+    lines = [line("family", "seeds", "score", *methods), line(*["---"] * (len(methods) + 3))]
     for name in dict.fromkeys(name for name, _ in CASES):
-        for score in DIMENSIONS:
+        mine = [row for row in rows if row["family"] == name and row["setting"] == "all"]
+        seeds = set.intersection(
+            *({row["seed"] for row in mine if row["estimator"] == method} for method in methods)
+        )
+        for score in DIMENSIONS if seeds else ():
             cells = []
             for method in methods:
-                some = [
-                    row for row in rows if key_of(row)[::2] == (name, "all", method) and row["score"] == score
-                ]
+                of_score = [row for row in mine if row["seed"] in seeds and row["score"] == score]
+                some = [row for row in of_score if row["estimator"] == method]
                 known = [row["pearson"] for row in some if row["pearson"] is not None]
                 answered, asked = asked_of(some)
                 shown = number(float(np.mean(known)) if known else None)
                 cells.append(shown if answered == asked else f"{shown} ({answered} of {asked})")
-            lines.append(line(name, score, *cells))
+            lines.append(line(name, ", ".join(map(str, sorted(seeds))), score, *cells))
     return "\n".join(lines)
 
 

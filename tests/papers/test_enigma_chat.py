@@ -20,15 +20,17 @@ def test_the_summary_counts_refused_agents_and_the_methods_stand_side_by_side() 
     rows = [
         row("overall", "robust", 0.8, 12),
         row("sense", "robust", 0.6, 7),
-        row("overall", "features", 0.9, 12),
+        *(row("overall", method, 0.9, 12) for method in ("features", "BLEU", "BERTScore")),
         row("overall", "robust", 0.7, 12, setting="50 %"),
+        {**row("overall", "robust", 0.1, 12), "family": "mixed"},  # no other method was run on it
     ]
     shown = enigma_chat.tables(rows)
     both = "0.700, 0.600, 0.800"
     assert f"| all | failings | 1 | robust | 19 of 24 | {both} | {both} | 1.000 |" in shown
     assert "| 50 % | failings | 1 | robust | 12 of 12 |" in shown
-    assert "| failings | overall | 0.800 | 0.900 | - | - |" in shown
-    assert "| failings | sense | 0.600 (7 of 12) | - | - | - |" in shown
+    assert "| failings | 21 | overall | 0.800 | 0.900 | 0.900 | 0.900 |" in shown
+    assert "| failings | 21 | sense | 0.600 (7 of 12) | - | - | - |" in shown
+    assert "| mixed | 21 | overall | 0.1" not in shown.partition("## By score")[0]
 
 
 def test_rows_of_a_second_method_are_added_and_those_that_are_there_are_not_replaced(
