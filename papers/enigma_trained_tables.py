@@ -232,6 +232,26 @@ def intervals(case: dict[str, Any]) -> str:
     return lines(["data", "answered", "refused", "coverage", "mae", "half width"], rows())
 
 
+def coverage_by_share(case: dict[str, Any]) -> str:
+    """How many intervals of `robust` hold, by setting and by the share of the corpus that a seller learned from.
+
+    Pooled over the three scores; the names of trained sellers end with the percentage.
+    """
+    shares = sorted({name.rsplit("-", 1)[1] for name in case["truth"]}, reverse=True)
+
+    def rows() -> Iterator[list[str]]:
+        for setting, by_score in case["estimates"].items():
+            held: dict[str, list[bool]] = {share: [] for share in shares}
+            for score, found in by_score.items():
+                for name, one in found["robust"].items():
+                    if "refused" not in one:
+                        low, high = one["interval"]
+                        held[name.rsplit("-", 1)[1]].append(low <= case["truth"][name][score] <= high)
+            yield [setting, *(f"{sum(some)} of {len(some)}" for some in held.values())]
+
+    return lines(["data", *(f"{int(share)} % of the corpus" for share in shares)], rows())
+
+
 def merged(cases: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """The draws of one family as one case, whose agents are named by draw and name.
 
@@ -305,7 +325,7 @@ def apart(case: dict[str, Any]) -> str:
 def page_with(cases: Sequence[dict[str, Any]], page: str) -> str:
     """The page with its tables written anew from the finished parts."""
     blocks = {"beside": beside, "table 1": table_1, "settings": settings_table, "table 3": table_3}
-    blocks |= {"spread": spread, "intervals": intervals, "apart": apart}
+    blocks |= {"spread": spread, "intervals": intervals, "apart": apart, "by share": coverage_by_share}
     families: dict[str, list[dict[str, Any]]] = {}
     for case in cases:
         if "full" in case.get("estimates", {}):
@@ -315,7 +335,7 @@ def page_with(cases: Sequence[dict[str, Any]], page: str) -> str:
         name: "\n\n".join(
             f"{case['about']}\n\n{make(case)}"
             for case in whole
-            if case["family"] == "trained" or name not in ("beside", "table 3", "apart")
+            if case["family"] == "trained" or name not in ("beside", "table 3", "apart", "by share")
         )
         for name, make in blocks.items()
         if f"<!-- {name} -->" in page

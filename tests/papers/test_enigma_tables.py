@@ -10,7 +10,15 @@ import pytest
 import turnwise as tw
 from papers import enigma_real, enigma_when
 from papers.enigma_trained import add
-from papers.enigma_trained_tables import cell, correlations, estimates, merged, page_with, table_1
+from papers.enigma_trained_tables import (
+    cell,
+    correlations,
+    coverage_by_share,
+    estimates,
+    merged,
+    page_with,
+    table_1,
+)
 from turnwise import estimators
 from turnwise.stats.correlation import pearson, spearman
 
@@ -53,6 +61,15 @@ def test_refused_and_collapsed_agents_have_no_estimate_and_are_counted() -> None
     assert set(estimates(case(), "full", "ENIGMA", "reward")) == set("abde")
     shown = cell(case(), "full", "ours (`robust`)", "reward")
     assert shown == "1.00, 1.00 (4 of 5)"
+
+
+def test_intervals_are_counted_by_the_share_of_the_corpus_without_refused_sellers() -> None:
+    said = {"estimate": 0.5, "interval": [0.4, 0.6], "raw": 0.5}
+    truth = {"0/even-100": 0.5, "0/weak-100": 0.5, "0/even-002": 0.9, "1/even-002": 0.5}
+    found = dict.fromkeys(truth, said) | {"0/weak-100": {"raw": 0.5, "refused": "-"}}
+    some = {"truth": {name: {"reward": mean} for name, mean in truth.items()}}
+    shown = coverage_by_share({**some, "estimates": {"full": {"reward": {"robust": found}}}})
+    assert shown.splitlines()[-1] == "| full | 1 of 1 | 1 of 2 |"
 
 
 def test_raw_estimates_are_there_for_refused_agents_too_and_may_rank_backwards() -> None:
