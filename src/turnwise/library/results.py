@@ -23,7 +23,7 @@ from tempfile import TemporaryDirectory
 from typing import TypeVar
 
 from turnwise.library.arguments import PathLike
-from turnwise.library.notes import change_notes, item_notes, notes, strength_notes, unseen_parts
+from turnwise.library.notes import WARNING, change_notes, item_notes, notes, strength_notes, unseen_parts
 from turnwise.library.rater_notes import rater_notes
 from turnwise.run.spec import Outcome
 
@@ -343,16 +343,18 @@ class Power(Result):
 
     columns: ClassVar[tuple[str, ...]] = (
         "metric", "design", "scores", "turns", "raters", "people", "difference", "dialogues", "between", "ratings",
-        "judge_calls", "cost",
+        "scored_items", "cost",
     )  # fmt: skip
     layout: ClassVar[Layout] = Layout(
         names=("metric", "design", "scores", "turns", "raters", "people"),
         results=("difference", "dialogues"),
-        others=("cost", "ratings", "between", "judge_calls"),
+        others=("cost", "ratings", "between", "scored_items"),
     )
 
     def notes(self) -> list[str]:
-        """As for every result, on a key that would pair more of the pilot's items, and on the raters of the pilot."""
+        """As for every result, on a key that would pair more of the pilot's items, on the raters of the pilot, and on
+        scores of a metric that learned from the pilot.
+        """
         few = [
             f"note: {one['metric']}: planned for the pilot's {counted(one['people'], 'rater')}; --people N plans for "
             "another number"
@@ -365,7 +367,13 @@ class Power(Result):
             for one in self.document["results"]
             if one.get("better_pair_key")
         ]
-        return [*Result.notes(self), *dict.fromkeys([*few, *better])]
+        trained = [
+            f"{WARNING}{one['scores']} learned from {one['scores_in_training']} items here: its agreement with people "
+            "says nothing about new ones, so that it may save fewer ratings than planned"
+            for one in self.document["results"]
+            if one.get("scores_in_training")
+        ]
+        return [*Result.notes(self), *dict.fromkeys([*trained, *few, *better])]
 
     def cheapest(self) -> dict[str, Any] | None:
         """The record of the design that costs least; without prices None."""
