@@ -139,6 +139,11 @@ def _repeats_items(finding: Finding) -> bool:
     return not rest.strip("; ")
 
 
+def document_notes(document: Mapping[str, Any]) -> list[str]:
+    """Lines on what a run left out or scored together, which `document`, the content of results.json, lists."""
+    return [f"note: {note}" for note in document.get("notes", ())]
+
+
 def unseen_parts(document: Mapping[str, Any]) -> list[str]:
     """A line on the images, audio and files of the data, which text metrics do not see; empty if there are none.
 

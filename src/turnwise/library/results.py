@@ -23,7 +23,15 @@ from tempfile import TemporaryDirectory
 from typing import TypeVar
 
 from turnwise.library.arguments import PathLike
-from turnwise.library.notes import WARNING, change_notes, item_notes, notes, strength_notes, unseen_parts
+from turnwise.library.notes import (
+    WARNING,
+    change_notes,
+    document_notes,
+    item_notes,
+    notes,
+    strength_notes,
+    unseen_parts,
+)
 from turnwise.library.rater_notes import rater_notes
 from turnwise.run.spec import Outcome
 
@@ -116,7 +124,7 @@ class Scores(Result):
 
     def notes(self) -> list[str]:
         """As in `Result`, and on what was left out or scored together."""
-        return [*Result.notes(self), *(f"note: {note}" for note in self.document.get("notes", ()))]
+        return [*Result.notes(self), *document_notes(self.document)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -149,8 +157,10 @@ class Comparison(Result):
         ]
 
     def notes(self) -> list[str]:
-        """As in `Result`, and on preferences by few raters and strengths that could not be found or compared."""
-        found = [*Result.notes(self), *rater_notes(self.findings)]
+        """As in `Result`, on what was left out, on preferences by few raters, and on strengths that could not be found
+        or compared.
+        """
+        found = [*Result.notes(self), *document_notes(self.document), *rater_notes(self.findings)]
         if self.shared_agent is not None:
             found.append(
                 f"note: all files have the agent `{self.shared_agent}`, so that agents are named after the files"
@@ -231,11 +241,11 @@ class Agreement(Result):
         return list(self.document.get("raters", ()))
 
     def notes(self) -> list[str]:
-        """As in `Result`, and on preferences by few raters."""
+        """As in `Result`, on what was left out, and on preferences by few raters."""
         at_pairs = [
             one for one in self.findings if one.what.get("level") == "pair" and one.what.get("metric")
         ]
-        return [*Result.notes(self), *rater_notes(at_pairs)]
+        return [*Result.notes(self), *document_notes(self.document), *rater_notes(at_pairs)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

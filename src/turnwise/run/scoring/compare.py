@@ -21,6 +21,7 @@ from turnwise.report import results
 from turnwise.run.resume.block_store import BlockStore
 from turnwise.run.resume.finished_run import no_blocks, read_run, write_parts
 from turnwise.run.scoring.collect import collect, listing
+from turnwise.run.scoring.cut_agents import cut_agents
 from turnwise.run.scoring.judge_pairs import dry_run, is_judge_pair, judge_pairs
 from turnwise.run.scoring.pair_keys import PairKey, better_pair_key
 from turnwise.run.scoring.preferences import preference_names, preferences
@@ -63,6 +64,7 @@ def compare(spec: CompareSpec) -> Outcome:
     beside: dict[str, Any] = {"preferences": fits} if preferred else {}
     if scored.metrics and not any(is_rating(name) for name in scored.metrics):
         beside["people"] = [results.record(one) for one in _by_people(scored, census)]
+    beside |= {"notes": notes} if (notes := cut_agents(spec, census)) else {}
     return finish(spec, with_adjusted_p(findings), census.sha256, **census.unseen.section(), **beside)
 
 

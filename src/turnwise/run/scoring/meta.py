@@ -24,6 +24,7 @@ from turnwise.ratings.matrix import RatedLevel
 from turnwise.report import results
 from turnwise.run.resume.block_store import BlockStore
 from turnwise.run.scoring.collect import collect, listing
+from turnwise.run.scoring.cut_agents import cut_agents
 from turnwise.run.scoring.judge_cards import add_agreement
 from turnwise.run.scoring.pair_meta import pair_meta
 from turnwise.run.scoring.raters import (
@@ -143,7 +144,8 @@ def meta(spec: MetaSpec) -> Outcome:
         read = all_items(spec.data, selection(spec, "turn"), census) if examples else ()
         results.write_lines(spec.output / "examples.jsonl", with_texts(examples, read))
     add_agreement(metrics, found, [spec.names.get(path, path) for path in spec.data])
-    sections = {"differences": with_adjusted_p(compared), "raters": reports, **more}
+    sections: dict[str, Any] = {"differences": with_adjusted_p(compared), "raters": reports, **more}
+    sections |= {"notes": notes} if (notes := cut_agents(spec, census)) else {}
     return finish(spec, tuple(found), census.sha256, **sections, **census.unseen.section())
 
 

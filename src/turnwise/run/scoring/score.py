@@ -17,6 +17,7 @@ from turnwise.run.resume.block_store import BlockStore
 from turnwise.run.resume.finished_run import no_blocks, write_parts
 from turnwise.run.scoring.collect import listing
 from turnwise.run.scoring.costs import costs_record, forecast, prompts
+from turnwise.run.scoring.cut_agents import cut_agents
 from turnwise.run.scoring.judge_cards import reminders
 from turnwise.run.scoring.shards import SHARD, Watch, prepare, shards
 from turnwise.run.scoring.tally import Tally, generator
@@ -107,7 +108,12 @@ def score(spec: ScoreSpec) -> Outcome:
         for finding in findings
     )
     found = (*findings, *watch.findings(), *absent)
-    notes = [*_unnamed(spec, census), *_unrated(spec, watch.unrated), *reminders(metrics)]
+    notes = [
+        *_unnamed(spec, census),
+        *_unrated(spec, watch.unrated),
+        *cut_agents(spec, census),
+        *reminders(metrics),
+    ]
     sections: dict[str, Any] = {"notes": notes} if notes else {}
     if spec.calibrate is not None:
         sections["calibrated"] = _calibrated(spec)
