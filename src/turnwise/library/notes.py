@@ -8,6 +8,7 @@ from turnwise.errors import counted
 from turnwise.types import Finding
 
 SHOWN = 5  # placeholders that a note names
+NO_VARIATION = ("none: no variation", "no interval: the ratings do not vary")  # in the method of a finding
 WARNING = "warning: "  # of a line that --quiet does not hide
 
 
@@ -54,7 +55,30 @@ def item_notes(findings: Sequence[Finding]) -> list[str]:
             named = ", ".join(f"{name} ({count})" for name, count in islice(unresolved.items(), SHOWN))
             more = f", and {len(unresolved) - SHOWN} more" if len(unresolved) > SHOWN else ""
             found.append(f"note: placeholders that the ontology does not know: {named}{more}")
-    return list(dict.fromkeys([*found, *_pairing(findings), *_judges(findings)]))
+    return list(
+        dict.fromkeys([*found, *_without_variation(findings), *_pairing(findings), *_judges(findings)])
+    )
+
+
+def _without_variation(findings: Sequence[Finding]) -> list[str]:
+    """A line for each metric with estimates that have no interval because values do not vary."""
+    agents: dict[str, list[str]] = {}
+    for finding in findings:
+        what, method = finding.what, str(finding.method)
+        if (
+            finding.estimate is not None
+            and finding.interval is None
+            and any(reason in method for reason in NO_VARIATION)
+        ):
+            named = " minus ".join(str(what[key]) for key in ("agent", "minus") if what.get(key))
+            agents.setdefault(str(what.get("metric")), []).append(named)
+    found = []
+    for metric, those in agents.items():
+        different = list(filter(None, dict.fromkeys(those)))
+        more = f" and {len(different) - SHOWN} more" if len(different) > SHOWN else ""
+        of = f" of {', '.join(different[:SHOWN])}{more}" if different else ""
+        found.append(f"note: {metric}{of}: no interval, as the values do not vary")
+    return found
 
 
 def _mostly_unscored(finding: Finding) -> str | None:
@@ -125,10 +149,7 @@ def _without_a_result(findings: Sequence[Finding]) -> list[str]:
         if finding.status != "ok" and not _repeats_items(finding):
             what = " ".join(str(value) for value in finding.what.values() if value)
             about.setdefault((finding.status, str(finding.reason)), []).append(what)
-    return [
-        f"note: {names[0]}{f' and {len(names) - 1} more' if len(names) > 1 else ''}: {status}: {reason}"
-        for (status, reason), names in about.items()
-    ]
+    return _grouped(about)
 
 
 def _repeats_items(finding: Finding) -> bool:
@@ -142,6 +163,25 @@ def _repeats_items(finding: Finding) -> bool:
 def document_notes(document: Mapping[str, Any]) -> list[str]:
     """Lines on what a run left out or scored together, which `document`, the content of results.json, lists."""
     return [f"note: {note}" for note in document.get("notes", ())]
+
+
+def others_without_a_result(records: Sequence[Mapping[str, Any]], findings: Sequence[Finding]) -> list[str]:
+    """As the lines of `notes` on findings without a result, for the records of other estimators than the findings'."""
+    asked = {finding.what["estimator"] for finding in findings}
+    about: dict[tuple[str, str], list[str]] = {}
+    for record in records:
+        if record["status"] != "ok" and record["estimator"] not in asked:
+            named = " ".join(str(record[key]) for key in ("target", "rating", "estimator") if record.get(key))
+            about.setdefault((record["status"], str(record["reason"])), []).append(named)
+    return _grouped(about)
+
+
+def _grouped(about: Mapping[tuple[str, str], Sequence[str]]) -> list[str]:
+    """A line for each status and reason, which names the first of what it is about and counts the others."""
+    return [
+        f"note: {names[0]}{f' and {len(names) - 1} more' if len(names) > 1 else ''}: {status}: {reason}"
+        for (status, reason), names in about.items()
+    ]
 
 
 def unseen_parts(document: Mapping[str, Any]) -> list[str]:

@@ -29,6 +29,7 @@ from turnwise.library.notes import (
     document_notes,
     item_notes,
     notes,
+    others_without_a_result,
     strength_notes,
     unseen_parts,
 )
@@ -270,6 +271,10 @@ class Estimates(Result):
         empty.
         """
         return list(self.document.get("validation", ()))
+
+    def notes(self) -> list[str]:
+        """As in `Result`, and on estimators beside the asked ones that have no estimate."""
+        return [*Result.notes(self), *others_without_a_result(self.document["results"], self.findings)]
 
 
 SURPRISING = 0.01  # p below which labels that are said to be random look as if they were not
