@@ -7,7 +7,7 @@ from typing import Any
 from turnwise.errors import counted
 from turnwise.types import Finding
 
-SHOWN = 5  # placeholders that a note names
+SHOWN = 5  # placeholders or agents that a note names
 NO_VARIATION = ("none: no variation", "no interval: the ratings do not vary")  # in the method of a finding
 WARNING = "warning: "  # of a line that --quiet does not hide
 
@@ -61,8 +61,11 @@ def item_notes(findings: Sequence[Finding]) -> list[str]:
 
 
 def _without_variation(findings: Sequence[Finding]) -> list[str]:
-    """A line for each metric with estimates that have no interval because values do not vary."""
+    """A line for each metric, or for several with the same agents, on estimates that have no interval because values do
+    not vary.
+    """
     agents: dict[str, list[str]] = {}
+    compared = False
     for finding in findings:
         what, method = finding.what, str(finding.method)
         if (
@@ -70,14 +73,18 @@ def _without_variation(findings: Sequence[Finding]) -> list[str]:
             and finding.interval is None
             and any(reason in method for reason in NO_VARIATION)
         ):
+            compared = compared or "agent_a" in what
             named = " minus ".join(str(what[key]) for key in ("agent", "minus") if what.get(key))
             agents.setdefault(str(what.get("metric")), []).append(named)
-    found = []
+    metrics: dict[tuple[str, ...], list[str]] = {}
     for metric, those in agents.items():
-        different = list(filter(None, dict.fromkeys(those)))
-        more = f" and {len(different) - SHOWN} more" if len(different) > SHOWN else ""
-        of = f" of {', '.join(different[:SHOWN])}{more}" if different else ""
-        found.append(f"note: {metric}{of}: no interval, as the values do not vary")
+        metrics.setdefault(tuple(filter(None, dict.fromkeys(those))), []).append(metric)
+    values = "differences" if compared else "values"
+    found = []
+    for named_agents, names in metrics.items():
+        more = f" and {len(named_agents) - SHOWN} more" if len(named_agents) > SHOWN else ""
+        of = f" of {', '.join(named_agents[:SHOWN])}{more}" if named_agents else ""
+        found.append(f"note: {', '.join(names)}{of}: no interval, as the {values} do not vary")
     return found
 
 
