@@ -62,29 +62,27 @@ def item_notes(findings: Sequence[Finding]) -> list[str]:
 
 def _without_variation(findings: Sequence[Finding]) -> list[str]:
     """A line for each metric, or for several with the same agents, on estimates that have no interval because values do
-    not vary.
+    not vary. Comparisons are left out: their verdict does not depend on an interval.
     """
     agents: dict[str, list[str]] = {}
-    compared = False
     for finding in findings:
         what, method = finding.what, str(finding.method)
         if (
-            finding.estimate is not None
+            "agent_a" not in what
+            and finding.estimate is not None
             and finding.interval is None
             and any(reason in method for reason in NO_VARIATION)
         ):
-            compared = compared or "agent_a" in what
             named = " minus ".join(str(what[key]) for key in ("agent", "minus") if what.get(key))
             agents.setdefault(str(what.get("metric")), []).append(named)
     metrics: dict[tuple[str, ...], list[str]] = {}
     for metric, those in agents.items():
         metrics.setdefault(tuple(filter(None, dict.fromkeys(those))), []).append(metric)
-    values = "differences" if compared else "values"
     found = []
     for named_agents, names in metrics.items():
         more = f" and {len(named_agents) - SHOWN} more" if len(named_agents) > SHOWN else ""
         of = f" of {', '.join(named_agents[:SHOWN])}{more}" if named_agents else ""
-        found.append(f"note: {', '.join(names)}{of}: no interval, as the {values} do not vary")
+        found.append(f"note: {', '.join(names)}{of}: no interval, as the values do not vary")
     return found
 
 

@@ -18,10 +18,10 @@ from turnwise.meta.table import ScoreTable
 from turnwise.metrics import is_preference, is_rating
 from turnwise.metrics.rating import GOOD
 from turnwise.report import results
+from turnwise.run.cut_agents import cut_agents
 from turnwise.run.resume.block_store import BlockStore
 from turnwise.run.resume.finished_run import no_blocks, read_run, write_parts
 from turnwise.run.scoring.collect import collect, listing
-from turnwise.run.scoring.cut_agents import cut_agents
 from turnwise.run.scoring.judge_pairs import dry_run, is_judge_pair, judge_pairs
 from turnwise.run.scoring.pair_keys import PairKey, better_pair_key
 from turnwise.run.scoring.preferences import preference_names, preferences

@@ -22,9 +22,9 @@ from turnwise.metrics import is_rating
 from turnwise.metrics.rating import parse
 from turnwise.ratings.matrix import RatedLevel
 from turnwise.report import results
+from turnwise.run.cut_agents import cut_agents
 from turnwise.run.resume.block_store import BlockStore
 from turnwise.run.scoring.collect import collect, listing
-from turnwise.run.scoring.cut_agents import cut_agents
 from turnwise.run.scoring.judge_cards import add_agreement
 from turnwise.run.scoring.pair_meta import pair_meta
 from turnwise.run.scoring.raters import (
