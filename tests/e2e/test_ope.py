@@ -9,6 +9,7 @@ import pytest
 
 from tests.small_world import held
 from turnwise.cli.common.group import run
+from turnwise.cli.ope import _below_table
 from turnwise.logs import native
 from turnwise.types import Dialogue, Rating, Turn
 
@@ -256,3 +257,16 @@ def _silent(talk: Dialogue, agent: str) -> Dialogue:
 
 def _lengthened(talk: Dialogue, times: int) -> Dialogue:
     return replace(talk, turns=(talk.turns[0], *(talk.turns[1:3] * times), *talk.turns[3:]))
+
+
+def test_a_row_without_an_estimate_has_its_reason_in_a_note(capsys, logs: str) -> None:
+    assert run(["ope", logs, "--target", "a3", "--model", "hashing"]) == 0
+    said = capsys.readouterr().err
+    assert "note: a3 reward mean: refused: all known agents get the same estimate" in said
+
+
+def test_estimators_that_disagree_with_the_first_are_named_in_a_sentence() -> None:
+    diagnostics = {"disagrees": ["nearest", "direct"]}
+    row = {"target": "noise-07", "rating": "reward", "estimator": "robust", "estimate": 0.3}
+    said = _below_table({"results": [{**row, "diagnostics": diagnostics}]}, {})
+    assert said == "\nnote: noise-07: the mean reward by nearest, direct is outside the interval of robust"

@@ -43,3 +43,16 @@ def test_an_estimate_of_less_than_half_of_the_items_is_a_warning() -> None:
         "warning: rouge-l of a covers only 13 of 100 items; the others were not scored, and may differ from these"
     )
     assert len(notes([finding("a", estimate=1.0, status="ok", n_items=87, unscored=lost)])) == 1
+
+
+def test_a_missing_interval_has_its_reason_in_a_note() -> None:
+    found = notes(
+        [
+            finding("a", estimate=1.0, status="ok", method="none: no variation"),
+            finding(
+                "b", estimate=1.0, status="ok", method="labels alone; no interval: the ratings do not vary"
+            ),
+            finding("c", estimate=1.0, status="ok", method="t on the jackknife by cluster", interval=(0, 2)),
+        ]
+    )
+    assert found == ["note: rouge-l of a, b: no interval, as the values do not vary"]

@@ -52,7 +52,7 @@ FLIPS = Layout(names=("item of A", "item of B"), results=("A", "B", "A-B"))
     help="Dimensions on which a high rating is bad, where the data does not say so itself.",
 )  # fmt: skip
 @click.option("--force", is_flag=True, help="Compare runs whose signatures differ.")
-@options.selecting
+@options.selecting_compared
 @options.running
 @options.trying
 @options.gating
@@ -72,14 +72,16 @@ def command(**given: Any) -> int:
     """
     from turnwise.cli.common.printed import conclude, print_questions
     from turnwise.library import compare
+    from turnwise.library.scoring import NO_PAIRS
 
     finished = not given["reader"] and all(Path(path).is_dir() for path in given["data"])
-    if finished and (idle := options.typed(*SCORING)):
+    fixed = tuple(name for name in SCORING if name != "pair" or given["pair"] != NO_PAIRS) if finished else ()
+    if idle := options.typed(*fixed):
         raise UsageError(
             f"{', '.join(idle)} cannot change two finished runs; give them to `turnwise score -o`, or compare files"
         )
     with options.gated(given):
-        found = compare(**options.arguments(given, *(SCORING if finished else ())))
+        found = compare(**options.arguments(given, *fixed))
         if print_questions(found.document, given):
             return 0
         after = [

@@ -138,7 +138,8 @@ def _below_table(document: Mapping[str, Any], given: Mapping[str, Any]) -> str:
     from turnwise.cli.common.printed import sized_table
 
     lines = [
-        f"{row['target']} {row['rating']}: outside the interval of {row['estimator']}: {', '.join(outside)}"
+        f"note: {row['target']}: the mean {row['rating']} by {', '.join(outside)} is outside the interval of "
+        f"{row['estimator']}"
         for row in document["results"]
         if row["estimator"] == document["results"][0]["estimator"]
         and (outside := row["diagnostics"].get("disagrees"))

@@ -73,7 +73,7 @@ def _counts(_: click.Context, parameter: click.Parameter, value: str | None) -> 
 )  # fmt: skip
 @click.option(
     "--scored", type=click.IntRange(1, MOST), metavar="N",
-    help="Dialogues of each agent that are scored. Default: far more than are rated.",
+    help="Dialogues of each agent that are scored. Default: far more than are rated, at no cost.",
 )  # fmt: skip
 @click.option(
     "--sd",
@@ -102,9 +102,11 @@ def _counts(_: click.Context, parameter: click.Parameter, value: str | None) -> 
     "--rater-icc", default=0.0, show_default=True, type=click.FloatRange(0, 1),
     help="Preferences: the share of the variance that is between raters.",
 )  # fmt: skip
-@click.option("--cost-dialogue", type=click.FloatRange(0, 1e100), metavar="X", help="Cost of one dialogue.")
+@click.option("--cost-dialogue", type=click.FloatRange(0, 1e100), metavar="X",
+              help="Cost of one dialogue that is compared; those that are scored alone cost nothing here.")  # fmt: skip
 @click.option("--cost-rating", type=click.FloatRange(0, 1e100), metavar="X", help="Cost of one rating.")
-@click.option("--cost-judge", type=click.FloatRange(0, 1e100), metavar="X", help="Cost of scoring one item.")
+@click.option("--cost-judge", type=click.FloatRange(0, 1e100), metavar="X",
+              help="Cost of scoring one item; beside ratings it needs --scored.")  # fmt: skip
 @options.selecting_pairs
 @options.running_without_draws
 @options.printing

@@ -7,7 +7,8 @@ from typing import Any
 from turnwise.errors import counted
 from turnwise.types import Finding
 
-SHOWN = 5  # placeholders that a note names
+SHOWN = 5  # placeholders or agents that a note names
+NO_VARIATION = ("none: no variation", "no interval: the ratings do not vary")  # in the method of a finding
 WARNING = "warning: "  # of a line that --quiet does not hide
 
 
@@ -44,8 +45,6 @@ def item_notes(findings: Sequence[Finding]) -> list[str]:
                          "nothing about new ones")  # fmt: skip
         if mostly := _mostly_unscored(finding):
             found.append(mostly)
-        if (unpaired := _unpaired(finding)) and unpaired not in found:
-            found.append(unpaired)
         if thinned := _thinned(finding):
             found.append(thinned)
         if "position_bias" in finding.details:
@@ -56,20 +55,56 @@ def item_notes(findings: Sequence[Finding]) -> list[str]:
             named = ", ".join(f"{name} ({count})" for name, count in islice(unresolved.items(), SHOWN))
             more = f", and {len(unresolved) - SHOWN} more" if len(unresolved) > SHOWN else ""
             found.append(f"note: placeholders that the ontology does not know: {named}{more}")
-    return list(dict.fromkeys([*found, *_judges(findings)]))
+    return list(
+        dict.fromkeys([*found, *_without_variation(findings), *_pairing(findings), *_judges(findings)])
+    )
+
+
+def _without_variation(findings: Sequence[Finding]) -> list[str]:
+    """A line for each metric, or for several with the same agents, on estimates that have no interval because values do
+    not vary. Comparisons are left out: their verdict does not depend on an interval.
+    """
+    agents: dict[str, list[str]] = {}
+    for finding in findings:
+        what, method = finding.what, str(finding.method)
+        if (
+            "agent_a" not in what
+            and finding.estimate is not None
+            and finding.interval is None
+            and any(reason in method for reason in NO_VARIATION)
+        ):
+            named = " minus ".join(str(what[key]) for key in ("agent", "minus") if what.get(key))
+            agents.setdefault(str(what.get("metric")), []).append(named)
+    metrics: dict[tuple[str, ...], list[str]] = {}
+    for metric, those in agents.items():
+        metrics.setdefault(tuple(filter(None, dict.fromkeys(those))), []).append(metric)
+    found = []
+    for named_agents, names in metrics.items():
+        more = f" and {len(named_agents) - SHOWN} more" if len(named_agents) > SHOWN else ""
+        of = f" of {', '.join(named_agents[:SHOWN])}{more}" if named_agents else ""
+        found.append(f"note: {', '.join(names)}{of}: no interval, as the values do not vary")
+    return found
 
 
 def _mostly_unscored(finding: Finding) -> str | None:
     """A warning if an estimate is of less than half of the items that it should be of; None if not."""
+    metric, details = finding.what.get("metric"), finding.details
+    others = "the others were not scored, and may differ from these"
+    if "agent_a" in finding.what:
+        counts = [(details.get(f"scored_{side}", 0), details.get(f"unscored_{side}", 0)) for side in "ab"]
+        if finding.estimate is None or all(scored >= left for scored, left in counts):
+            return None
+        covered = " and ".join(
+            f"{scored} of {counted(scored + left, 'item')} of {finding.what[f'agent_{side}']}"
+            for side, (scored, left) in zip("ab", counts, strict=True)
+        )
+        return f"{WARNING}{metric} covers only {covered}; {others}"
     left = sum(finding.unscored.values())
-    if "agent_a" in finding.what or not 0 < finding.n_items < left:  # a comparison counts pairs
+    if not 0 < finding.n_items < left:
         return None
     agent = f" of {finding.what['agent']}" if finding.what.get("agent") else ""
     covered = f"{finding.n_items} of {finding.n_items + left} items"
-    return (
-        f"{WARNING}{finding.what.get('metric')}{agent} covers only {covered}; the others were not scored, and may "
-        "differ from these"
-    )
+    return f"{WARNING}{metric}{agent} covers only {covered}; {others}"
 
 
 def _judges(findings: Sequence[Finding]) -> list[str]:
@@ -119,10 +154,7 @@ def _without_a_result(findings: Sequence[Finding]) -> list[str]:
         if finding.status != "ok" and not _repeats_items(finding):
             what = " ".join(str(value) for value in finding.what.values() if value)
             about.setdefault((finding.status, str(finding.reason)), []).append(what)
-    return [
-        f"note: {names[0]}{f' and {len(names) - 1} more' if len(names) > 1 else ''}: {status}: {reason}"
-        for (status, reason), names in about.items()
-    ]
+    return _grouped(about)
 
 
 def _repeats_items(finding: Finding) -> bool:
@@ -131,6 +163,30 @@ def _repeats_items(finding: Finding) -> bool:
     for reason, count in finding.unscored.items():
         rest = rest.replace(f"{reason} ({counted(count, 'item')})", "")
     return not rest.strip("; ")
+
+
+def document_notes(document: Mapping[str, Any]) -> list[str]:
+    """Lines on what a run left out or scored together, which `document`, the content of results.json, lists."""
+    return [f"note: {note}" for note in document.get("notes", ())]
+
+
+def others_without_a_result(records: Sequence[Mapping[str, Any]], findings: Sequence[Finding]) -> list[str]:
+    """As the lines of `notes` on findings without a result, for the records of other estimators than the findings'."""
+    asked = {finding.what["estimator"] for finding in findings}
+    about: dict[tuple[str, str], list[str]] = {}
+    for record in records:
+        if record["status"] != "ok" and record["estimator"] not in asked:
+            named = " ".join(str(record[key]) for key in ("target", "rating", "estimator") if record.get(key))
+            about.setdefault((record["status"], str(record["reason"])), []).append(named)
+    return _grouped(about)
+
+
+def _grouped(about: Mapping[tuple[str, str], Sequence[str]]) -> list[str]:
+    """A line for each status and reason, which names the first of what it is about and counts the others."""
+    return [
+        f"note: {names[0]}{f' and {len(names) - 1} more' if len(names) > 1 else ''}: {status}: {reason}"
+        for (status, reason), names in about.items()
+    ]
 
 
 def unseen_parts(document: Mapping[str, Any]) -> list[str]:
@@ -162,34 +218,66 @@ def automatic_raters(document: Mapping[str, Any]) -> list[str]:
     ]
 
 
+def _pairing(findings: Sequence[Finding]) -> list[str]:
+    """Notes on the items of two compared agents that have no partner or share one. A note names its metrics and groups
+    where the notes of others differ.
+    """
+    about: dict[str, list[Finding]] = {}
+    for finding in findings:
+        for said in filter(None, (_unpaired(finding), _merged(finding))):
+            about.setdefault(said, []).append(finding)
+    compared = [finding for finding in findings if "agent_a" in finding.what and finding.estimate is not None]
+    found = []
+    for said, of in about.items():
+        names = [
+            ", ".join(dict.fromkeys(str(finding.what.get(key)) for finding in of))
+            for key in ("metric", "group")
+            if {finding.what.get(key) for finding in of} != {finding.what.get(key) for finding in compared}
+        ]
+        found.append(": ".join(filter(None, ["note", " in ".join(names), said])))
+    return found
+
+
 def _unpaired(finding: Finding) -> str | None:
-    """A note on items of two compared agents that have no partner, or on a comparison without pairs; None if
-    neither applies.
+    """On items of two compared agents that have no partner, or on a comparison without pairs; None if neither
+    applies.
     """
     if "agent_a" not in finding.what:
         return None
     from turnwise.meta.compare import has_unpaired  # slow to import
 
-    left = [finding.details.get(f"unpaired_{side}") for side in "ab"]
-    agents = [finding.what.get(f"agent_{side}") for side in "ab"]
     if not has_unpaired(finding):
         return None
+    left = [finding.details.get(f"unpaired_{side}") for side in "ab"]
+    agents = [finding.what.get(f"agent_{side}") for side in "ab"]
     details = finding.details
-    better = None
+    better = ""
     if "better_pair_key" in details:
         better = (
-            f"--pair {details['better_pair_key']} makes {counted(details['better_pair_key_pairs'], 'pair')}"
+            f"; --pair {details['better_pair_key']} makes {counted(details['better_pair_key_pairs'], 'pair')}"
         )
     if not any(left):
-        more = better or "--pair KEY, such as meta.item, pairs by another key"
         same = f"`{details['pair_key']}`" if "pair_key" in details else "context"
         return (
-            f"note: fewer than half of the items of {agents[0]} and {agents[1]} have a partner with the same {same}, "
-            f"so the agents are compared as independent samples; {more}"
+            f"fewer than half of the items of {agents[0]} and {agents[1]} have a partner with the same {same}, "
+            f"so the agents are compared as independent samples{better}"
         )
     counts = " and ".join(f"{count or 0} of {agent}" for count, agent in zip(left, agents, strict=True))
-    more = f"{better} instead of {finding.n_items}" if better else "--pair KEY pairs by another key"
-    return f"note: items without a partner, left out: {counts}; {more}"
+    more = f"{better} instead of {finding.n_items}" if better else ""
+    return f"items without a partner, left out: {counts}{more}; --pair none compares all items as independent samples"
+
+
+def _merged(finding: Finding) -> str | None:
+    """On items of one agent with the same partner, which count as one item; None if there are none."""
+    counts = [finding.details.get(f"merged_{side}") for side in "ab"]
+    if not any(counts):
+        return None
+    agents = [finding.what.get(f"agent_{side}") for side in "ab"]
+    same = f"`{finding.details['pair_key']}`" if "pair_key" in finding.details else "context"
+    named = " and ".join(
+        f"{count or 0} fewer of {agent}" for count, agent in zip(counts, agents, strict=True)
+    )
+    return f"items of one agent with the same {same} count as one, their mean: {named}"
 
 
 def strength_notes(fits: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -104,7 +104,7 @@ def power(
             for each preference.
         level: For ratings of turns and of dialogues: which. Default: the finer one that was rated.
         beside: A metric whose scores are to be used beside the ratings, as `calibrate` does.
-        scored: Dialogues of each agent that this metric scores. Default: far more than are rated.
+        scored: Dialogues of each agent that this metric scores. Default: far more than are rated, at no cost.
         sd: Standard deviation of the true values of items.
         icc: Share of their variance that is between dialogues; of preferences, between contexts.
         rater_sd: Standard deviation of the ratings of one item.
@@ -113,9 +113,9 @@ def power(
         win_rate: Share of preferences that the better agent gets, a tie being half.
         ties: Share of preferences that are ties.
         rater_icc: Share of the variance of preferences that is between raters.
-        cost_dialogue: Cost of one dialogue.
+        cost_dialogue: Cost of one dialogue that is compared; those that are scored alone cost nothing here.
         cost_rating: Cost of one rating.
-        cost_judge: Cost of scoring one item.
+        cost_judge: Cost of scoring one item; with `beside` or `agreement` it needs `scored`.
         reader: The format of the files where it is not the native one, as `turnwise ls readers` lists it.
         mapping: As in `score`.
         items: What is scored. Default: the rated turns where the data has turn ratings, else all turns.
@@ -158,6 +158,11 @@ def power(
     )
     if win_rate is None and (rater_icc or (people is not None and not pilot)):
         raise UsageError("--people and --rater-icc are about preferences; they go with --win-rate")
+    if cost_judge and scored is None and (beside is not None or agreement is not None):
+        raise UsageError(
+            "--cost-judge needs --scored N: the plan without it takes scores of far more dialogues than are rated, and "
+            "what these cost depends on their number"
+        )
     if not power > alpha:
         raise UsageError(
             f"--power {power:g} must be above --alpha {alpha:g}, which a test has without a difference"

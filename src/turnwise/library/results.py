@@ -24,10 +24,13 @@ from typing import TypeVar
 
 from turnwise.library.arguments import PathLike
 from turnwise.library.notes import (
+    WARNING,
     automatic_raters,
     change_notes,
+    document_notes,
     item_notes,
     notes,
+    others_without_a_result,
     strength_notes,
     unseen_parts,
 )
@@ -123,7 +126,7 @@ class Scores(Result):
 
     def notes(self) -> list[str]:
         """As in `Result`, and on what was left out or scored together."""
-        return [*Result.notes(self), *(f"note: {note}" for note in self.document.get("notes", ()))]
+        return [*Result.notes(self), *document_notes(self.document)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -156,8 +159,10 @@ class Comparison(Result):
         ]
 
     def notes(self) -> list[str]:
-        """As in `Result`, and on preferences by few raters and strengths that could not be found or compared."""
-        found = [*Result.notes(self), *rater_notes(self.findings)]
+        """As in `Result`, on what was left out, on preferences by few raters, and on strengths that could not be found
+        or compared.
+        """
+        found = [*Result.notes(self), *document_notes(self.document), *rater_notes(self.findings)]
         if self.shared_agent is not None:
             found.append(
                 f"note: all files have the agent `{self.shared_agent}`, so that agents are named after the files"
@@ -238,11 +243,11 @@ class Agreement(Result):
         return list(self.document.get("raters", ()))
 
     def notes(self) -> list[str]:
-        """As in `Result`, and on preferences by few raters."""
+        """As in `Result`, on what was left out, and on preferences by few raters."""
         at_pairs = [
             one for one in self.findings if one.what.get("level") == "pair" and one.what.get("metric")
         ]
-        return [*Result.notes(self), *rater_notes(at_pairs)]
+        return [*Result.notes(self), *document_notes(self.document), *rater_notes(at_pairs)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -267,6 +272,10 @@ class Estimates(Result):
         empty.
         """
         return list(self.document.get("validation", ()))
+
+    def notes(self) -> list[str]:
+        """As in `Result`, and on estimators beside the asked ones that have no estimate."""
+        return [*Result.notes(self), *others_without_a_result(self.document["results"], self.findings)]
 
 
 SURPRISING = 0.01  # p below which labels that are said to be random look as if they were not
@@ -350,16 +359,18 @@ class Power(Result):
 
     columns: ClassVar[tuple[str, ...]] = (
         "metric", "design", "scores", "turns", "raters", "people", "difference", "dialogues", "between", "ratings",
-        "judge_calls", "cost",
+        "scored_items", "cost",
     )  # fmt: skip
     layout: ClassVar[Layout] = Layout(
         names=("metric", "design", "scores", "turns", "raters", "people"),
         results=("difference", "dialogues"),
-        others=("cost", "ratings", "between", "judge_calls"),
+        others=("cost", "ratings", "between", "scored_items"),
     )
 
     def notes(self) -> list[str]:
-        """As for every result, on a key that would pair more of the pilot's items, and on the raters of the pilot."""
+        """As for every result, on a key that would pair more of the pilot's items, on the raters of the pilot, and on
+        scores of a metric that learned from the pilot.
+        """
         few = [
             f"note: {one['metric']}: planned for the pilot's {counted(one['people'], 'rater')}; --people N plans for "
             "another number"
@@ -372,7 +383,13 @@ class Power(Result):
             for one in self.document["results"]
             if one.get("better_pair_key")
         ]
-        return [*Result.notes(self), *dict.fromkeys([*few, *better])]
+        trained = [
+            f"{WARNING}{one['scores']} learned from {one['scores_in_training']} items here: its agreement with people "
+            "says nothing about new ones, so that it may save fewer ratings than planned"
+            for one in self.document["results"]
+            if one.get("scores_in_training")
+        ]
+        return [*Result.notes(self), *dict.fromkeys([*trained, *few, *better])]
 
     def cheapest(self) -> dict[str, Any] | None:
         """The record of the design that costs least; without prices None."""

@@ -29,6 +29,7 @@ from turnwise.types import MetaLevel
 
 ScoredRole = Literal["assistant", "user"]
 Draws = Annotated[int, Range(least=100)]
+NO_PAIRS = "none"  # `pair` of a comparison of independent samples
 STATISTICS = ("pearson", "spearman", "kendall", "pairwise")
 
 
@@ -199,7 +200,8 @@ def compare(
         where: Only dialogues with these values, such as {"meta.corpus": "dailyz"}.
         by: One result for each value of a key such as `meta.corpus`; `file` is the file.
         pair: The key that pairs items of different agents; `id` is the id or line of a dialogue in its own file.
-            Default: the same context.
+            "none" compares the agents as independent samples of all their items, also for two finished runs. Default:
+            the same context.
         cluster: The key of what is resampled together. Default: the dialogue.
         limit: Only the first dialogues.
         output: Folder for results.json and items.jsonl; an interrupted run resumes there.
@@ -224,9 +226,11 @@ def compare(
     named, would = split_names(agents), split_names(as_agents)
     if len(named) > 2:
         raise UsageError(f"--agents {','.join(named)} names {len(named)} agents; two are compared")
+    independent = pair == NO_PAIRS
     selection = selected(
-        items=items, role=role, where=where, by=by, pair=pair, cluster=cluster, limit=limit, as_agents=would
-    )
+        items=items, role=role, where=where, by=by, pair=None if independent else pair, cluster=cluster, limit=limit,
+        as_agents=would,
+    )  # fmt: skip
     name_files = not (selection.apart or would)
     with (
         files(data, reader=reader, mapping=mapping, name_files=name_files) as given,
@@ -238,9 +242,9 @@ def compare(
         finished = _are_finished_runs(given.paths)
         if finished:
             _check_unselected(
-                items=items, role=None if role == "assistant" else role, where=where, by=by, pair=pair,
-                cluster=cluster, limit=limit, as_agents=as_agents, real=real, model=model,
-                lower_is_better=lower_is_better,
+                items=items, role=None if role == "assistant" else role, where=where, by=by,
+                pair=None if independent else pair, cluster=cluster, limit=limit, as_agents=as_agents,
+                real=real, model=model, lower_is_better=lower_is_better,
             )  # fmt: skip
         spec = CompareSpec(
             data=given.paths,
@@ -249,6 +253,7 @@ def compare(
             selection=selection,
             agents=named or (would if len(would) == 2 else ()),
             lower=split_names(lower_is_better),
+            independent=independent,
             real=optional_path(real),
             model=optional_path(model),
             db=optional_path(db),

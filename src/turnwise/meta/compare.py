@@ -2,9 +2,9 @@
 
 Items of the two agents with the same pair (the identical context, or --pair KEY) are compared with each other. The
 resampling unit is a connected component of clusters that share pairs. Where fewer than half of the items can be paired,
-the agents are compared as two independent samples of dialogues, and the method says so. Metrics that are not sums over
-items, such as `distinct-2` and `fbd`, depend on the amount of text: then both agents are compared on equally many
-clusters, drawn at random from the agent that has more.
+the agents are compared as two independent samples of dialogues, and the method says so; --pair none asks for this.
+Metrics that are not sums over items, such as `distinct-2` and `fbd`, depend on the amount of text: then both agents are
+compared on equally many clusters, drawn at random from the agent that has more.
 
 A test that does not reject gives the verdict `not shown`, never that two agents are equal. The minimum detectable
 difference says how large a difference this much data could have shown.
@@ -35,6 +35,7 @@ MAX_FLIPS = 5  # pairs listed at each end of the differences
 LEVEL = 0.05  # significance level of the verdict
 SWAP_METHOD = "permutation of clusters"
 UNPAIRED = "unpaired, as fewer than half of the items have a pair"
+INDEPENDENT = "unpaired, as asked"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,11 +72,13 @@ def compare(
     group: str | None,
     draws: int,
     rng: np.random.Generator,
+    independent: bool = False,
 ) -> Finding:
     """The difference A - B of one metric with its interval and test, and the pairs that differ most.
 
-    p is not adjusted yet (`with_adjusted_p`). `agents` and `group` only label the finding. There is no estimate, but a
-    reason, where an agent has no scored item and where the metric is undefined, refuses or raises `PluginError`.
+    With `independent` the agents are compared as independent samples, also where their items have a pair. p is not
+    adjusted yet (`with_adjusted_p`). `agents` and `group` only label the finding. There is no estimate, but a reason,
+    where an agent has no scored item and where the metric is undefined, refuses or raises `PluginError`.
     """
     what: dict[str, str | None] = {
         "metric": a.name,
@@ -96,20 +99,39 @@ def compare(
             reasons = "; ".join(shared["unscored"]) or "no item was selected"
             why = f"no scored item of `{agent}`: {reasons}"
             return Finding(**shared, estimate=None, status=table.empty_status, reason=why)
-    pairs = match_pairs(a, b)
+    pairs = None if independent else match_pairs(a, b)
     try:
         if isinstance(a.metric, ChecksSample):
             for table in (pairs.a, pairs.b) if pairs else (a, b):
                 a.metric.check(table.rows)
-        answer = _paired(a.metric, pairs, draws, rng) if pairs else _unpaired(a, b, draws, rng)
+        if pairs:
+            answer = _paired(a.metric, pairs, draws, rng)
+        else:
+            answer = _unpaired(a, b, draws, rng, kind=INDEPENDENT if independent else UNPAIRED)
     except Refused as error:
         return Finding.refusal(shared["what"], error, shared["signature"])
     except PluginError as error:
         return Finding(**shared, estimate=None, status="error", reason=str(error))
     if pairs:
         left = {"unpaired_a": len(a) - len(pairs.a), "unpaired_b": len(b) - len(pairs.b)}
-        answer["details"] = {**answer["details"], **left}
+        answer["details"] = {**answer["details"], **left, **_merged(a.metric, pairs)}
+    if a.lost or b.lost:
+        covered = {
+            "scored_a": len(a),
+            "unscored_a": len(a.lost),
+            "scored_b": len(b),
+            "unscored_b": len(b.lost),
+        }
+        answer["details"] = {**answer["details"], **covered}
     return Finding(**shared, **answer)
+
+
+def _merged(metric: Metric, pairs: MatchedPairs) -> dict[str, int]:
+    """How many items of each agent count as one with another item of the same pair; empty if none does."""
+    if not isinstance(metric, Summed) or isinstance(metric, SamplesRaters):
+        return {}
+    counts = [len(side) - len(pairs.codes) for side in (pairs.a, pairs.b)]
+    return {"merged_a": counts[0], "merged_b": counts[1]} if any(counts) else {}
 
 
 def has_unpaired(finding: Finding) -> bool:
@@ -210,20 +232,23 @@ def _rows_of_b(a: ScoreTable, b: ScoreTable) -> NDArray[np.bool_]:
     return np.repeat([False, True], [len(a), len(b)])
 
 
-def _unpaired(a: ScoreTable, b: ScoreTable, draws: int, rng: np.random.Generator) -> dict[str, Any]:
-    """The fields of the finding on two independent samples: estimate, interval, p, method and counts."""
-    metric, details, kind = a.metric, {}, UNPAIRED
+def _unpaired(
+    a: ScoreTable, b: ScoreTable, draws: int, rng: np.random.Generator, *, kind: str
+) -> dict[str, Any]:
+    """The fields of the finding on two independent samples: estimate, interval, p, method and counts.
+
+    `kind` is the beginning of the method.
+    """
+    metric, details = a.metric, {}
     if not isinstance(metric, Summed | SamplesRaters):
         (a, left_a), (b, left_b) = _equally_many(a, b, rng)
         if left_a or left_b:
-            details, kind = (
-                {"thinned_a": left_a, "thinned_b": left_b},
-                f"{UNPAIRED}; on equally many clusters",
-            )
+            details = {"thinned_a": left_a, "thinned_b": left_b}
+            kind = f"{kind}; on equally many clusters"
     (codes_a, n_a), (codes_b, n_b) = cluster_codes(a.clusters), cluster_codes(b.clusters)
     if isinstance(metric, SamplesRaters):
         counts: dict[str, Any] = {"n_items": len(a) + len(b), "n_clusters": n_a + n_b}
-        return _between_raters(metric, a, codes_a, b, codes_b + n_a, kind=UNPAIRED, **counts)
+        return _between_raters(metric, a, codes_a, b, codes_b + n_a, kind=kind, **counts)
     if isinstance(metric, Summed):
         sums = (
             cluster_sums(dense(a.rows) * a.weights[:, None], codes_a, n_a),

@@ -103,10 +103,11 @@ class CompareSpec(Spec):
 
     command: ClassVar[str] = "compare"
     unrecorded: ClassVar[frozenset[str]] = frozenset({"dry_run", "show_prompt"})
-    recorded_if_changed: ClassVar[frozenset[str]] = frozenset({"lower"})
+    recorded_if_changed: ClassVar[frozenset[str]] = frozenset({"lower", "independent"})
 
     agents: tuple[str, ...] = ()  # the two to compare; (): the only two of the data
     lower: tuple[str, ...] = ()  # dimensions on which a low rating is good
+    independent: bool = False  # compare as independent samples, also where items have a pair
     dry_run: bool = False  # only say what a judge of pairs would be asked and what that would cost
     show_prompt: str | None = None  # id of an item, "" for the first: only show what is asked about its pair
 

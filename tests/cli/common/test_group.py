@@ -16,14 +16,26 @@ from turnwise.cli.common import group
         ("score", "nothing was kept; with -o DIR the same command can be resumed after an interruption"),
         ("score -o out", "the same command with the same -o resumes where it stopped"),
         ("meta -qo out", "the same command with the same -o resumes where it stopped"),
+        ("meta -qo empty", "nothing is stored yet; the same command starts again"),
+        ("score --output=absent", "nothing is stored yet; the same command starts again"),
+        ("ope -o absent", "the same command with the same -o resumes where it stopped"),
         ("attack --config plan.toml", "the same command with the same -o resumes where it stopped"),
         ("demo", "the same command with the same -o resumes where it stopped"),  # it has a default
         ("simulate", "the same command starts again from the beginning"),
     ],
 )
 def test_an_interrupted_command_says_what_continues_it(
-    command: str, said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    command: str,
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
+    for name, rows in (("out", b"rows"), ("empty", b"")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "rows.bin").write_bytes(rows)
+    monkeypatch.chdir(tmp_path)
+
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 

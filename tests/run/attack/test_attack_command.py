@@ -316,3 +316,15 @@ def test_tendencies_have_the_sign_of_the_metrics_own_scores(capsys, corpus: str)
     (other,) = [one for one in document["perturbations"] if one["name"] == "another dialogue's context"]
     assert other["change"] <= 0
     assert other["lowered"] >= other["raised"]
+
+
+def test_a_selection_without_the_people_of_the_data_is_an_error_that_says_so(capsys, corpus: str) -> None:
+    path = Path(corpus)
+    bots = path.read_text().replace('"human"', '"bot"').replace('"id": "', '"id": "bot ')
+    path.write_text(bots + path.read_text())
+    assert run(["attack", "length", "--contexts", corpus, "--limit", "60"]) == 2
+    said = capsys.readouterr().err
+    assert (
+        "the agent `human`, which the data has, but not among the dialogues that --where and --limit" in said
+    )
+    assert run(["attack", "length", "--contexts", corpus, "--limit", "60", "--where", "agent=human"]) == 0

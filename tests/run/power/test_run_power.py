@@ -377,3 +377,30 @@ def test_a_pilot_in_which_no_item_has_a_number_is_refused(tmp_path: Path):
 def test_amounts_beyond_all_plans_are_errors(asked: dict):
     with pytest.raises(UsageError, match="must be"):
         tw.power(sd=1.0, rater_sd=1.0, **asked)
+
+
+def test_the_cost_of_scores_beside_ratings_needs_their_number() -> None:
+    given = {"sd": 0.9, "rater_sd": 0.8, "difference": 0.3, "agreement": 0.5, "raters": [1], "figures": False}
+    with pytest.raises(tw.UsageError, match="depends on their number"):
+        tw.power(**given, cost_judge=1)
+    alone, beside = tw.power(**given, cost_judge=1, cost_rating=1, scored=2000)
+    assert (alone["scored_items"], beside["scored_items"], beside["judge_calls"]) == (None, 4000, 4000)
+    assert beside["cost"] == beside["ratings"] + 4000
+    _, unknown = tw.power(**given, cost_rating=1)
+    assert unknown["scored_items"] is None  # far more than are rated, so the number is not known
+    assert unknown["cost"] == unknown["ratings"]
+
+
+def test_scores_of_a_metric_that_learned_from_the_pilot_are_a_warning(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from turnwise.metrics.features.surface import Length
+
+    given = {"difference": 3, "beside": "length", "turns": [1], "raters": [1], "figures": False}
+    assert not [one for one in tw.power(CORPUS, **given).notes() if "learned" in one]
+    monkeypatch.setattr(Length, "in_training", lambda self, items: len(items) - 1, raising=False)
+    (said,) = [one for one in tw.power(CORPUS, **given).notes() if "learned" in one]
+    assert said == (
+        "warning: length learned from 93 of 94 items here: its agreement with people says nothing about new ones, so "
+        "that it may save fewer ratings than planned"
+    )

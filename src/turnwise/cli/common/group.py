@@ -6,6 +6,7 @@ import io
 import os
 import re
 import sys
+from itertools import chain, pairwise
 from traceback import walk_tb
 from typing import Any
 
@@ -31,6 +32,8 @@ _KEEP_NO_WORK = (
 _NAMES_OUTPUT = re.compile(
     "-[a-z]*o|--output|--config"
 )  # an option that names, or may name, the output folder
+_OUTPUT = re.compile("-[a-z]*o|--output")
+_STORE_ROWS = ("score", "compare", "meta")  # commands that resume from the rows in the output folder
 NEURAL = ("torch", "transformers", "tokenizers", "safetensors", "gguf")  # what the extra `neural` brings
 
 
@@ -109,9 +112,26 @@ def _how_to_continue(args: list[str]) -> str:
         return (
             f"the same command {'resumes where it stopped' if begun else 'starts again from the beginning'}"
         )
+    if command in _STORE_ROWS and (folder := _output(args)) and not _has_rows(folder):
+        return "nothing is stored yet; the same command starts again"
     if command == "demo" or any(_NAMES_OUTPUT.match(arg) for arg in args):
         return "the same command with the same -o resumes where it stopped"
     return "nothing was kept; with -o DIR the same command can be resumed after an interruption"
+
+
+def _output(args: list[str]) -> str | None:
+    """The folder that -o or --output names; None if it may be named in another way, as in --config."""
+    named = (value for option, value in pairwise(args) if _OUTPUT.fullmatch(option))
+    joined = (arg.removeprefix("--output=") for arg in args if arg.startswith("--output="))
+    return next(chain(named, joined), None)
+
+
+def _has_rows(folder: str) -> bool:
+    """Whether a run has stored scores in this folder (`run.resume.block_store`, which takes long to import)."""
+    try:
+        return os.path.getsize(os.path.join(folder, "rows.bin")) > 0
+    except OSError:
+        return False
 
 
 class _Screen(io.StringIO):

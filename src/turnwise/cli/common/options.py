@@ -141,6 +141,20 @@ selecting = _options(
     _cluster,
     _limit,
 )
+selecting_compared = _options(
+    _scored_items,
+    _scored_role,
+    _where,
+    _by,
+    click.option(
+        "--pair",
+        metavar="KEY|none",
+        help="The key that pairs items of the two agents; `id` is the id or line of a dialogue in its file. `none` "
+        "compares all items as independent samples. Default: the same context.",
+    ),
+    _cluster,
+    _limit,
+)
 selecting_pairs = _options(
     _scored_items,
     _scored_role,

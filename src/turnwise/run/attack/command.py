@@ -157,8 +157,9 @@ def attack_metric(
 ) -> AttackRun:
     """Run the stages of the attack and, with `spec.perturb`, the edits; an interrupted run repeats no metric call.
 
-    Raises `UsageError` for a metric that scores dialogues or systems. Contexts are drawn from the replies of the agent
-    `human` if there is one, else from all replies, and are the same for every metric.
+    Raises `UsageError` for a metric that scores dialogues or systems, and if the selection leaves out `human`.
+    Contexts are drawn from the replies of the agent `human` if there is one, else from all replies, and are the same
+    for every metric.
     """
     if "dialogue" in metric.needs or metric.level == "system":
         raise UsageError(f"`{name}` does not score single replies, which an attack needs")
@@ -169,6 +170,11 @@ def attack_metric(
     chosen = sample_contexts(
         (item for item in stream if people in (None, item.agent)), spec.count, rng_contexts
     )
+    if people and not chosen and (spec.selection.limit is not None or spec.selection.where):
+        raise UsageError(
+            f"strategies are compared with the replies of the agent `{people}`, which the data has, but not among the "
+            f"dialogues that --where and --limit select; --where agent={people} selects its dialogues"
+        )
     search_on, test_on = split_contexts(chosen)
     _announce(spec, name, metric, chosen)
     rng = generator(spec.seed, "attack", name)

@@ -32,6 +32,7 @@ def finding_of(spec: PowerSpec, name: str, design: Design, *, items: int, rating
         "target_power": spec.power,
         "alpha": spec.alpha,
         **_better_pair(design),
+        **({"scores_in_training": design.in_training} if design.in_training else {}),
     }
     if reason := _unplannable(design, items=items, ratings=ratings):
         return Finding(what=what, estimate=None, status="refused", reason=reason,
@@ -132,9 +133,11 @@ def _named_scores(spec: PowerSpec, design: Design) -> str | None:
 def _amounts(
     spec: PowerSpec, design: Design, dialogues: int | None, items: int, ratings: int, *, of_people: bool
 ) -> dict[str, Any]:
-    """The total numbers of ratings and judge calls of both agents, and the cost where prices are given.
+    """The total numbers of ratings and scored items of both agents, and the cost where prices are given.
 
-    `of_people` says that people give what is compared, and not a metric.
+    Where scores are used beside ratings and the spec does not say how many dialogues are scored, the number of scored
+    items is not known. `judge_calls` is the earlier name of `scored_items`, which other programs may read. `of_people`
+    says that people give what is compared, and not a metric.
     """
     if dialogues is None:
         return {"ratings": None, "cost": None}
@@ -142,7 +145,7 @@ def _amounts(
     n_ratings = dialogues * design.agents * items * ratings if people else 0
     calls = 0
     if design.agreement is not None:
-        calls = max(dialogues, spec.scored or dialogues) * design.agents * items
+        calls = max(dialogues, spec.scored) * design.agents * items if spec.scored else 0
     elif not people:
         calls = dialogues * design.agents * items
     prices = (spec.cost_dialogue, spec.cost_rating, spec.cost_judge)
@@ -153,7 +156,8 @@ def _amounts(
         + n_ratings * (spec.cost_rating or 0)
         + calls * (spec.cost_judge or 0)
     )
-    return {"ratings": n_ratings or None, "judge_calls": calls or None, "cost": cost}
+    scored = calls or None
+    return {"ratings": n_ratings or None, "scored_items": scored, "judge_calls": scored, "cost": cost}
 
 
 def curve_of(

@@ -26,6 +26,7 @@ class Design:
     spread: Spread
     paired: bool
     agreement: float | None = None  # of a metric's scores with the ratings, over the clusters of the pilot
+    in_training: str | None = None  # items of the pilot that this metric was trained on, such as "3 of 60"
     pilot: tuple[int, int] = (1, 1)  # items in a cluster and ratings of an item behind this agreement
     freedom: int | None = None  # of the pilot behind the spread; None for a given spread
     n_items: int = 0

@@ -12,7 +12,7 @@ from turnwise.errors import DataError, Refused, UsageError, counted
 from turnwise.logs.items.items import all_items
 from turnwise.logs.scan import Census
 from turnwise.meta.preferences import ComparedPair
-from turnwise.meta.table import unit_scores
+from turnwise.meta.table import ScoreTable, unit_scores
 from turnwise.metrics import RATING, is_preference, is_rating
 from turnwise.ratings.matrix import RatedLevel, rating_matrix
 from turnwise.run.power.design import Design, wanted_difference
@@ -22,6 +22,7 @@ from turnwise.run.scoring.pair_keys import PairKey, better_pair_key
 from turnwise.run.scoring.preferences import compared_pairs
 from turnwise.run.scoring.preferences import parse as parse_preference
 from turnwise.run.scoring.raters import check_dimension, rated_levels
+from turnwise.run.scoring.seen_items import in_training
 from turnwise.run.scoring.shards import Watch, prepare
 from turnwise.run.spec import PowerSpec
 from turnwise.stats.clusters import codes, connected_components
@@ -139,42 +140,63 @@ def _rated_units(spec: PowerSpec, census: Census, dimension: str) -> list[Unit]:
 
 def _scored_units(spec: PowerSpec, census: Census) -> Iterator[tuple[str, list[Unit] | Finding]]:
     """The scored items of each metric: whole dialogues for a metric that scores these."""
+    tables, items, absent = _score_tables(spec, census)
+    for finding in absent:
+        yield str(finding.what["metric"]), finding
+    for name, table in tables.items():
+        yield name, _units_of(table, items)
+
+
+def _score_tables(
+    spec: PowerSpec, census: Census
+) -> tuple[dict[str, ScoreTable], dict[str, Item], list[Finding]]:
+    """The table of each metric, the items by id, and a finding for each metric without a table."""
     metrics, absent = prepare(spec, census)
     watch = Watch(spec.max_errors)
     with BlockStore(spec.output, reuse=spec.reuse) as store, spec.executor() as workers:
         tables, items = collect(spec, census, metrics, store, spec.selection, watch=watch, workers=workers)
-    for finding in [*absent, *watch.findings()]:
-        yield str(finding.what["metric"]), finding
-    for name, table in tables.items():
-        whole = table.metric.level == "dialogue"
-        rows = table.named_by("dialogues") if whole else table
-        unit_codes, n_units = codes(rows.ids)
-        scores = unit_scores(table.metric, rows.rows, unit_codes, n_units)
-        if table.metric.level == "system":
-            reason = "it has no number for a single dialogue, so its spread is unknown"
-            yield name, Finding(what={"metric": name}, estimate=None, status="skipped", reason=reason)
-            continue
-        first = {name: at for at, name in reversed(list(enumerate(rows.ids)))}
-        units = [
-            Unit(items[table.ids[first[unit]]], (value,))
-            for unit, value in zip(dict.fromkeys(rows.ids), scores.tolist(), strict=True)
-            if not isnan(value)
-        ]
-        yield name, units
+    return tables, items, [*absent, *watch.findings()]
 
 
-def scores_beside(spec: PowerSpec, census: Census) -> dict[str, float] | None:
-    """The scores of the metric that is to be used beside ratings, by item and dialogue; None without one."""
+def _units_of(table: ScoreTable, items: Mapping[str, Item]) -> list[Unit] | Finding:
+    """The scored items of a metric; a finding for a metric that has no number for a single dialogue."""
+    rows = table.named_by("dialogues") if table.metric.level == "dialogue" else table
+    unit_codes, n_units = codes(rows.ids)
+    scores = unit_scores(table.metric, rows.rows, unit_codes, n_units)
+    if table.metric.level == "system":
+        reason = "it has no number for a single dialogue, so its spread is unknown"
+        return Finding(what={"metric": table.name}, estimate=None, status="skipped", reason=reason)
+    first = {name: at for at, name in reversed(list(enumerate(rows.ids)))}
+    return [
+        Unit(items[table.ids[first[unit]]], (value,))
+        for unit, value in zip(dict.fromkeys(rows.ids), scores.tolist(), strict=True)
+        if not isnan(value)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class ScoresBeside:
+    """The scores of the metric that is to be used beside ratings."""
+
+    scores: Mapping[str, float]  # by item and dialogue
+    in_training: str | None  # items that the metric was trained on, such as "3 of 60"
+
+
+def scores_beside(spec: PowerSpec, census: Census) -> ScoresBeside | None:
+    """The scores of the metric that is to be used beside ratings; None without one."""
     if spec.beside is None:
         return None
-    ((_, units),) = _scored_units(replace(spec, metrics=(spec.beside,)), census)
+    tables, items, absent = _score_tables(replace(spec, metrics=(spec.beside,)), census)
+    units = absent[0] if absent else _units_of(tables[spec.beside], items)
     if isinstance(units, Finding):
         raise UsageError(f"--with {spec.beside}: {units.reason}")
     grouped: dict[str, list[float]] = {}
     for unit in units:
         for name in dict.fromkeys((unit.item.id, unit.item.dialogue)):
             grouped.setdefault(name, []).extend(unit.values)
-    return {name: float(np.mean(values)) for name, values in grouped.items()}
+    trained = in_training({spec.beside: tables[spec.beside].metric}, [unit.item for unit in units])
+    means = {name: float(np.mean(values)) for name, values in grouped.items()}
+    return ScoresBeside(means, trained.get(spec.beside))
 
 
 def usual_turns(units: Sequence[Unit]) -> int:
@@ -183,7 +205,7 @@ def usual_turns(units: Sequence[Unit]) -> int:
 
 
 def pilot_designs(
-    name: str, units: Sequence[Unit], spec: PowerSpec, scores: Mapping[str, float] | None
+    name: str, units: Sequence[Unit], spec: PowerSpec, beside: ScoresBeside | None
 ) -> list[Design]:
     """The unpaired design of a metric, and the paired one where agents of the pilot share contexts."""
     agents = list(dict.fromkeys(unit.item.agent for unit in units))
@@ -243,11 +265,14 @@ def pilot_designs(
         key = better[0] if better else None
         more = f"; --pair {key.key} makes {counted(key.pairs, 'pair')}" if key else " (--pair KEY)"
         raise Refused(f"no two agents of the pilot share contexts, so pairs show no spread{more}")
-    if scores is None:
+    if beside is None:
         return found
-    agreement = _agreement([unit for mine in apart for unit in mine], scores)
+    agreement = _agreement([unit for mine in apart for unit in mine], beside.scores)
     usual = usual_turns(units), max(1, round(float(np.mean([len(unit.values) for unit in units]))))
-    return [*found, *(replace(one, agreement=agreement, pilot=usual) for one in found)]
+    with_scores = [
+        replace(one, agreement=agreement, pilot=usual, in_training=beside.in_training) for one in found
+    ]
+    return [*found, *with_scores]
 
 
 def _better_pair_of(units: Sequence[Unit], agents: Sequence[str]) -> tuple[PairKey, int] | None:

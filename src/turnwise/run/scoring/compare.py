@@ -7,6 +7,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from turnwise.errors import Refused, UsageError, nearest
 from turnwise.logs.native import id_prefixes, own_id
 from turnwise.logs.scan import Census, scan_agents
@@ -16,6 +18,7 @@ from turnwise.meta.table import ScoreTable
 from turnwise.metrics import is_preference, is_rating
 from turnwise.metrics.rating import GOOD
 from turnwise.report import results
+from turnwise.run.cut_agents import cut_agents
 from turnwise.run.resume.block_store import BlockStore
 from turnwise.run.resume.finished_run import no_blocks, read_run, write_parts
 from turnwise.run.scoring.collect import collect, listing
@@ -44,6 +47,8 @@ def compare(spec: CompareSpec) -> Outcome:
     others = [name for name in spec.metrics if not is_preference(name)]
     scored = replace(spec, metrics=tuple(name for name in others if not is_judge_pair(name)))
     chosen = [name for name in others if is_judge_pair(name)]
+    if chosen and spec.independent:
+        raise UsageError(f"--pair none: {chosen[0]} compares two replies to one context, which are pairs")
     if spec.dry_run or spec.show_prompt is not None:
         if not chosen:
             raise UsageError(
@@ -59,6 +64,7 @@ def compare(spec: CompareSpec) -> Outcome:
     beside: dict[str, Any] = census.automatic_section() | ({"preferences": fits} if preferred else {})
     if scored.metrics and not any(is_rating(name) for name in scored.metrics):
         beside["people"] = [results.record(one) for one in _by_people(scored, census)]
+    beside |= {"notes": notes} if (notes := cut_agents(spec, census)) else {}
     return finish(spec, with_adjusted_p(findings), census.sha256, **census.unseen.section(), **beside)
 
 
@@ -87,23 +93,29 @@ def _by_metrics(spec: CompareSpec, census: Census) -> list[Finding]:
     if spec.output is not None:
         write_parts(spec.output, parts)
     findings = [*absent, *watch.findings()]
-    better_key = cache(
-        lambda group: better_pair_key(items.values(), (first, second), group, partial(_own_id, spec, census))
-    )
+
+    @cache
+    def better_key(group: str, scored: tuple[str, ...]) -> PairKey | None:
+        """The key that pairs more of the scored items of a group; computed once for metrics that scored the same."""
+        own = partial(_own_id, spec, census)
+        return better_pair_key(items.values(), (first, second), group, own, scored=frozenset(scored))
+
     for table in tables.values():
         for group in dict.fromkeys(item.group for item in items.values()):
             mine = table.of_group(group)
             sides = mine.of_agent(first), mine.of_agent(second)
             rng = generator(spec.seed, table.name, group, first, second)
             finding = compare_tables(
-                *sides, agents=(first, second), group=group or None, draws=spec.draws, rng=rng
+                *sides,
+                agents=(first, second),
+                group=group or None,
+                draws=spec.draws,
+                rng=rng,
+                independent=spec.independent,
             )
             finding = _with_texts(finding, items)
-            findings.append(
-                _with_pair_key(finding, spec.selection.pair, better_key(group))
-                if has_unpaired(finding)
-                else finding
-            )
+            better = better_key(group, table.ids) if has_unpaired(finding) else None
+            findings.append(_with_pair_key(finding, spec.selection.pair, better))
     return findings
 
 
@@ -135,10 +147,11 @@ def _own_id(spec: CompareSpec, census: Census, dialogue: str) -> str:
 
 
 def _with_pair_key(finding: Finding, key: str | None, better: PairKey | None) -> Finding:
-    """The finding with the key of --pair, and with a key that pairs more items and its number of pairs, if there are
-    such keys.
+    """The finding with the key of --pair, if items have no pair or share one; and with a key that pairs more items and
+    its number of pairs, if there is one.
     """
-    found: dict[str, str | int] = {} if key is None else {"pair_key": key}
+    about_pairs = has_unpaired(finding) or "merged_a" in finding.details
+    found: dict[str, str | int] = {} if key is None or not about_pairs else {"pair_key": key}
     if better is not None:
         found |= {"better_pair_key": better.key, "better_pair_key_pairs": better.pairs}
     return replace(finding, details={**finding.details, **found}) if found else finding
@@ -230,11 +243,24 @@ def compare_runs(spec: CompareSpec, *, force: bool = False) -> Outcome:
         for group in dict.fromkeys(a.groups + b.groups) or ("",):
             rng = generator(spec.seed, name, group, agent_a, agent_b)
             sides, names = (a.of_group(group), b.of_group(group)), (agent_a, agent_b)
-            findings.append(
-                compare_tables(*sides, agents=names, group=group or None, draws=spec.draws, rng=rng)
+            finding = compare_tables(
+                *sides,
+                agents=names,
+                group=group or None,
+                draws=spec.draws,
+                rng=rng,
+                independent=spec.independent,
             )
+            findings.append(_with_pair_key(finding, _pair_key(first.folder), None))
     inputs = {path: sha256((Path(path) / "results.json").read_bytes()).hexdigest() for path in spec.data}
     return finish(spec, with_adjusted_p(findings), inputs)
+
+
+def _pair_key(folder: Path) -> str | None:
+    """The key of --pair of a finished run; None if items are paired by context."""
+    document = msgspec.json.decode((folder / "results.json").read_bytes(), type=dict[str, Any])
+    selection = document.get("origin", {}).get("settings", {}).get("selection", {})
+    return selection.get("pair") if isinstance(selection, dict) else None
 
 
 def _one_agent(table: ScoreTable, asked: Sequence[str], folder: str) -> tuple[ScoreTable, str]:

@@ -32,7 +32,9 @@ RENAMED = {
     "higher_a": "rose",
     "higher_b": "fell",
 }
-COUNTS = ("unpaired_a", "unpaired_b")  # of scored items; `only_old` and `only_new` count all
+COUNTS = (  # of scored items; `only_old` and `only_new` count all
+    "unpaired_a", "unpaired_b", "merged_a", "merged_b", "scored_a", "scored_b", "unscored_a", "unscored_b",
+)  # fmt: skip
 
 
 class Text(NamedTuple):

@@ -22,6 +22,7 @@ from turnwise.metrics import is_rating
 from turnwise.metrics.rating import parse
 from turnwise.ratings.matrix import RatedLevel
 from turnwise.report import results
+from turnwise.run.cut_agents import cut_agents
 from turnwise.run.resume.block_store import BlockStore
 from turnwise.run.scoring.collect import collect, listing
 from turnwise.run.scoring.judge_cards import add_agreement
@@ -143,8 +144,9 @@ def meta(spec: MetaSpec) -> Outcome:
         read = all_items(spec.data, selection(spec, "turn"), census) if examples else ()
         results.write_lines(spec.output / "examples.jsonl", with_texts(examples, read))
     add_agreement(metrics, found, [spec.names.get(path, path) for path in spec.data])
-    sections = {"differences": with_adjusted_p(compared), "raters": reports, **more}
+    sections: dict[str, Any] = {"differences": with_adjusted_p(compared), "raters": reports, **more}
     sections |= census.automatic_section()
+    sections |= {"notes": notes} if (notes := cut_agents(spec, census)) else {}
     return finish(spec, tuple(found), census.sha256, **sections, **census.unseen.section())
 
 

@@ -1,10 +1,11 @@
 """Which key would pair more items of two agents than their contexts do: a key of `meta`, or the dialogues' own ids.
 
-The number of pairs is counted on all items, which `compare` holds in memory anyway: a pass over the values of `meta`.
+The number of pairs is counted on the scored items, which `compare` holds in memory anyway: a pass over the values of
+`meta`.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from turnwise.logs.items.items import OWN_ID, reply_of
@@ -20,13 +21,19 @@ class PairKey(NamedTuple):
 
 
 def better_pair_key(
-    items: Iterable[Item], agents: tuple[str, str], group: str, own_id: Callable[[str], str] = str
+    items: Iterable[Item],
+    agents: tuple[str, str],
+    group: str,
+    own_id: Callable[[str], str] = str,
+    *,
+    scored: Collection[str] | None = None,
 ) -> PairKey | None:
     """The key that makes the most pairs of the two agents' items of a group; None if no key is better.
 
     A key is better if it makes more pairs than the items' own, and one for at least half of the items of each agent: a
     key with few values, such as the name of a corpus, pairs items that have nothing in common. Every item must have
-    the key, of other agents too, since --pair fails otherwise. Values that are lists or objects are left out.
+    the key, of other agents too, since --pair fails otherwise. Values that are lists or objects are left out. Only
+    items whose ids are in `scored` count as pairs; None stands for all.
 
     `own_id` gives the id that a dialogue has in its own file. Two files have the same line numbers whatever they hold,
     so `id` is a key only if most items with the same context have the same id too, or where no two have the same
@@ -34,7 +41,8 @@ def better_pair_key(
     """
     there = list(items)
     lengths = Counter(item.dialogue for item in there)
-    sides = [[one for one in there if one.agent == agent and one.group == group] for agent in agents]
+    known = there if scored is None else [one for one in there if one.id in scored]
+    sides = [[one for one in known if one.agent == agent and one.group == group] for agent in agents]
     found = len({one.pair for one in sides[0]} & {one.pair for one in sides[1]})
     needed = MIN_PAIRED_SHARE * max(map(len, sides))
     best = None

@@ -13,6 +13,7 @@ from turnwise.logs.scan import Census, scan
 from turnwise.metrics import is_rating
 from turnwise.protocols import Priced, ReadsPlaceholders, Summarises
 from turnwise.report import results
+from turnwise.run.cut_agents import cut_agents
 from turnwise.run.resume.block_store import BlockStore
 from turnwise.run.resume.finished_run import no_blocks, write_parts
 from turnwise.run.scoring.collect import listing
@@ -107,7 +108,12 @@ def score(spec: ScoreSpec) -> Outcome:
         for finding in findings
     )
     found = (*findings, *watch.findings(), *absent)
-    notes = [*_unnamed(spec, census), *_unrated(spec, watch.unrated), *reminders(metrics)]
+    notes = [
+        *_unnamed(spec, census),
+        *_unrated(spec, watch.unrated),
+        *cut_agents(spec, census),
+        *reminders(metrics),
+    ]
     sections: dict[str, Any] = {"notes": notes} if notes else {}
     if spec.calibrate is not None:
         sections["calibrated"] = _calibrated(spec)

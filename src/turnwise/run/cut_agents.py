@@ -1,0 +1,40 @@
+"""Agents of the data that --limit leaves without a dialogue.
+
+--limit takes the first dialogues. In files that list one agent after the other these are of few agents.
+"""
+
+from dataclasses import replace
+from itertools import chain
+
+from turnwise.logs.items.items import selected_dialogues
+from turnwise.logs.native import read_each
+from turnwise.logs.scan import Census
+from turnwise.run.spec import Spec
+
+SHOWN = 5  # agents that the note names
+
+
+def cut_agents(spec: Spec, census: Census) -> list[str]:
+    """A note that names the agents of the selected dialogues that --limit cuts off; empty if there are none, and for
+    --as, whose agents speak in every dialogue.
+    """
+    selection = spec.selection
+    if selection.limit is None or selection.as_agents or len(census.agents) < 2:
+        return []
+    kept = _agents(spec, census)
+    there = list(census.agents)
+    if selection.where and len(kept) < len(there):
+        there = _agents(replace(spec, selection=replace(selection, limit=None)), census)
+    cut = [agent for agent in there if agent not in kept]
+    if not cut:
+        return []
+    more = f" and {len(cut) - SHOWN} more" if len(cut) > SHOWN else ""
+    return [
+        f"--limit {selection.limit} takes the first dialogues, and none of them is of {', '.join(cut[:SHOWN])}{more}"
+    ]
+
+
+def _agents(spec: Spec, census: Census) -> list[str]:
+    """The agents of the selected dialogues, in order of appearance."""
+    dialogues = chain.from_iterable(census.held or read_each(spec.data, apart=census.apart))
+    return list(dict.fromkeys(one.agent for one in selected_dialogues(dialogues, spec.selection)))
