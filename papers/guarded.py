@@ -243,18 +243,13 @@ def merge(files: Sequence[str]) -> None:
 def show() -> None:
     """The tables of papers/probing.md."""
     kept = json.loads(RESULTS.read_text())
-    print(
-        "| metric | corpus | before: people, best fraud | gain | after: people, best fraud | gain | guard | "
-        "best fraud after |"
-    )
-    print("|---|---|---|---|---|---|---|---|")
+    print("| metric | corpus | before: people, best fraud | gain | after: people, best fraud | gain | guard |")
+    print("|---|---|---|---|---|---|---|")
     for name, line in kept.items():
         for corpus, both in line["attacks"].items():
             cells = (_cells(both[when]) if when in both else "- | -" for when in WHEN)
-            after = both.get("after", {"guard": "-", "description": "-"})
-            print(
-                f"| `{name}` | {corpus} | {' | '.join(cells)} | {after['guard'][:8]} | {after['description']} |"
-            )
+            guard = both.get("after", {"guard": "-"})["guard"][:8]
+            print(f"| `{name}` | {corpus} | {' | '.join(cells)} | {guard} |")
     groups = list(dict.fromkeys(group for line in kept.values() for group in line.get("agreement", {})))
     print(f"\n| metric | {' | '.join(groups)} | mean |\n|{'---|' * (len(groups) + 2)}")
     for name, line in kept.items():
