@@ -5,6 +5,7 @@
     python -m papers.guarded DATA NAME=METRIC[:SETTING]... [--trained MODEL] [--corpora NAMES] [--when NAMES] -o OUT
     python -m papers.guarded merge FILE...              results of other machines (--results) into papers/guarded.json
     python -m papers.guarded show
+    python -m papers.guarded factors DATA TEMPLATE...   the guard's mean factor for replies such as 'so {last}'
 
 `teach` makes one guard for several metrics. Each round attacks every metric on DailyDialog and PersonaChat, at first
 as it is, later with the guard of the round before, and teaches a new guard with the frauds of all;
@@ -29,8 +30,9 @@ from typing import Any
 
 import numpy as np
 
-from papers.probing import CORPORA, quoted
+from papers.probing import CORPORA, judged_on, quoted
 from papers.rated_corpora import pretraining, rated
+from turnwise.attacks.strategy import strategy
 from turnwise.cli.common.group import run
 from turnwise.logs import native
 from turnwise.metrics import resolve
@@ -244,17 +246,14 @@ def show() -> None:
     """The tables of papers/probing.md."""
     kept = json.loads(RESULTS.read_text())
     print(
-        "| metric | corpus | before: people, best fraud | gain | after: people, best fraud | gain | guard | "
-        "best fraud after |"
+        "| metric | corpus | before: people, best fraud | gain | after: people, best fraud | gain | guard |"
     )
-    print("|---|---|---|---|---|---|---|---|")
+    print("|---|---|---|---|---|---|---|")
     for name, line in kept.items():
         for corpus, both in line["attacks"].items():
             cells = (_cells(both[when]) if when in both else "- | -" for when in WHEN)
-            after = both.get("after", {"guard": "-", "description": "-"})
-            print(
-                f"| `{name}` | {corpus} | {' | '.join(cells)} | {after['guard'][:8]} | {after['description']} |"
-            )
+            guard = both.get("after", {"guard": "-"})["guard"][:8]
+            print(f"| `{name}` | {corpus} | {' | '.join(cells)} | {guard} |")
     groups = list(dict.fromkeys(group for line in kept.values() for group in line.get("agreement", {})))
     print(f"\n| metric | {' | '.join(groups)} | mean |\n|{'---|' * (len(groups) + 2)}")
     for name, line in kept.items():
@@ -267,6 +266,21 @@ def show() -> None:
             for one in groups
         ]
         print(f"| `{name}` | {' | '.join(pairs)} | {means[0]:.3f}, {means[1]:.3f} |")
+
+
+def factors(data: Path, templates: Sequence[str]) -> None:
+    """The shipped guard's mean factor for people's replies and for each template, on 100 contexts of each corpus."""
+    guard = guarded("usr-ret")
+    print(f"| reply | {' | '.join(CORPORA)} |\n|{'---|' * (len(CORPORA) + 1)}")
+    contexts = {corpus: judged_on(data, corpus) for corpus in CORPORA}
+    for template in ("", *templates):
+        means = []
+        for some in contexts.values():
+            replies = [
+                one.with_reply(strategy(template).reply(one)) if template else one.item for one in some
+            ]
+            means.append(f"{np.nanmean(guard.factors(replies)):.3f}")
+        print(f"| {f'`{template}`' if template else 'people'} | {' | '.join(means)} |", flush=True)
 
 
 def _cells(one: dict[str, Any]) -> str:
@@ -300,6 +314,8 @@ if __name__ == "__main__":
         merge(options.metrics)
     elif options.data == "learn":
         native.write(pretraining(Path(options.metrics[0])), options.metrics[1])
+    elif options.data == "factors":
+        factors(Path(options.metrics[0]), options.metrics[1:])
     elif options.data == "teach":
         teach(Path(options.metrics[0]), options.metrics[1:], options)
     else:

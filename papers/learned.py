@@ -11,6 +11,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,7 @@ from turnwise.ratings.ceiling import ceiling
 from turnwise.stats.clusters import cluster_sums, codes
 from turnwise.stats.correlation import STATISTICS
 from turnwise.stats.interval import interval_of_correlation
-from turnwise.types import Floats, Metric
+from turnwise.types import Floats, Item, Metric
 
 KEPT = Path(__file__).with_suffix(".json")
 METRICS = ("relatedness", "usr-ret[context=one]", "usr-ret", "maude", "att", "loglik")
@@ -127,15 +128,23 @@ class Corpora:
     def __init__(self, data: Path, edition: str = "turnwise", groups: Sequence[Rated] = ()) -> None:
         self.data = data
         self.groups = list(groups or rated(data))
-        folder = load(shipped(edition) or "", edition)
-        signals = Signals.load(folder)
-        self.columns = signals.columns
-        self.tables = [signals.table(group.items, text_encoder("minilm")) for group in self.groups]
+        self.signals = Signals.load(load(shipped(edition) or "", edition))
+        self.columns = self.signals.columns
         self.values = [np.array(group.values) for group in self.groups]
-        self.frauds: tuple[Floats, Floats] | None = taught.pairs(
-            for_teaching(data), lambda items: signals.table(items, text_encoder("minilm"))
-        )
         self.copies = [np.array([is_copy(item) for item in group.items]) for group in self.groups]
+
+    @cached_property
+    def tables(self) -> list[Floats]:
+        """The signals of each group's replies."""
+        return [self._table(group.items) for group in self.groups]
+
+    @cached_property
+    def frauds(self) -> tuple[Floats, Floats] | None:
+        """The signals of people's replies and of the frauds that are taught."""
+        return taught.pairs(for_teaching(self.data), self._table)
+
+    def _table(self, some: Sequence[Item]) -> Floats:
+        return self.signals.table(some, text_encoder("minilm"))
 
     def fit(
         self, training: Sequence[int], kind: str, penalty: float, tables: list[Floats] | None = None

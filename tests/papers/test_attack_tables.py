@@ -1,0 +1,72 @@
+"""The tables of attacks on the pages are those that the programs print; a small attack is kept as they are."""
+
+import json
+from argparse import Namespace
+from pathlib import Path
+
+import pytest
+
+from papers import guarded
+from papers.flagship import attacked
+from turnwise.metrics.learned.guard.metric import guarded as with_guard
+
+PAPERS = Path(__file__).parents[2] / "papers"
+
+
+def between(page: str, name: str) -> list[str]:
+    """The lines of a page between two marks."""
+    text = (PAPERS / page).read_text()
+    return text.split(f"<!-- {name} -->\n")[1].split(f"<!-- /{name} -->")[0].splitlines()
+
+
+def test_the_page_has_the_attacks_on_guarded_metrics_as_they_were_kept(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    guarded.show()
+    table, _, _ = capsys.readouterr().out.partition("\n\n")
+    assert between("probing.md", "guarded") == table.splitlines()
+
+
+def test_every_attack_on_a_guarded_metric_met_the_guard_that_ships() -> None:
+    kept = json.loads(guarded.RESULTS.read_text())
+    found = {
+        both["after"]["guard"]
+        for line in kept.values()
+        for both in line["attacks"].values()
+        if "after" in both
+    }
+    assert found == {with_guard("usr-ret").folder.digest}
+
+
+def test_the_page_has_the_attacks_on_turnwise_as_they_were_kept(capsys: pytest.CaptureFixture[str]) -> None:
+    attacked.show()
+    assert between("learned.md", "attacks") == capsys.readouterr().out.splitlines()
+
+
+def test_an_attack_is_kept_by_corpus_and_seed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = [
+        {"id": str(n), "agent": "human", "messages": [
+            {"role": "user", "content": f"Where did you go on day {n}?"},
+            {"role": "assistant", "content": "To the lake, with my sister."},
+        ]}
+        for n in range(60)
+    ]  # fmt: skip
+    (tmp_path / "chats.jsonl").write_text("\n".join(map(json.dumps, lines)) + "\n")
+    results = tmp_path / "attacks.json"
+    results.write_text("{}")
+    monkeypatch.setattr(attacked, "RESULTS", results)
+    given = Namespace(corpora="chats", seeds="1,0", count=40, budget=600, output=tmp_path / "out")
+    attacked.measure(tmp_path, "length", given)
+    kept = json.loads(results.read_text())["length"]["chats"]
+    assert list(kept) == ["0", "1"]
+    for seed, one in kept.items():
+        assert f"--seed {seed} " in one["command"]
+        assert one["gameable"]
+        assert one["calls"] <= 600
+        gains = [fraud["gain"] for fraud in one["strategies"]]
+        assert gains == sorted(gains, reverse=True)
+    capsys.readouterr()
+    attacked.show()
+    assert len(capsys.readouterr().out.splitlines()) == 4
