@@ -85,6 +85,8 @@ def test_single_names_are_listed_in_the_order_they_are_given() -> None:
     ]
     with pytest.raises(tw.UsageError, match=r"there is no metric `fdb`; the nearest are .*fbd"):
         tw.list_available("metrics", names=["fdb"])
+    with pytest.raises(tw.UsageError, match="`rating:overall` depends on your data or code"):
+        tw.list_available("metrics", names="rating:overall")
     with pytest.raises(tw.UsageError, match=r"there is no model `mini`; .*`turnwise ls weights` has all"):
         tw.list_available("weights", names="mini")
 

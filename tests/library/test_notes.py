@@ -1,6 +1,8 @@
 """Notes under a table: why there is no result, and what was not scored."""
 
-from turnwise.library.notes import notes
+from dataclasses import replace
+
+from turnwise.library.notes import coverage, item_notes, notes
 from turnwise.types import Finding
 
 
@@ -38,11 +40,21 @@ def test_a_reason_that_repeats_why_items_were_not_scored_is_told_once() -> None:
 
 def test_an_estimate_of_less_than_half_of_the_items_is_a_warning() -> None:
     lost = {"unlike the replies that the model was fitted to": 87}
-    found = notes([finding("a", estimate=1.0, status="ok", n_items=13, unscored=lost)])
-    assert found[1] == (
-        "warning: rouge-l of a covers only 13 of 100 items; the others were not scored, and may differ from these"
-    )
-    assert len(notes([finding("a", estimate=1.0, status="ok", n_items=87, unscored=lost)])) == 1
+    few = finding("a", estimate=1.0, status="ok", n_items=13, unscored=lost)
+    said = "covers only 13 of 100 items; the others were not scored, and may differ from these"
+    assert coverage([few, few]) == [f"warning: rouge-l of a {said}"]
+    of_group = replace(few, what={**few.what, "group": "b"})
+    assert coverage([of_group]) == [f"warning: rouge-l in b of a {said}"]
+    assert coverage([finding("a", estimate=1.0, status="ok", n_items=87, unscored=lost)]) == []
+    assert not any(
+        "covers" in line for line in notes([few])
+    )  # counts of `meta` and `diff` are of other items
+
+
+def test_items_left_out_of_a_change_are_those_of_a_run() -> None:
+    change = finding("a", estimate=1.0, status="ok", n_items=13, details={"thinned_b": 7})
+    (said,) = item_notes([change])
+    assert "7 items of the old run, drawn at random, left out" in said
 
 
 def test_a_missing_interval_has_its_reason_in_a_note() -> None:

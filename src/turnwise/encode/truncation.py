@@ -23,7 +23,7 @@ def report_truncation(model: str, longest: int, count: int) -> None:
     """
     if not count:
         return
-    log.warning("note: %s read only the first %d tokens of %s", model, longest, counted(count, "longer text"))
+    log.warning("note: %s read only %d tokens of %s", model, longest, counted(count, "longer text"))
     if (counts := _counts.get()) is not None:
         counts.append(count)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from turnwise import __version__
-from turnwise.errors import MissingExtra, PluginError, unknown
+from turnwise.errors import MissingExtra, PluginError, UsageError, unknown
 from turnwise.library.arguments import Names, PathLike, checked, one_or_more
 from turnwise.report.fitting import HINT, Layout, sized
 from turnwise.terminal import say
@@ -173,6 +173,10 @@ def list_available(kind: Listed = "metrics", *, names: Names = ()) -> Listing:
     if names:
         known = {entry["name"]: entry for entry in entries}
         wanted = [name.partition("[")[0] for name in one_or_more("names", names)]  # without settings
+        if named := [name for name in wanted if ":" in name and kind == "metrics"]:
+            raise UsageError(
+                f"`{named[0]}` depends on your data or code and has no card; see the end of `turnwise ls metrics`"
+            )
         if missing := [name for name in wanted if name not in known]:
             raise unknown("model" if kind == "weights" else kind.removesuffix("s"), missing[0], list(known))
         entries = [known[name] for name in wanted]

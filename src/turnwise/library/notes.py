@@ -43,8 +43,6 @@ def item_notes(findings: Sequence[Finding]) -> list[str]:
         if trained_on := finding.details.get("in_training"):
             found.append(f"{WARNING}{metric} learned from {trained_on} items here: its agreement with people says "
                          "nothing about new ones")  # fmt: skip
-        if mostly := _mostly_unscored(finding):
-            found.append(mostly)
         if thinned := _thinned(finding):
             found.append(thinned)
         if "position_bias" in finding.details:
@@ -86,9 +84,16 @@ def _without_variation(findings: Sequence[Finding]) -> list[str]:
     return found
 
 
+def coverage(findings: Sequence[Finding]) -> list[str]:
+    """A warning for each estimate of `score` or `compare` that is of less than half of the items that it should be of;
+    without repetitions.
+    """
+    return list(dict.fromkeys(filter(None, map(_mostly_unscored, findings))))
+
+
 def _mostly_unscored(finding: Finding) -> str | None:
     """A warning if an estimate is of less than half of the items that it should be of; None if not."""
-    metric, details = finding.what.get("metric"), finding.details
+    metric, details = f"{finding.what.get('metric')}{_in_group(finding)}", finding.details
     others = "the others were not scored, and may differ from these"
     if "agent_a" in finding.what:
         counts = [(details.get(f"scored_{side}", 0), details.get(f"unscored_{side}", 0)) for side in "ab"]
@@ -123,15 +128,20 @@ def _judges(findings: Sequence[Finding]) -> list[str]:
 
 
 def _thinned(finding: Finding) -> str | None:
-    """A note on items that were left out so that both agents have equally many clusters; None if none were."""
-    for side in "ab":
+    """A note on items that were left out so that both agents, or runs, have about equally many; None if none were."""
+    for side, run in (("a", "the new run"), ("b", "the old run")):
         if left := finding.details.get(f"thinned_{side}"):
+            whose = finding.what.get(f"agent_{side}", run)
             return (
-                f"note: {finding.what.get('metric')} depends on the amount of text: {counted(left, 'item')} of "
-                f"{finding.what[f'agent_{side}']}, drawn at random, left out, so that both agents have equally many "
-                "dialogues"
+                f"note: {finding.what.get('metric')}{_in_group(finding)} depends on the amount of text: "
+                f"{counted(left, 'item')} of {whose}, drawn at random, left out, so that both have about equally many"
             )
     return None
+
+
+def _in_group(finding: Finding) -> str:
+    """` in GROUP` for a finding of a group, else empty."""
+    return f" in {finding.what['group']}" if finding.what.get("group") else ""
 
 
 def _position_bias(finding: Finding) -> str:

@@ -27,6 +27,7 @@ from turnwise.library.notes import (
     WARNING,
     automatic_raters,
     change_notes,
+    coverage,
     document_notes,
     item_notes,
     notes,
@@ -125,8 +126,8 @@ class Scores(Result):
     )
 
     def notes(self) -> list[str]:
-        """As in `Result`, and on what was left out or scored together."""
-        return [*Result.notes(self), *document_notes(self.document)]
+        """As in `Result`, and on what was left out or scored together, and estimates of few items."""
+        return [*Result.notes(self), *document_notes(self.document), *coverage(self.findings)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -162,7 +163,8 @@ class Comparison(Result):
         """As in `Result`, on what was left out, on preferences by few raters, and on strengths that could not be found
         or compared.
         """
-        found = [*Result.notes(self), *document_notes(self.document), *rater_notes(self.findings)]
+        found = [*Result.notes(self), *document_notes(self.document), *coverage(self.findings)]
+        found += rater_notes(self.findings)
         if self.shared_agent is not None:
             found.append(
                 f"note: all files have the agent `{self.shared_agent}`, so that agents are named after the files"
@@ -326,7 +328,7 @@ class Calibration(Result):
             f"note: {counted(refused[reason], 'estimate')} refused: {reason}"
             for reason in sorted(map(str, many))
         ]
-        found += self._unused_scores()
+        found += [*self._unused_scores(), *document_notes(self.document), *automatic_raters(self.document)]
         for one in self.findings:
             about = one.details.get("diagnostics", {})
             gap, p = about.get("gap"), about.get("gap_p")

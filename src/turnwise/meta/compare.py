@@ -4,7 +4,7 @@ Items of the two agents with the same pair (the identical context, or --pair KEY
 resampling unit is a connected component of clusters that share pairs. Where fewer than half of the items can be paired,
 the agents are compared as two independent samples of dialogues, and the method says so; --pair none asks for this.
 Metrics that are not sums over items, such as `distinct-2` and `fbd`, depend on the amount of text: then both agents are
-compared on equally many clusters, drawn at random from the agent that has more.
+compared on about equally many items. Whole clusters are drawn at random from the agent that has more.
 
 A test that does not reject gives the verdict `not shown`, never that two agents are equal. The minimum detectable
 difference says how large a difference this much data could have shown.
@@ -100,14 +100,17 @@ def compare(
             why = f"no scored item of `{agent}`: {reasons}"
             return Finding(**shared, estimate=None, status=table.empty_status, reason=why)
     pairs = None if independent else match_pairs(a, b)
+    compared = (pairs.a, pairs.b) if pairs else (a, b)
+    if pairs is None and not isinstance(a.metric, Summed | SamplesRaters):
+        compared = _thinned(a, len(b), rng), _thinned(b, len(a), rng)
     try:
         if isinstance(a.metric, ChecksSample):
-            for table in (pairs.a, pairs.b) if pairs else (a, b):
+            for table in compared:
                 a.metric.check(table.rows)
         if pairs:
             answer = _paired(a.metric, pairs, draws, rng)
         else:
-            answer = _unpaired(a, b, draws, rng, kind=INDEPENDENT if independent else UNPAIRED)
+            answer = _unpaired(*compared, draws, rng, kind=INDEPENDENT if independent else UNPAIRED)
     except Refused as error:
         return Finding.refusal(shared["what"], error, shared["signature"])
     except PluginError as error:
@@ -115,6 +118,9 @@ def compare(
     if pairs:
         left = {"unpaired_a": len(a) - len(pairs.a), "unpaired_b": len(b) - len(pairs.b)}
         answer["details"] = {**answer["details"], **left, **_merged(a.metric, pairs)}
+    elif thinned := len(a) + len(b) - sum(map(len, compared)):
+        side = "a" if len(a) > len(b) else "b"  # the one that has more items
+        answer["details"] = {**answer["details"], f"thinned_{side}": thinned}
     if a.lost or b.lost:
         covered = {
             "scored_a": len(a),
@@ -239,12 +245,7 @@ def _unpaired(
 
     `kind` is the beginning of the method.
     """
-    metric, details = a.metric, {}
-    if not isinstance(metric, Summed | SamplesRaters):
-        (a, left_a), (b, left_b) = _equally_many(a, b, rng)
-        if left_a or left_b:
-            details = {"thinned_a": left_a, "thinned_b": left_b}
-            kind = f"{kind}; on equally many clusters"
+    metric = a.metric
     (codes_a, n_a), (codes_b, n_b) = cluster_codes(a.clusters), cluster_codes(b.clusters)
     if isinstance(metric, SamplesRaters):
         counts: dict[str, Any] = {"n_items": len(a) + len(b), "n_clusters": n_a + n_b}
@@ -270,27 +271,22 @@ def _unpaired(
         bounds,
         test.p,
         method=f"{kind}; {method}; permutation of agent labels",
-        details=details,
         n_items=len(a) + len(b),
         n_clusters=n_a + n_b,
     )
 
 
-def _equally_many(
-    a: ScoreTable, b: ScoreTable, rng: np.random.Generator
-) -> tuple[tuple[ScoreTable, int], tuple[ScoreTable, int]]:
-    """Each table with as many clusters as the smaller one has, drawn at random, and how many items were left out."""
-    sizes = [len(set(table.clusters)) for table in (a, b)]
-
-    def thinned(table: ScoreTable, size: int) -> tuple[ScoreTable, int]:
-        """The table with `min(sizes)` of its `size` clusters, and how many items the others have."""
-        if size == min(sizes):
-            return table, 0
-        kept = set(rng.choice(sorted(set(table.clusters)), min(sizes), replace=False).tolist())
-        part = table.where([cluster in kept for cluster in table.clusters])
-        return part, len(table) - len(part)
-
-    return thinned(a, sizes[0]), thinned(b, sizes[1])
+def _thinned(table: ScoreTable, wanted: int, rng: np.random.Generator) -> ScoreTable:
+    """The table with clusters drawn at random, at least two, so that its items are as near to `wanted` in number as
+    possible; the table itself if it has no more.
+    """
+    if len(table) <= wanted:
+        return table
+    cluster_of, n = cluster_codes(table.clusters)
+    order = rng.permutation(n)
+    reached = np.cumsum(np.bincount(cluster_of, minlength=n)[order])
+    kept = max(2, 1 + int(np.abs(reached - wanted).argmin()))
+    return table.where(np.isin(cluster_of, order[:kept]))
 
 
 def _finding_fields(

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from turnwise.report.figure import Record
 from turnwise.report.runs import Run
 
+UNNAMED = ("people", "raters", "automatic raters")
 MAX_NAMES = 2  # raters that are named; more are `automatic raters`
 
 
@@ -25,7 +26,7 @@ class RatedBy:
     @property
     def first(self) -> str:
         """The words at the beginning of a sentence; names of raters are not changed."""
-        return "People" if self.are_people else self.words
+        return self.words.capitalize() if self.words in UNNAMED else self.words
 
     @property
     def possessive(self) -> str:

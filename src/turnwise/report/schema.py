@@ -85,6 +85,16 @@ class Difference(Result, kw_only=True):
     )
     position_bias_interval: Interval = None
     consistent: Number = None  # share of pairs on which both orders agree
+    unpaired_a: int = 0  # items of A without a partner, left out
+    unpaired_b: int = 0
+    merged_a: int = 0  # items of A that count as one with another item of the same pair
+    merged_b: int = 0
+    thinned_a: int = 0  # items of A left out so that both agents have about equally many
+    thinned_b: int = 0
+    scored_a: int | None = None  # items of A with a score, if some have none
+    scored_b: int | None = None
+    unscored_a: int | None = None
+    unscored_b: int | None = None
 
 
 class Change(Result, kw_only=True):
@@ -224,6 +234,7 @@ class ScoreDocument(Document, kw_only=True, tag="score"):
     results: list[Score]
     unseen_parts: UnseenParts | None = None
     notes: list[str] = []  # what was left out or pooled
+    automatic_raters: dict[str, list[str]] = {}
     calibrated: list[Calibrated] = []  # of --calibrate: mean ratings from the scores and some ratings
     forecast: list[dict[str, Any]] = []  # of a dry run: what judges would be asked, and what it would cost
     prompts: list[dict[str, Any]] = []  # of --show-prompt: what judges are sent for one item
@@ -234,6 +245,7 @@ class MetaDocument(Document, kw_only=True, tag="meta"):
     raters: list[dict[str, Any]]
     differences: list[dict[str, Any]] = []
     unseen_parts: UnseenParts | None = None
+    notes: list[str] = []
     automatic_raters: dict[
         str, list[str]
     ] = {}  # rating:DIMENSION or preference:DIMENSION -> raters, none a person
@@ -242,6 +254,7 @@ class MetaDocument(Document, kw_only=True, tag="meta"):
 class CompareDocument(Document, kw_only=True, tag="compare"):
     results: list[Difference]
     unseen_parts: UnseenParts | None = None
+    notes: list[str] = []
     preferences: list[dict[str, Any]] = []
     automatic_raters: dict[str, list[str]] = {}
 
@@ -254,6 +267,8 @@ class DiffDocument(Document, kw_only=True, tag="diff"):
 
 class CalibrateDocument(Document, kw_only=True, tag="calibrate"):
     results: list[Calibrated]
+    notes: list[str] = []
+    automatic_raters: dict[str, list[str]] = {}
     plan: dict[str, Any] | None = None  # what --plan drew
 
 

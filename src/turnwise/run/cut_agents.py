@@ -3,6 +3,7 @@
 --limit takes the first dialogues. In files that list one agent after the other these are of few agents.
 """
 
+from collections.abc import Collection
 from dataclasses import replace
 from itertools import chain
 
@@ -14,9 +15,9 @@ from turnwise.run.spec import Spec
 SHOWN = 5  # agents that the note names
 
 
-def cut_agents(spec: Spec, census: Census) -> list[str]:
-    """A note that names the agents of the selected dialogues that --limit cuts off; empty if there are none, and for
-    --as, whose agents speak in every dialogue.
+def cut_agents(spec: Spec, census: Census, among: Collection[str] = ()) -> list[str]:
+    """A note that names the agents of the selected dialogues, or of these those in `among`, that --limit cuts off;
+    empty if there are none, and for --as, whose agents speak in every dialogue.
     """
     selection = spec.selection
     if selection.limit is None or selection.as_agents or len(census.agents) < 2:
@@ -25,7 +26,7 @@ def cut_agents(spec: Spec, census: Census) -> list[str]:
     there = list(census.agents)
     if selection.where and len(kept) < len(there):
         there = _agents(replace(spec, selection=replace(selection, limit=None)), census)
-    cut = [agent for agent in there if agent not in kept]
+    cut = [agent for agent in there if agent not in kept and (not among or agent in among)]
     if not cut:
         return []
     more = f" and {len(cut) - SHOWN} more" if len(cut) > SHOWN else ""

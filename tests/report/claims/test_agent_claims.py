@@ -88,7 +88,7 @@ def test_ratings_by_language_models_are_not_called_peoples():
     assert (alone.verdict, alone.strength) == ("gpt-4 rates one above two", "limited")
     assert alone.evidence == "gpt-4 is a language model or a program, not a person"
     assert by("gpt-4", "tau2").verdict == "gpt-4 and tau2 rate one above two"
-    assert by("a", "b", "c").verdict == by().verdict == "automatic raters rate one above two"
+    assert by("a", "b", "c").verdict == by().verdict == "Automatic raters rate one above two"
     assert by("gpt-4", metric="preference:overall").verdict == "gpt-4 prefers one to two"
     assert by("gpt-4", better=None).verdict == "gpt-4 gives higher ratings to one than to two"
     assert by("gpt-4", value=0.05, p=0.4).verdict == (

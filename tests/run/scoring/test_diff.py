@@ -158,6 +158,14 @@ def test_runs_with_few_items_in_common_are_independent_samples(score: Score):
     assert (found["only_old"], found["only_new"]) == (2 * (N - 4), 2 * N)
 
 
+def test_a_metric_that_depends_on_the_amount_of_text_is_compared_on_equally_many_items(score: Score):
+    old = score("old", [dialogue(k, words(k), name=f"o{k}") for k in range(30)], metrics="distinct-2")
+    new = score("new", [dialogue(k + 100, words(k), name=f"n{k}") for k in range(12)], metrics="distinct-2")
+    found = tw.diff(old, new, figures=False)
+    assert found.records()[0]["n_items"] == 48
+    assert any("36 items of the old run, drawn at random, left out" in note for note in found.notes())
+
+
 def test_a_metric_that_was_not_measured_alike_is_refused_and_the_others_are_compared(score: Score):
     metrics = "length,specificity"
     old = score("old", [dialogue(k, words(k)) for k in range(N)], metrics=metrics)

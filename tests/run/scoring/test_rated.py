@@ -195,3 +195,7 @@ def test_ratings_of_dialogues_count_where_the_agent_says_nothing() -> None:
     assert (record["a"], record["b"], record["n_items"], record["verdict"]) == (3.0, 3.0, 10, "not shown")
     (agreement, *_) = turnwise.meta_evaluate(logs, metrics="steps", level="dialogue", statistics="pearson")
     assert agreement["unscored"]["the agent says nothing in the dialogue"] == 5
+    notes = turnwise.meta_evaluate(logs, metrics="length", level="dialogue", statistics="pearson").notes()
+    assert any("5 dialogues in which the agent says nothing: left out" in note for note in notes)
+    (raters, *_) = turnwise.meta_evaluate(logs)  # how far raters agree: 20 rated dialogues
+    assert raters["n_items"] == 20

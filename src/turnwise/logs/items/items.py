@@ -130,15 +130,16 @@ def all_items(
     whole: bool = False,
     silent: bool = False,
     unrated: Counter[str] | None = None,
+    without_reply: Counter[str] | None = None,
 ) -> Iterator[Item]:
     """The items of files that are read together; `census` is the count over these files.
 
     Each file decides for itself whether only its rated turns are scored; `limit` counts dialogues over all
     files. Nothing to judge raises `DataError`. With `silent`, whole dialogues in which the agent says nothing are items
     too, with `missing` set: people can have rated them. In `unrated`, the dialogues of each agent are counted that have
-    replies, of which none is rated, where only rated turns are scored.
+    replies, of which none is rated, where only rated turns are scored; in `without_reply` those without any reply.
     """
-    tally = _Tally(unrated)
+    tally = _Tally(unrated, without_reply)
     names, prefixes = native.file_names(paths), native.id_prefixes(paths)
     files: Iterable[Iterable[Dialogue]] = census.held or native.read_each(paths, apart=census.apart)
     for source, dialogues in zip(census.files, files, strict=True):
@@ -160,12 +161,14 @@ def _items_of_file(
     """The items of the dialogues of one file, in order, counted in `tally`; with `as_agents` each item is
     repeated in the words of these agents. With `silent`, whole dialogues without a reply are items too.
     """
-    silent = silent and whole and selection.items == "all" and not selection.as_agents
+    silent = silent and whole and selection.items in ("all", "last") and not selection.as_agents
     tally.rated = tally.rated or selection.items == "rated"
     for dialogue in _filtered(dialogues, selection, tally):
         places = _selected_turns(dialogue, selection)
         tally.selected += len(places)
-        if not places and selection.items == "rated" and _replies(dialogue, selection.role):
+        if not places and not _replies(dialogue, selection.role):
+            tally.without_reply[dialogue.agent] += 1
+        elif not places and selection.items == "rated":
             tally.unrated[dialogue.agent] += 1
         if silent and not places:
             (point,) = _points(dialogue, places, selection, file, whole=True)
@@ -322,9 +325,12 @@ class _Tally:
     emptied it.
     """
 
-    def __init__(self, unrated: Counter[str] | None = None) -> None:
+    def __init__(
+        self, unrated: Counter[str] | None = None, without_reply: Counter[str] | None = None
+    ) -> None:
         self.read = self.kept = self.selected = self.items = 0
         self.unrated: Counter[str] = Counter() if unrated is None else unrated  # dialogues of each agent
+        self.without_reply: Counter[str] = Counter() if without_reply is None else without_reply
         self.passed: Counter[tuple[str, str]] = Counter()
         self.spoken: dict[str, None] = {}  # agents with alternatives, in order of appearance
         self.rated = False  # whether only rated turns were scored in some file

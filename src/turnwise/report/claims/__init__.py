@@ -58,7 +58,7 @@ def _knowledge(run: Run, among: Sequence[Run]) -> Knowledge:
     for other in among:
         if other.command == "meta" and _digests(other) == inputs:
             for name, count in learned_from(other.results).items():
-                agreement.setdefault(name, f"{name} learned from {count} of these items")
+                agreement.setdefault(name, f"{name} learned from {count} items")
             for one in ranked(other.results):
                 who = rated_by(other, [one.record]).words
                 person = f" (one rater {number(one.one_rater, 2)})" if one.one_rater else ""

@@ -58,8 +58,8 @@ def run(spec: CalibrateSpec) -> Outcome:
     if spec.plan is not None and not census.dimensions:
         return finish(spec, (), census.sha256, plan=_write(spec, _first_draw(spec, census)))
     labels = _labels(spec, census)
-    found, measured = _measured(spec, census, labels)
-    planned: dict[str, Any] = {}
+    found, measured, notes = _measured(spec, census, labels)
+    planned: dict[str, Any] = census.automatic_section() | ({"notes": notes} if notes else {})
     if spec.plan is not None and measured:
         draw = next_draw(spec, _dialogues(census), measured[0].units)
         planned["plan"] = _write(spec, draw)
@@ -97,7 +97,7 @@ def choose(spec: CalibrateSpec) -> Choice:
             "rated dialogues were drawn (--labels random or weights:KEY)"
         )
     labels = _labels(spec, census)
-    found, measured = _measured(spec, census, labels)
+    found, measured, _ = _measured(spec, census, labels)
     if not measured:
         raise Refused(
             f"{spec.metrics[0]}: {found[0].reason}" if found else f"{spec.metrics[0]} has no scores"
@@ -156,8 +156,10 @@ def _labels(spec: CalibrateSpec, census: Census) -> _Labels:
     )
 
 
-def _measured(spec: CalibrateSpec, census: Census, labels: _Labels) -> tuple[list[Finding], list[_Measured]]:
-    """The units of each metric and group with their scores, and a finding for a metric that has none."""
+def _measured(
+    spec: CalibrateSpec, census: Census, labels: _Labels
+) -> tuple[list[Finding], list[_Measured], list[str]]:
+    """A finding for each metric that has no scores, the units of each metric and group with their scores, and notes."""
     metrics, found = prepare(replace(spec, selection=labels.selection), census)
     watch = Watch(spec.max_errors)
     with (
@@ -184,7 +186,7 @@ def _measured(spec: CalibrateSpec, census: Census, labels: _Labels) -> tuple[lis
             )
             _check(units, labels.dimension)
             measured.append(_Measured(of_group, group, units))
-    return found, measured
+    return found, measured, watch.silence()
 
 
 def _level(census: Census, dimension: str, spec: CalibrateSpec) -> RatedLevel:

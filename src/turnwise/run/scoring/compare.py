@@ -57,6 +57,8 @@ def compare(spec: CompareSpec) -> Outcome:
         sections = dry_run(chosen, spec, census, _two_agents(spec, census))
         return finish(replace(spec, output=None), (), census.sha256, **sections)
     preferred = [name for name in spec.metrics if is_preference(name)]
+    if preferred and spec.independent:
+        raise UsageError(f"--pair none: {preferred[0]} is a choice between two replies, which are pairs")
     found, fits = preferences(preferred, spec, census, _asked_agents(spec, census)) if preferred else ([], [])
     if chosen:
         found = [*judge_pairs(chosen, spec, census, _two_agents(spec, census)), *found]
@@ -64,7 +66,7 @@ def compare(spec: CompareSpec) -> Outcome:
     beside: dict[str, Any] = census.automatic_section() | ({"preferences": fits} if preferred else {})
     if scored.metrics and not any(is_rating(name) for name in scored.metrics):
         beside["people"] = [results.record(one) for one in _by_people(scored, census)]
-    beside |= {"notes": notes} if (notes := cut_agents(spec, census)) else {}
+    beside |= {"notes": notes} if (notes := cut_agents(spec, census, _asked_agents(spec, census))) else {}
     return finish(spec, with_adjusted_p(findings), census.sha256, **census.unseen.section(), **beside)
 
 
@@ -228,6 +230,7 @@ def compare_runs(spec: CompareSpec, *, force: bool = False) -> Outcome:
         raise UsageError(f"{first.folder} and {second.folder} have no metric in common")
     asked: Sequence[str] = spec.agents
     findings = []
+    pair_key = _pair_key(first.folder)
     for name in wanted:
         for run in (first, second):
             if name not in run.parts:
@@ -251,7 +254,7 @@ def compare_runs(spec: CompareSpec, *, force: bool = False) -> Outcome:
                 rng=rng,
                 independent=spec.independent,
             )
-            findings.append(_with_pair_key(finding, _pair_key(first.folder), None))
+            findings.append(_with_pair_key(finding, pair_key, None))
     inputs = {path: sha256((Path(path) / "results.json").read_bytes()).hexdigest() for path in spec.data}
     return finish(spec, with_adjusted_p(findings), inputs)
 

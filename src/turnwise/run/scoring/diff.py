@@ -291,7 +291,7 @@ def texts(folder: Path, wanted: Iterable[str]) -> dict[str, Text]:
     found: dict[str, Text] = {}
     for whole in (False, True):
         if left := ids - set(found):
-            items = all_items(paths, selection, census, whole=whole)
+            items = all_items(paths, selection, census, whole=whole, silent=True)
             found |= {item.id: _text(item) for item in items if item.id in left}
     return found
 

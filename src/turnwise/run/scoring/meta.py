@@ -146,7 +146,7 @@ def meta(spec: MetaSpec) -> Outcome:
     add_agreement(metrics, found, [spec.names.get(path, path) for path in spec.data])
     sections: dict[str, Any] = {"differences": with_adjusted_p(compared), "raters": reports, **more}
     sections |= census.automatic_section()
-    sections |= {"notes": notes} if (notes := cut_agents(spec, census)) else {}
+    sections |= {"notes": notes} if (notes := [*cut_agents(spec, census), *watch.silence()]) else {}
     return finish(spec, tuple(found), census.sha256, **sections, **census.unseen.section())
 
 

@@ -146,9 +146,10 @@ def selection(spec: MetaSpec, rated: RatedLevel) -> Selection:
 def rated_units(spec: MetaSpec, census: Census, rated: RatedLevel) -> dict[str, RatedUnits]:
     """Group -> its units of the selection, rated turns or dialogues, whether or not a metric can score them."""
     groups: dict[str, RatedUnits] = {}
-    for item in all_items(spec.data, selection(spec, rated), census):
+    whole = rated == "dialogue"
+    for item in all_items(spec.data, selection(spec, rated), census, whole=whole, silent=True):
         units = groups.setdefault(item.group, RatedUnits())
-        units.clusters[item.id if rated == "turn" else item.dialogue] = item.cluster
+        units.clusters[item.id] = item.cluster
         units.dialogues.add(item.dialogue)
     return groups
 

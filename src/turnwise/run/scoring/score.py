@@ -111,10 +111,13 @@ def score(spec: ScoreSpec) -> Outcome:
     notes = [
         *_unnamed(spec, census),
         *_unrated(spec, watch.unrated),
+        *watch.silence(),
         *cut_agents(spec, census),
         *reminders(metrics),
     ]
     sections: dict[str, Any] = {"notes": notes} if notes else {}
+    if any(map(is_rating, spec.metrics)):
+        sections |= census.automatic_section()
     if spec.calibrate is not None:
         sections["calibrated"] = _calibrated(spec)
     return finish(spec, found, census.sha256, **census.unseen.section(), **sections)

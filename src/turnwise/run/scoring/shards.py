@@ -23,7 +23,7 @@ from turnwise.conformance.calls import (
     signature_of,
 )
 from turnwise.encode.models.catalogue import NotFetched
-from turnwise.errors import DataError, MissingExtra, PluginError, Refused, TooManyErrors
+from turnwise.errors import DataError, MissingExtra, PluginError, Refused, TooManyErrors, counted
 from turnwise.logs.foreign import read_all
 from turnwise.logs.items.items import Selection, all_items, items
 from turnwise.logs.scan import Census
@@ -129,6 +129,9 @@ class Watch:
         self.unrated: Counter[str] = (
             Counter()
         )  # agent -> dialogues whose replies were not scored: none is rated
+        self.without_reply: Counter[str] = (
+            Counter()
+        )  # agent -> dialogues in which metrics of replies find nothing
         self.stopped: dict[str, str] = {}  # metric -> why
         self._errors: Counter[str] = Counter()
         self._widths: dict[str, int] = {}  # metric -> columns of its rows
@@ -181,6 +184,12 @@ class Watch:
         except PluginError as error:
             self.stopped[name] = f"was stopped: {error}"
 
+    def silence(self) -> list[str]:
+        """A note on dialogues in which the agent says nothing, which metrics of replies leave out; empty if none."""
+        count = self.without_reply.total()
+        what = f"{counted(count, 'dialogue')} in which the agent says nothing"
+        return [f"{what}: left out, as metrics of replies have nothing to score there"] if count else []
+
     def findings(self) -> list[Finding]:
         """A finding with the reason for each stopped metric."""
         return [
@@ -211,10 +220,19 @@ def shards(
             if announced and any(isinstance(metric, Priced) for metric in of_unit.values()):
                 stream = all_items(spec.data, chosen, census, whole=whole)
                 announce(forecast(of_unit, store, stream, shard=SHARD), cap=spec.max_cost, quiet=spec.quiet)
-            unrated = Counter[str]()
-            stream = all_items(spec.data, chosen, census, whole=whole, silent=True, unrated=unrated)
+            unrated, without_reply = Counter[str](), Counter[str]()
+            stream = all_items(
+                spec.data,
+                chosen,
+                census,
+                whole=whole,
+                silent=True,
+                unrated=unrated,
+                without_reply=without_reply,
+            )
             yield from _scored(of_unit, store, stream, watch, workers)
             watch.unrated |= unrated  # of each agent the larger count
+            watch.without_reply |= Counter() if whole else without_reply
 
 
 def _scored(
