@@ -368,7 +368,8 @@ def unknown_parameters() -> set[str]:
                 parameter.type, click.Choice | click.types.BoolParamType
             ):
                 continue
-            if f"{name}.{parameter.name}" not in VALUES and parameter.name not in {*VALUES, *ARGUMENTS}:
+            known = {*VALUES, *ARGUMENTS}
+            if not known & {f"{name}.{parameter.name}", parameter.name}:
                 found.add(f"{name}.{parameter.name}")
     return found
 
@@ -399,6 +400,7 @@ ARGUMENTS: Mapping[str, Callable[[Scene], list[str]]] = {
     "compare.data": _compared,
     "files": _converted,
     "folders": _folders,
+    "ls.names": lambda scene: [scene.some("length", "robust", "rating:overall", "minilm", *ODD_TEXTS)],
 }
 
 

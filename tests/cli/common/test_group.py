@@ -1,5 +1,6 @@
 """What the command line says after an interruption."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -57,3 +58,10 @@ def test_an_interrupt_while_a_dataclass_is_made_has_the_same_exit_code(tmp_path:
     )
     done = subprocess.run([sys.executable, "-m", "interrupted"], cwd=tmp_path)
     assert done.returncode == group.INTERRUPTED
+
+
+def test_a_command_line_that_cannot_be_parsed_leaves_no_tracebacks_on(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert group.run(["score", "-v", "--draws", "many", "a.jsonl"]) == 2
+    assert group.TRACEBACKS not in os.environ

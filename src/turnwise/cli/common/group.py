@@ -6,6 +6,7 @@ import io
 import os
 import re
 import sys
+from contextvars import ContextVar
 from itertools import chain, pairwise
 from traceback import walk_tb
 from typing import Any
@@ -16,6 +17,7 @@ from turnwise import __version__
 from turnwise.cli import ABOUT, COMMANDS, EXITS, INTERRUPTED
 from turnwise.cli.common.help_text import HelpContext
 from turnwise.errors import ON_COMMAND_LINE, DataError, MissingExtra, TurnwiseError, UsageError, unknown
+from turnwise.plugin_code import TRACEBACKS
 from turnwise.terminal import say, visible
 
 _KEEP_NO_WORK = (
@@ -33,6 +35,7 @@ _NAMES_OUTPUT = re.compile(
     "-[a-z]*o|--output|--config"
 )  # an option that names, or may name, the output folder
 _OUTPUT = re.compile("-[a-z]*o|--output")
+IN_DEMO: ContextVar[bool] = ContextVar("in_demo", default=False)  # whether a command is a step of `demo`
 _STORE_ROWS = ("score", "compare", "meta")  # commands that resume from the rows in the output folder
 NEURAL = ("torch", "transformers", "tokenizers", "safetensors", "gguf")  # what the extra `neural` brings
 
@@ -105,6 +108,8 @@ def _discard_output() -> None:
 def _how_to_continue(args: list[str]) -> str:
     """What the same command does after an interruption, in words for the message."""
     command = args[0] if args else ""
+    if IN_DEMO.get():
+        command = "demo"  # which keeps the steps that are done
     if command in _KEEP_NO_WORK:  # the agents of `simulate` may have changed since
         return "the same command starts again from the beginning"
     if command == "convert":  # it has no -o, and OUT may stand before an option
@@ -178,6 +183,16 @@ def _unreadable_packages(error: Exception) -> list[str]:
 
 def run(args: list[str]) -> int:
     """Run one command line (without the program's name) and return the exit code; errors are printed on stderr."""
+    traced = os.environ.get(TRACEBACKS)
+    try:
+        return _run(args)
+    finally:  # -v sets it, and click closes no context of a command line that it could not parse
+        if traced is None:
+            os.environ.pop(TRACEBACKS, None)
+
+
+def _run(args: list[str]) -> int:
+    """As `run`, without a change of the environment undone."""
     try:
         if any("\0" in arg for arg in args):  # every use of such a path is a ValueError
             raise UsageError("an argument has a null byte")

@@ -232,11 +232,10 @@ style = click.option(
 )
 
 
-def _print_tracebacks(ctx: click.Context, _: click.Parameter, wanted: bool) -> bool:
-    """With -v, let errors of plugins print their tracebacks until the command ends."""
+def _print_tracebacks(_: click.Context, __: click.Parameter, wanted: bool) -> bool:
+    """With -v, let errors of plugins print their tracebacks until the command ends (`group.run`)."""
     if wanted and TRACEBACKS not in os.environ:
         os.environ[TRACEBACKS] = "1"
-        ctx.call_on_close(lambda: os.environ.pop(TRACEBACKS, None))
     return wanted
 
 

@@ -213,15 +213,17 @@ class Demo:
         """Run a command line, with its table in a file; returns its exit code, or 0 for a refusal, which is a
         result.
         """
-        from turnwise.cli.common.group import run
+        from turnwise.cli.common.group import IN_DEMO, run
 
         whole = [*line, "-o", str(self.folder / to)]
         _command(whole)
+        step = IN_DEMO.set(True)
         with (
             (self.folder / f"{Path(to).stem}.txt").open("w", encoding="utf-8") as file,
             redirect_stdout(file),
         ):
             code = run([*whole, *(["-q"] if self.quiet or not sys.stderr.isatty() else [])])
+        IN_DEMO.reset(step)
         return 0 if code == REFUSED else code
 
     def _claims(self, name: str) -> "list[Claim]":

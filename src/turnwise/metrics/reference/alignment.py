@@ -9,8 +9,8 @@ in both texts, so the search maximises the number of links. It is a dynamic prog
 state is the set of reference positions that are taken and that a later word could use; for each state it keeps the
 largest number of links. The result is exact. The problem is NP-hard (it contains the minimum common string partition),
 so very repetitive texts need two limits: at most `BEAM_WIDTH` states are kept, and at most `MAX_POSITIONS` positions
-are tried for each word. When a limit applies, the number of matches is still the maximum, but the number of chunks may
-be larger than the minimum.
+are tried for each word. When a limit applies, the search is also made from the end of the texts, and the better result
+counts. The number of matches is still the maximum then, but the number of chunks may be larger than the minimum.
 """
 
 from collections import Counter
@@ -50,6 +50,15 @@ class Candidate(NamedTuple):
 
 def align(reply: Sequence[str], reference: Sequence[str]) -> Alignment:
     """The numbers of matches and chunks of the METEOR alignment of two tokenised texts."""
+    found, is_exact = _search(reply, reference)
+    if is_exact:
+        return found
+    backwards, _ = _search(reply[::-1], reference[::-1])
+    return min(found, backwards)  # their matches are equal
+
+
+def _search(reply: Sequence[str], reference: Sequence[str]) -> tuple[Alignment, bool]:
+    """The alignment by a search from the beginning of the texts, and whether no limit applied."""
     reply_counts, positions_of = Counter(reply), dict.fromkeys(reference, 0)
     for at, word in enumerate(reference):
         positions_of[word] |= 1 << at
@@ -65,8 +74,8 @@ def align(reply: Sequence[str], reference: Sequence[str]) -> Alignment:
             forced = reply_counts[word] == here.bit_count() == 1 and not contested
             candidates.append(Candidate(linked, link_starts, forced, contested))
         previous_starts = link_starts
-    links = _most_links(candidates, words) if candidates else 0
-    return Alignment(words.matches, words.matches - links)
+    links, is_exact = _most_links(candidates, words) if candidates else (0, True)
+    return Alignment(words.matches, words.matches - links), is_exact
 
 
 def _contested_positions(word: str, words: WordMatches, positions_of: Mapping[str, int]) -> dict[int, Pair]:
@@ -75,8 +84,8 @@ def _contested_positions(word: str, words: WordMatches, positions_of: Mapping[st
     return {position: pair for pair in pairs for position in _single_positions(positions_of[pair[1]])}
 
 
-def _most_links(candidates: Sequence[Candidate], words: WordMatches) -> int:
-    """The largest number of links in an alignment that has all matches.
+def _most_links(candidates: Sequence[Candidate], words: WordMatches) -> tuple[int, bool]:
+    """The largest number of links in an alignment that has all matches, and whether no limit applied.
 
     The search assigns positions only to matches that are part of a link. The other matches do not change the number
     of links, so they can take any remaining position afterwards.
@@ -87,6 +96,7 @@ def _most_links(candidates: Sequence[Candidate], words: WordMatches) -> int:
         later.append(later[-1] if candidate.forced else later[-1] | candidate.positions)
     later.pop()
     states: dict[State, int] = {(0, 0, ()): 0}  # state -> largest number of links so far
+    is_exact = True
     for positions, link_starts, forced, contested in candidates:
         relevant = later.pop()
         reached: dict[State, int] = {}
@@ -96,6 +106,7 @@ def _most_links(candidates: Sequence[Candidate], words: WordMatches) -> int:
             reached[state] = max(reached.get(state, 0), links + (forced and positions == link_at))
             if forced or not (free := positions & (link_starts | link_at) & ~taken):
                 continue
+            is_exact = is_exact and free.bit_count() <= MAX_POSITIONS
             for position in islice(_single_positions(free & link_at, free & ~link_at), MAX_POSITIONS):
                 pair = contested.get(position)
                 using = tuple(sorted((*used, pair))) if pair else used
@@ -106,7 +117,8 @@ def _most_links(candidates: Sequence[Candidate], words: WordMatches) -> int:
             states = reached
         else:
             states = dict(nlargest(BEAM_WIDTH, reached.items(), key=itemgetter(1)))
-    return max(states.values())
+            is_exact = False
+    return max(states.values()), is_exact
 
 
 def _single_positions(*sets: int) -> Iterator[int]:

@@ -186,9 +186,10 @@ class Watch:
 
     def silence(self) -> list[str]:
         """A note on dialogues in which the agent says nothing, which metrics of replies leave out; empty if none."""
-        count = self.without_reply.total()
-        what = f"{counted(count, 'dialogue')} in which the agent says nothing"
-        return [f"{what}: left out, as metrics of replies have nothing to score there"] if count else []
+        if not self.without_reply:
+            return []
+        what = f"{counted(self.without_reply.total(), 'dialogue')} in which the agent says nothing"
+        return [f"{what}: left out, as metrics of replies have nothing to score there"]
 
     def findings(self) -> list[Finding]:
         """A finding with the reason for each stopped metric."""
