@@ -127,33 +127,21 @@ _limit = click.option(
     help="Only the first N dialogues of all files together.",
 )
 
-selecting = _options(
-    _scored_items,
-    _scored_role,
-    _where,
-    _by,
-    click.option(
+
+def _selecting(whose: str, *, metavar: str = "KEY", more: str = "") -> Callable[[Function], Function]:
+    """The options that select items; `whose` items --pair pairs, and what `more` it takes."""
+    pair = click.option(
         "--pair",
-        metavar="KEY",
-        help="The key that pairs items of different agents; `id` is the id or line of a dialogue in its file. "
+        metavar=metavar,
+        help=f"The key that pairs items of {whose}; `id` is the id or line of a dialogue in its file. {more}"
         "Default: the same context.",
-    ),
-    _cluster,
-    _limit,
-)
-selecting_compared = _options(
-    _scored_items,
-    _scored_role,
-    _where,
-    _by,
-    click.option(
-        "--pair",
-        metavar="KEY|none",
-        help="The key that pairs items of the two agents; `id` is the id or line of a dialogue in its file. `none` "
-        "compares all items as independent samples. Default: the same context.",
-    ),
-    _cluster,
-    _limit,
+    )
+    return _options(_scored_items, _scored_role, _where, _by, pair, _cluster, _limit)
+
+
+selecting = _selecting("different agents")
+selecting_compared = _selecting(
+    "the two agents", metavar="KEY|none", more="`none` compares all items as independent samples. "
 )
 selecting_pairs = _options(
     _scored_items,
