@@ -1,5 +1,6 @@
 """`python -m papers.enigma_language generate|run|show`: chat agents that are language models, each left out (ENIGMA).
 
+    cut MODEL.gguf OUT TEXT...                    on a CPU: Qwen with fewer tokens, in parts that can be carried
     generate FOLDER WORK --seed S --until TIME    on a GPU: dialogues, alternatives and the truth, in pieces
     pack WORK FILE                                there: what is complete, in one tar file
     run FILE SEED...                              on a CPU: `turnwise ope --all` on the ten scores
@@ -9,10 +10,14 @@
     add FILE...                                   there: rows that were made elsewhere
     show                                          the tables of papers/enigma-language.md
 
-The agents are SmolLM2-135M-Instruct at several temperatures, with other instructions, and with faults (`AGENTS`). They
-talk to the user of the chat world, whose raters rate 40 dialogues of each. At every turn of every logged dialogue every
-agent says what it would have said, twice (the greedy one once). The truth comes from further dialogues that are not in
-the logs. FOLDER holds smollm2.gguf and tokenizer.json. Generation stopped by the time goes on from its pieces.
+Twelve agents are SmolLM2-135M-Instruct at several temperatures, with other instructions, and with faults; four are
+Qwen2.5-Coder-0.5B-Instruct (`AGENTS`). They talk to the user of the chat world, whose raters rate 40 dialogues of each.
+At every turn of every logged dialogue every agent says what it would have said, twice (the greedy ones once). The truth
+comes from further dialogues that are not in the logs. Generation stopped by the time goes on from its pieces.
+
+FOLDER holds smollm2.gguf and tokenizer.json, and in FOLDER/qwen, unless `--agents 12` leaves Qwen out, qwen.gguf and
+tokenizer.json. `cut` writes these as OUT/qwen1, OUT/qwen2, ..., whose bytes one after the other are qwen.gguf, and
+OUT/tokenizer.json. It keeps the most frequent tokens of the dialogues in TEXT and in the chat world.
 """
 
 import argparse
@@ -21,7 +26,7 @@ import json
 import re
 import tarfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -41,7 +46,9 @@ from turnwise.worlds.chat import WORLD
 from turnwise.worlds.chat.quality import DIMENSIONS
 from turnwise.worlds.chat.world import Scene
 
-START = 1  # token that begins a message
+START = 1  # token that begins a message, of both models
+MODELS = {"smollm2": "SmolLM2", "qwen": "Qwen2.5-Coder"}  # name -> name in tables
+TOKENS, PART = 16_000, 58  # tokens that `cut` keeps, and MiB of a part
 NEW_TOKENS = 40
 CONTEXT_TOKENS = 480  # longest prompt; older turns are left out
 TOP_P, TOP_K = 0.95, 256
@@ -80,6 +87,7 @@ class Speaker:
     ignores: float = 0.0  # does not read the last turn of the user
     stops: float = 0.0  # stops after half of its words
     generic: float = 0.0  # says one of `GENERIC`
+    model: str = "smollm2"  # of `MODELS`
 
 
 AGENTS: Mapping[str, Speaker] = {
@@ -95,7 +103,17 @@ AGENTS: Mapping[str, Speaker] = {
     "ignores": Speaker(ignores=0.7),
     "cut-off": Speaker(stops=0.7),
     "generic": Speaker(generic=0.6),
+    "qwen-greedy": Speaker(temperature=0.0, model="qwen"),
+    "qwen-t0.7": Speaker(model="qwen"),
+    "qwen-t1.0": Speaker(temperature=1.0, model="qwen"),
+    "qwen-no-persona": Speaker(persona=False, model="qwen"),
 }
+
+
+def family(agents: Iterable[str]) -> str:
+    """The names of the agents' language models: "smollm2", or "smollm2+qwen"."""
+    used = {AGENTS[agent].model for agent in agents}
+    return "+".join(name for name in MODELS if name in used)
 
 
 # -- the language model --------------------------------------------------------------------------------------------
@@ -196,23 +214,36 @@ class Request:
     rng: np.random.Generator
 
 
-class Talk:
-    """All agents, answered in batches by one language model."""
+class Reader:
+    """A language model with its tokeniser."""
 
-    def __init__(self, folder: Path, device: str, seed: int, batch: int) -> None:
+    def __init__(self, folder: Path, device: str) -> None:
         from tokenizers import Tokenizer
 
         found = [*folder.glob("*.gguf"), *([folder] if (folder / "model.safetensors").exists() else [])]
-        self.model = base_llama(found[0], rank=0).to(device)
-        if device == "cpu":
-            self.model = self.model.float()
+        if not found:
+            raise SystemExit(f"{folder}: has no language model")
+        model = base_llama(found[0], rank=0).to(device)
+        self.model = model.float() if device == "cpu" else model
         self.tokeniser = Tokenizer.from_file(str(folder / "tokenizer.json"))
+
+
+class Talk:
+    """The agents, answered in batches by their language models."""
+
+    def __init__(
+        self, folder: Path, device: str, seed: int, batch: int, agents: Sequence[str] = tuple(AGENTS)
+    ) -> None:
+        self.readers = {
+            name: Reader(folder if name == "smollm2" else folder / name, device)
+            for name in family(agents).split("+")
+        }
         self.generator, self.batch = torch.Generator(device).manual_seed(seed), batch
 
     def replies(self, requests: Sequence[Request]) -> list[str]:
         """The reply to each request."""
         found: list[str | None] = []
-        prompts: dict[int, list[int]] = {}
+        prompts: dict[str, dict[int, list[int]]] = {name: {} for name in self.readers}
         kept = []
         for number, request in enumerate(requests):
             speaker = AGENTS[request.agent]
@@ -225,34 +256,39 @@ class Talk:
                 found.append(GENERIC[int(request.rng.integers(len(GENERIC)))])
             else:
                 found.append(None)
-                prompts[number] = self._prompt(request, speaker, ignores=ignores < speaker.ignores)
-        order = sorted(prompts, key=lambda number: len(prompts[number]))
-        for start in range(0, len(order), self.batch):
-            some = order[start : start + self.batch]
-            heat = [AGENTS[requests[number].agent].temperature for number in some]
-            made = sampled(self.model, [prompts[number] for number in some], heat, self.generator)
-            for number, ids in zip(some, made, strict=True):
-                found[number] = tidied(self.tokeniser.decode(ids), half=kept[number])
+                prompt = self._prompt(request, speaker, ignores=ignores < speaker.ignores)
+                prompts[speaker.model][number] = prompt
+        for name, reader in self.readers.items():
+            mine = prompts[name]
+            order = sorted(mine, key=lambda number: len(mine[number]))
+            for start in range(0, len(order), self.batch):
+                some = order[start : start + self.batch]
+                heat = [AGENTS[requests[number].agent].temperature for number in some]
+                made = sampled(reader.model, [mine[number] for number in some], heat, self.generator)
+                for number, ids in zip(some, made, strict=True):
+                    found[number] = tidied(reader.tokeniser.decode(ids), half=kept[number])
         return [text or GENERIC[0] for text in found]
 
     def _prompt(self, request: Request, speaker: Speaker, *, ignores: bool) -> list[int]:
         """The tokens of the prompt in the model's chat format, without the oldest turns if they do not fit."""
+        tokeniser = self.readers[speaker.model].tokeniser
         briefing, *turns = request.turns
         system = briefing.text if speaker.persona else "You chat with someone you have just met."
-        first = self._message("system", system + speaker.instruction)
+        first = message(tokeniser, "system", system + speaker.instruction)
         if ignores:
             turns = turns[:-1] if len(turns) > 1 else [Turn("user", "Hi there!")]
             if turns[-1].role == "assistant":
                 turns = turns[:-1]
-        said = [self._message(turn.role, turn.text) for turn in turns]
-        ask = [START, *self.tokeniser.encode("assistant\n").ids]
+        said = [message(tokeniser, turn.role, turn.text) for turn in turns]
+        ask = [START, *tokeniser.encode("assistant\n").ids]
         while len(said) > 1 and len(first) + sum(map(len, said)) > CONTEXT_TOKENS:
             said = said[1:]
         return [*first, *(token for one in said for token in one), *ask][-CONTEXT_TOKENS - 8 :]
 
-    def _message(self, role: str, text: str) -> list[int]:
-        """One message in the model's chat format."""
-        return [START, *self.tokeniser.encode(f"{role}\n{text}").ids, END, *self.tokeniser.encode("\n").ids]
+
+def message(tokeniser: Any, role: str, text: str) -> list[int]:
+    """One message in the chat format, which is the same for both models."""
+    return [START, *tokeniser.encode(f"{role}\n{text}").ids, END, *tokeniser.encode("\n").ids]
 
 
 def tidied(text: str, *, half: bool) -> str:
@@ -352,9 +388,9 @@ def generate(given: argparse.Namespace) -> None:
     """Write the pieces of logs and truth that are not there yet, in turn, until the time is up."""
     work = given.work / f"seed-{given.seed}"
     work.mkdir(parents=True, exist_ok=True)
-    talk = Talk(given.folder, given.device, given.seed, given.batch)
-    # Consecutive dialogues are of different agents, so whatever is complete has about as many of each.
     agents = list(AGENTS)[: given.agents]
+    talk = Talk(given.folder, given.device, given.seed, given.batch, agents)
+    # Consecutive dialogues are of different agents, so whatever is complete has about as many of each.
     logs = [(agent, number) for number in range(given.dialogues) for agent in agents]
     truth = [(agent, number) for number in range(given.truth) for agent in agents]
     tasks = [
@@ -412,7 +448,44 @@ def truth_document(rows: Sequence[Sequence[Any]]) -> dict[str, Any]:
                 name: {"mean": float(mean), "se": float(se), "n": len(scores)}
                 for name, mean, se in zip(DIMENSIONS, scores.mean(axis=0), error, strict=True)
             }
-    return {"world": "chat", "family": "smollm2", "agents": agents}
+    return {"world": "chat", "family": family(agents), "agents": agents}
+
+
+# -- on the CPU: Qwen with fewer tokens ----------------------------------------------------------------------------
+
+
+def cut(model: Path, out: Path, files: Sequence[str]) -> None:
+    """Write the parts of the model and its tokeniser, with the `TOKENS` most frequent tokens of chat."""
+    from transformers import AutoTokenizer
+
+    from papers.flagship.cut_vocabulary import in_parts, smaller_tokeniser, write_gguf
+
+    out.mkdir(parents=True, exist_ok=True)
+    whole: Any = AutoTokenizer.from_pretrained(str(model.parent), gguf_file=model.name)
+    tokeniser, kept = smaller_tokeniser(whole.backend_tokenizer, chat_texts(files), TOKENS)
+    (out / "tokenizer.json").write_text(tokeniser)
+    file = out / "whole"
+    write_gguf(model, kept, file)
+    for number, data in enumerate(in_parts(file, PART), 1):
+        (out / f"qwen{number}").write_bytes(data)
+    print(f"{len(kept)} tokens, {file.stat().st_size} bytes in {number} parts")
+    file.unlink()
+
+
+def chat_texts(files: Sequence[str]) -> list[str]:
+    """The messages of the dialogues in these files and of made-up agents of the chat world, as a model reads them."""
+    import turnwise as tw
+
+    with TemporaryDirectory() as place:
+        logs = str(Path(place) / "logs.jsonl")
+        tw.simulate("chat", output=logs, family="mixed", seed=0, agents=12, dialogues=40, samples=1, truth=0)
+        found = [*native.read_all([logs]), *native.read_all(list(files))]
+    system = [str(one.meta["briefing"]) for one in found if "briefing" in one.meta]
+    system += [speaker.instruction for speaker in AGENTS.values()]
+    return [
+        *(f"system\n{text}" for text in system),
+        *(f"{turn.role}\n{turn.text}" for one in found for turn in one.turns),
+    ]
 
 
 # -- on the CPU: estimates -----------------------------------------------------------------------------------------
@@ -441,7 +514,8 @@ def joined(file: Path, seeds: Sequence[int], samples: int, place: Path) -> tuple
         means.append(json.loads(path.read_text())["agents"])
     logs, truth = place / "logs.jsonl", place / "logs.truth.json"
     logs.write_bytes(b"".join(lines))
-    truth.write_text(json.dumps({"world": "chat", "family": "smollm2", "agents": pooled(means)}))
+    agents = pooled(means)
+    truth.write_text(json.dumps({"world": "chat", "family": family(agents), "agents": agents}))
     return logs, truth
 
 
@@ -450,6 +524,8 @@ def pooled(means: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for agent in AGENTS:
         some = [one[agent] for one in means if agent in one]
+        if not some:
+            continue
         found[agent] = {}
         for score in DIMENSIONS:
             n = np.array([one[score]["n"] for one in some])
@@ -489,7 +565,12 @@ def run(file: Path, given: argparse.Namespace) -> None:
         dialogues = len(logs.read_bytes().splitlines())
         for score, share in ((score, share) for score in given.scores.split(",") for share in given.share):
             setting = "all" if share == 1 else f"{100 * share:g} %"
-            case: dict[str, Any] = {"family": "smollm2", "seed": seed, "setting": setting, "score": score}
+            case: dict[str, Any] = {
+                "family": family(agents),
+                "seed": seed,
+                "setting": setting,
+                "score": score,
+            }
             if any(case.items() <= row.items() for row in rows):
                 continue
             means = {agent: round(one[score]["mean"], 3) for agent, one in agents.items()}
@@ -539,7 +620,8 @@ def visible(file: Path, seeds: Sequence[int]) -> None:
     found = {}
     with TemporaryDirectory() as place:
         logs, _ = joined(file, seeds, 1, Path(place))
-        found["smollm2"] = shown_by_replies(list(native.read_all([str(logs)])))
+        dialogues = list(native.read_all([str(logs)]))
+        found[family(str(one.agent) for one in dialogues)] = shown_by_replies(dialogues)
         made = str(Path(place) / "made-up.jsonl")
         tw.simulate(
             "chat", output=made, family="mixed", seed=23, agents=12, dialogues=SEEN, samples=1, truth=0
@@ -606,10 +688,11 @@ def perfect() -> None:
     """Keep how often an agent is refused if estimates had a given correlation with the true means of the agents.
 
     The true means, and the spread of scores inside an agent (from the largest standard error of a true mean), are those
-    of the language models in papers/enigma-language.json. The mean of a log is the true mean with the sampling error of
-    that many dialogues and of their raters; each agent is left out and refused as `ope` does.
+    of the run with SmolLM2 alone in papers/enigma-language.json. The mean of a log is the true mean with the sampling
+    error of that many dialogues and of their raters; each agent is left out and refused as `ope` does.
     """
-    rows = [row for row in json.loads(KEPT.read_text()) if row["estimator"] == "robust"]
+    kept = json.loads(KEPT.read_text())
+    rows = [row for row in kept if (row["family"], row["estimator"]) == ("smollm2", "robust")]
     found: dict[str, Any] = {}
     for row in rows:
         true = np.array(list(row["means"].values()))
@@ -659,8 +742,10 @@ def perfect_table() -> str:
 
 
 def add(files: Sequence[str]) -> None:
-    """Keep the rows of these files in place of those that are there."""
+    """Keep the rows of these files, in place of those of the same family."""
     rows = [row for file in files for row in json.loads(Path(file).read_text())]
+    new = {row["family"] for row in rows}
+    rows += [row for row in json.loads(KEPT.read_text()) if row["family"] not in new]
     order = list(DIMENSIONS)
     rows.sort(key=lambda row: (-row["dialogues"], order.index(row["score"])))
     KEPT.write_text(json.dumps(rows, indent=1) + "\n")
@@ -686,47 +771,62 @@ def everybody(row: Mapping[str, Any]) -> tuple[float, float | None]:
     return float(together), float(np.mean(off)) if off else None
 
 
+def who(row: Mapping[str, Any]) -> str:
+    """How many agents a row is of, and their language models."""
+    return f"{len(row['means'])}, {' and '.join(MODELS[name] for name in row['family'].split('+'))}"
+
+
 def by_size(rows: Sequence[Mapping[str, Any]], estimator: str = "robust") -> str:
     """Answers by score and number of dialogues, and what was refused."""
     from papers.enigma_chat import line as cells
 
     head = (
-        "score", "dialogues of an agent", "spread of true means", "answered", "Pearson", "Spearman", "intervals hold",
-        "half width", "error", "error of what was refused", "Pearson if nobody were refused",
+        "score", "agents", "dialogues of an agent", "spread of true means", "answered", "Pearson", "Spearman",
+        "intervals hold", "half width", "error", "error of what was refused", "Pearson if nobody were refused",
     )  # fmt: skip
     lines = [cells(*head), cells(*["---"] * len(head))]
     order = list(DIMENSIONS)
     mine = [row for row in rows if row["estimator"] == estimator]
-    for row in sorted(mine, key=lambda row: (order.index(row["score"]), row["dialogues"])):
+    for row in sorted(mine, key=lambda row: (order.index(row["score"]), len(row["means"]), row["dialogues"])):
         together, refused = everybody(row)
         count = row["n_agents"]
         held = "-" if row["coverage"] is None else f"{round(row['coverage'] * count)} of {count}"
         shown = (figure(row["pearson"]), figure(row["spearman"]), held, figure(row["half_width"]))
         errors = (figure(row["mae"]), figure(refused), figure(together))
         size = round(row["dialogues"] / len(row["means"]))
-        lines.append(cells(row["score"], size, figure(row["spread"]), f"{count} of 12", *shown, *errors))
+        answered = f"{count} of {len(row['means'])}"
+        lines.append(cells(row["score"], who(row), size, figure(row["spread"]), answered, *shown, *errors))
     return "\n".join(lines)
 
 
 def summary(rows: Sequence[Mapping[str, Any]]) -> str:
-    """By estimator and number of dialogues: scores that are answered for most agents, correlations, coverage."""
+    """By agents, estimator and number of dialogues: scores answered for most agents, correlations, coverage."""
     from papers.enigma_chat import PUBLISHED, over
     from papers.enigma_chat import line as cells
 
     three = "mean, least, largest"
-    head = ("agents", "dialogues of an agent", "estimator", "scores answered for 7 agents or more")
+    head = (
+        "agents",
+        "dialogues of an agent",
+        "estimator",
+        "scores answered for more than half of the agents",
+    )
     head += (f"Pearson: {three}", f"Spearman: {three}", "intervals hold")
     lines = [cells(*head), cells(*["---"] * len(head))]
-    for size, estimator in sorted({(row["dialogues"], row["estimator"]) for row in rows}, reverse=True):
-        some = [row for row in rows if (row["dialogues"], row["estimator"]) == (size, estimator)]
-        most = [row for row in some if row["n_agents"] >= 7]
+
+    def group(row: Mapping[str, Any]) -> tuple[Any, ...]:
+        return len(row["means"]), who(row), row["dialogues"], row["estimator"]
+
+    for key in sorted({group(row) for row in rows}, reverse=True):
+        count, agents_shown, size, estimator = key
+        some = [row for row in rows if group(row) == key]
+        most = [row for row in some if row["n_agents"] > count / 2]
         known = [row for row in some if row["coverage"] is not None]
         agents = sum(row["n_agents"] for row in known)
         held = f"{round(sum(row['coverage'] * row['n_agents'] for row in known))} of {agents}"
         figures = (over(most, "pearson"), over(most, "spearman"), held)
-        lines.append(
-            cells("12, SmolLM2", round(size / 12), estimator, f"{len(most)} of {len(some)}", *figures)
-        )
+        answered = f"{len(most)} of {len(some)}"
+        lines.append(cells(agents_shown, round(size / count), estimator, answered, *figures))
     pearsons, spearmans = (", ".join(f"{one:.3f}" for one in part) for part in PUBLISHED["all"])
     lines.append(
         cells("*28, ConvAI2, people*", 118, "*ENIGMA, as published*", "10 of 10", pearsons, spearmans, "-")
@@ -755,11 +855,16 @@ def show() -> None:
     from papers.enigma_chat import line as cells
 
     rows = json.loads(KEPT.read_text())
-    largest = max(row["dialogues"] for row in rows)
-    full = [row for row in rows if row["estimator"] == "robust" and row["dialogues"] == largest]
-    lines = [cells("agent", *(row["score"] for row in full)), cells(*["---"] * (len(full) + 1))]
-    for agent in full[0]["means"]:
-        lines.append(cells(agent, *(f"{row['means'][agent]:.2f}" for row in full)))
+    scores = [score for score in DIMENSIONS if any(row["score"] == score for row in rows)]
+    lines = [cells("agent", "agents", *scores), cells(*["---"] * (len(scores) + 2))]
+    for name in sorted({row["family"] for row in rows}, key=len):
+        mine = [row for row in rows if (row["family"], row["estimator"]) == (name, "robust")]
+        largest = max(row["dialogues"] for row in mine)
+        full = {row["score"]: row for row in mine if row["dialogues"] == largest}
+        one = next(iter(full.values()))
+        for agent in one["means"]:
+            means = (full[score]["means"][agent] if score in full else None for score in scores)
+            lines.append(cells(agent, who(one), *map(figure, means)))
     blocks = {"summary": summary(rows), "by size": by_size(rows), "true means": "\n".join(lines)}
     made = {"visible": (VISIBLE, visible_table), "perfect": (PERFECT, perfect_table)}
     blocks |= {name: table() for name, (file, table) in made.items() if file.exists()}
@@ -775,6 +880,10 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     commands = parser.add_subparsers(dest="command", required=True)
+    one = commands.add_parser("cut")
+    one.add_argument("model", type=Path)
+    one.add_argument("out", type=Path)
+    one.add_argument("text", nargs="+", help="files of dialogues")
     one = commands.add_parser("generate")
     one.add_argument("folder", type=Path)
     one.add_argument("work", type=Path)
@@ -813,7 +922,9 @@ def main() -> None:
     one.add_argument("files", nargs="+")
     commands.add_parser("show")
     given = parser.parse_args()
-    if given.command == "generate":
+    if given.command == "cut":
+        cut(given.model, given.out, given.text)
+    elif given.command == "generate":
         generate(given)
     elif given.command == "pack":
         pack(given.work, given.file)

@@ -6,9 +6,15 @@ table of words and tokens, to be put beside TEXT's corpus. All blocks stay as th
 0, 1 and 2 are `<|endoftext|>`, `<|im_start|>` and `<|im_end|>`, as in SmolLM2. The output layer of Qwen2.5-0.5B is tied
 to the embeddings, and MODEL stores it twice: the copy of 8 bits is kept for both. Likelihoods of such a model are over
 the tokens that were kept, so they are a little higher than over the whole vocabulary.
+
+`smaller_tokeniser` keeps the most frequent tokens of any text instead, with a tokeniser that spells all other words.
 """
 
 import argparse
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -34,14 +40,14 @@ def cut(model: Path, corpus: Corpus, out: Path) -> dict[str, np.ndarray]:
     used = np.unique(np.concatenate([one.ids for one in coded]))
     kept = np.concatenate([marks, np.setdiff1d(used, marks)])
     number = {int(token): at for at, token in enumerate(kept)}
-    _write_gguf(model, kept, out)
+    write_gguf(model, kept, out)
     return {
         **table_arrays(name, [[number[token] for token in one.ids] for one in coded]),
         f"{name}_words": np.frombuffer(words_digest(corpus.words), np.uint8),
     }
 
 
-def _write_gguf(model: Path, kept: np.ndarray, out: Path) -> None:
+def write_gguf(model: Path, kept: np.ndarray, out: Path) -> None:
     """Write a GGUF file with the given rows of the embeddings, for `weights.read_gguf`."""
     from gguf import GGUFReader, GGUFWriter
 
@@ -63,6 +69,57 @@ def _write_gguf(model: Path, kept: np.ndarray, out: Path) -> None:
     writer.close()
 
 
+def in_parts(file: Path, size: float) -> Iterator[bytes]:
+    """The bytes of a file in parts of at most `size` MiB."""
+    data, step = file.read_bytes(), int(size * 2**20)
+    for start in range(0, len(data), step):
+        yield data[start : start + step]
+
+
+def smaller_tokeniser(tokeniser: Any, texts: Sequence[str], size: int) -> tuple[str, np.ndarray]:
+    """The JSON text of a tokeniser with at most `size` tokens of a byte-level BPE tokeniser, and their old numbers.
+
+    It has the marks, all bytes and the most frequent tokens of the texts. A text whose tokens are all kept has the same
+    tokens as before: whatever is merged on the way to a kept token is kept too. Other words are spelt with kept tokens.
+    """
+    made = json.loads(tokeniser.to_str())
+    vocabulary: dict[str, int] = made["model"]["vocab"]
+    rank = {(first, second): at for at, (first, second) in enumerate(made["model"]["merges"])}
+    old = {one["content"]: one["id"] for one in made["added_tokens"]}
+    counts: Counter[str] = Counter()
+    for one in tokeniser.encode_batch(list(texts), add_special_tokens=False):
+        counts.update(one.tokens)
+    needed: Counter[str] = Counter()
+    for token, count in counts.items():
+        if token not in old:
+            needed.update(dict.fromkeys(merged(token, rank), count))
+    alphabet = sorted(token for token in vocabulary if len(token) == 1)
+    frequent = sorted(needed, key=lambda token: (-needed[token], len(token), token))
+    kept = list(dict.fromkeys([*MARKS, *alphabet, *frequent]))[:size]
+    number = {token: at for at, token in enumerate(kept)}
+    made["model"]["vocab"] = number
+    made["model"]["merges"] = [
+        list(pair) for pair in rank if all(one in number for one in (*pair, "".join(pair)))
+    ]
+    made["added_tokens"] = [
+        {**one, "id": number[one["content"]]} for one in made["added_tokens"] if one["content"] in number
+    ]
+    return json.dumps(made, ensure_ascii=False), np.array([old.get(one, vocabulary.get(one)) for one in kept])
+
+
+def merged(token: str, rank: Mapping[tuple[str, str], int]) -> set[str]:
+    """The token and all shorter tokens that BPE makes on the way to it."""
+    parts, found = list(token), set(token)
+    while len(parts) > 1:
+        pairs = list(pairwise(parts))
+        at = min(range(len(pairs)), key=lambda place: rank.get(pairs[place], len(rank)))
+        if pairs[at] not in rank:
+            break
+        parts[at : at + 2] = ["".join(pairs[at])]
+        found.add(parts[at])
+    return found
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -76,13 +133,12 @@ def main() -> None:
     whole.parent.mkdir(parents=True, exist_ok=True)
     table = cut(given.model, Corpus.load(given.text), whole)
     np.savez_compressed(whole.with_name("qwen_tokens.npz"), **table)
-    data, size = whole.read_bytes(), int(given.part * 2**20)
-    for number, start in enumerate(range(0, len(data), size), 1):
+    for number, data in enumerate(in_parts(whole, given.part), 1):
         part = Path(f"{given.out}{number}", "part")
         part.parent.mkdir(exist_ok=True)
-        part.write_bytes(data[start : start + size])
+        part.write_bytes(data)
+    print(f"{whole.stat().st_size} bytes in {number} parts")
     whole.unlink()
-    print(f"{len(data)} bytes in {number} parts")
 
 
 if __name__ == "__main__":

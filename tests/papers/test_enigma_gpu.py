@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,9 +15,11 @@ from safetensors.torch import load_file
 
 from papers.enigma_language import (
     AGENTS,
+    MODELS,
     Request,
     Talk,
     everybody,
+    family,
     joined,
     pack,
     pooled,
@@ -36,6 +39,7 @@ from papers.enigma_tuned import (
     write_weights,
 )
 from papers.flagship.bert import BertShape
+from papers.flagship.cut_vocabulary import MARKS, smaller_tokeniser
 from tests import tiny_models
 from tests.estimators.neural.test_neural_estimators import two_ways
 from turnwise.encode.neural.dialogue import DialogueEncoder
@@ -172,8 +176,9 @@ class Recorder(Talk):
 
 def test_faults_happen_about_as_often_as_they_should(monkeypatch) -> None:
     talk = Recorder()
-    talk.model, talk.batch, talk.generator = None, 1000, None
-    talk.tokeniser = type("Words", (), {"decode": lambda self, ids: "One two three four five six. And so"})()
+    talk.batch, talk.generator = 1000, None
+    words = SimpleNamespace(decode=lambda ids: "One two three four five six. And so")
+    talk.readers = {name: SimpleNamespace(model=None, tokeniser=words) for name in MODELS}
     monkeypatch.setattr(
         "papers.enigma_language.sampled", lambda model, prompts, heat, rng: [[5]] * len(prompts)
     )
@@ -194,6 +199,46 @@ def test_faults_happen_about_as_often_as_they_should(monkeypatch) -> None:
     talk.seen.clear()
     replies("ignores")
     assert np.mean([len(turns) == 2 for turns in talk.seen]) == pytest.approx(0.7, abs=0.08)
+
+
+def test_every_agent_is_answered_by_its_own_language_model(monkeypatch) -> None:
+    talk = Recorder()
+    talk.batch, talk.generator = 2, None
+    talk.readers = {
+        name: SimpleNamespace(model=name, tokeniser=SimpleNamespace(decode=lambda ids: ids[0]))
+        for name in MODELS
+    }
+    monkeypatch.setattr(
+        "papers.enigma_language.sampled",
+        lambda model, prompts, heat, rng: [[f"{model} {t:g}."] for t in heat],
+    )
+    agents = ["qwen-t1.0", "t0.3", "greedy", "qwen-greedy", "t1.3", "qwen-no-persona"]
+    turns = (briefing({"pet": "dog"}), Turn("user", "Hello!"))
+    found = talk.replies([Request(agent, turns, np.random.default_rng(0)) for agent in agents])
+    assert found == ["qwen 1.", "smollm2 0.3.", "smollm2 0.", "qwen 0.", "smollm2 1.3.", "qwen 0.7."]
+    assert (family(agents), family(list(AGENTS)[:12])) == ("smollm2+qwen", "smollm2")
+
+
+def test_a_smaller_tokeniser_reads_frequent_words_as_before_and_spells_the_others() -> None:
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+
+    often, seldom = "I have a dog at home and I like the dog", "Xylophones vibrate"
+    whole = Tokenizer(models.BPE())
+    whole.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    whole.decoder = decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    marks = [*reversed(MARKS), "<|other|>"]
+    trainer = trainers.BpeTrainer(special_tokens=marks, initial_alphabet=alphabet, show_progress=False)
+    whole.train_from_iterator([often] * 20 + [seldom] * 10, trainer)
+    text, kept = smaller_tokeniser(whole, [often] * 20 + [seldom], 290)
+    found = Tokenizer.from_str(text)
+    assert [found.id_to_token(at) for at in range(3)] == list(MARKS)
+    assert [whole.id_to_token(old) for old in kept] == [found.id_to_token(at) for at in range(len(kept))]
+    assert len(kept) <= 290 < whole.get_vocab_size()
+    assert found.encode(often).tokens == whole.encode(often).tokens
+    assert len(found.encode(seldom).ids) > len(whole.encode(seldom).ids)
+    for other in (seldom, "Ünïcode 日本"):
+        assert found.decode(found.encode(other).ids) == other
 
 
 def test_replies_end_with_a_sentence_if_they_can() -> None:
@@ -238,6 +283,8 @@ def test_pooled_means_are_weighted_by_their_dialogues() -> None:
         {agent: {key: {"mean": mean, "se": 0.1, "n": n} for key in DIMENSIONS} for agent in AGENTS}
         for mean, n in ((1.0, 100), (3.0, 300))
     )
+    del one["qwen-greedy"], two["qwen-greedy"]
+    assert "qwen-greedy" not in pooled([one, two])
     found = pooled([one, {}, two])["greedy"]["sense"]
     assert found == {"mean": 2.5, "se": pytest.approx(0.1 * np.sqrt(0.25**2 + 0.75**2)), "n": 400}
 
