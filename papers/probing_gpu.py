@@ -4,6 +4,7 @@
     python -m papers.probing_gpu models HERE CACHE                 over there: the models' folders, from carried weights
     python -m papers.probing_gpu train HERE NAME=METRIC -o OUT     policies against a metric on all corpora
     python -m papers.probing_gpu keep OUT...                       papers/probing_rl.json from what came back
+    python -m papers.probing_gpu transfer HERE FILE METRIC...      the same replies by other metrics
     python -m papers.probing_gpu show                              the tables of papers/probing.md
 
 papers/probing_gpu.sh calls `models` and one `train` for each metric. One process trains the policies of one metric: a
@@ -29,6 +30,7 @@ from typing import Any
 import numpy as np
 
 RESULTS = Path(__file__).with_name("probing_rl.json")
+TRANSFER = RESULTS.with_name("probing_transfer.json")
 TRAINED, VALIDATION, JUDGED = 296, 64, 100  # contexts of a corpus
 CONTEXT, LONGEST = 96, 24  # tokens of contexts and of replies
 BATCH = 96  # replies whose likelihoods are computed together
@@ -90,6 +92,27 @@ def prepare(data: Path, here: Path) -> None:
             if (source / file).exists():
                 (target / file).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(source / file, target / file)
+
+
+def stored_contexts(here: Path) -> dict[str, dict[str, list[dict[str, Any]]]]:
+    """Corpus -> part -> the contexts that `prepare` wrote."""
+    found: dict[str, dict[str, list[dict[str, Any]]]] = json.loads(
+        lzma.decompress((here / "contexts.json.xz").read_bytes())
+    )
+    return found
+
+
+def context_of(row: dict[str, Any]) -> Any:
+    """The context of a stored row, with the person's reply."""
+    from turnwise.attacks.context import Context
+    from turnwise.types import Item, Turn
+
+    turns = (*(Turn(role, text) for role, text in row["turns"]), Turn(row["role"], row["human"]))
+    # One context of each dialogue, so the id serves as the cluster.
+    return Context(Item(
+        id=row["id"], dialogue=row["id"], agent="human", turns=turns, turn=len(turns) - 1,
+        cluster=row["id"], pair=row["id"], role=row["role"],
+    ))  # fmt: skip
 
 
 # -- over there ------------------------------------------------------------------------------------------------------
@@ -229,7 +252,6 @@ class Training:
         from turnwise.encode.models.catalogue import locate
         from turnwise.metrics import resolve
         from turnwise.run.attack.command import scorer
-        from turnwise.types import Item, Turn
 
         self.given, self.torch = given, torch
         self.name, _, metric = given.metric.partition("=")
@@ -244,23 +266,13 @@ class Training:
         self.tokenizer = Tokenizer.from_file(str(locate("smollm2") / "tokenizer.json"))
         self.tokenizer.no_padding()
         self.tokenizer.no_truncation()
-        stored = json.loads(lzma.decompress((given.here / "contexts.json.xz").read_bytes()))
+        stored = stored_contexts(given.here)
         self.contexts: dict[str, dict[str, list[Context]]] = {}
         self.coded: dict[tuple[str, str], Any] = {}
         for corpus in given.corpora.split(","):
             self.contexts[corpus] = {}
             for part, rows in stored[corpus].items():
-                made = []
-                for row in rows[: given.most]:
-                    turns = (
-                        *(Turn(role, text) for role, text in row["turns"]),
-                        Turn(row["role"], row["human"]),
-                    )
-                    # One context of each dialogue, so the id serves as the cluster.
-                    made.append(Context(Item(
-                        id=row["id"], dialogue=row["id"], agent="human", turns=turns, turn=len(turns) - 1,
-                        cluster=row["id"], pair=row["id"], role=row["role"],
-                    )))  # fmt: skip
+                made = [context_of(row) for row in rows[: given.most]]
                 self.contexts[corpus][part] = made
                 self.coded[corpus, part] = self._coded(made)
         self.people: dict[str, dict[str, Any]] = {
@@ -648,6 +660,48 @@ def keep(files: Sequence[str]) -> None:
     RESULTS.write_text(json.dumps(dict(sorted(kept.items())), indent=None, separators=(",", ":")) + "\n")
 
 
+def transfer(here: Path, file: Path, metrics: Sequence[str]) -> None:
+    """Score the replies of policies that were trained against one metric with others; papers/probing_transfer.json."""
+    from turnwise.attacks.verdict import measure_strategy
+    from turnwise.metrics import resolve
+    from turnwise.run.attack.command import scorer
+
+    line = json.loads(file.read_text())
+    judged = {
+        corpus: {row["id"]: context_of(row) for row in parts["judged"]}
+        for corpus, parts in stored_contexts(here).items()
+    }
+    kept = json.loads(TRANSFER.read_text()) if TRANSFER.exists() else {}
+    for name in metrics:
+        metric = resolve(name)
+        sign, score = 1.0 if metric.higher_is_better else -1.0, scorer(metric)  # type: ignore[arg-type]
+        rows = []
+        people: dict[str, Any] = {}
+        for one in line["policies"]:
+            corpus = one["corpus"]
+            contexts = [judged[corpus][identity] for identity in line["ids"][corpus]]
+            if corpus not in people:
+                people[corpus] = sign * np.asarray(score([context.item for context in contexts]), dtype=float)
+            replies = [
+                context.with_reply(reply) for context, reply in zip(contexts, one["replies"], strict=True)
+            ]
+            found = measure_strategy(
+                "rl", "policy", "", contexts=contexts, replies=one["replies"], people=people[corpus],
+                scores=sign * np.asarray(score(replies), dtype=float), tested=len(line["policies"]), draws=1000,
+                rng=np.random.default_rng(0),
+            )  # fmt: skip
+            rows.append({
+                "corpus": corpus, "repetition": one["repetition"], "people": float(np.nanmean(people[corpus])),
+                "score": found.score, "gain": found.gain, "gain_interval": found.gain_interval,
+                "significant": found.significant, "beats_human": found.beats_human, "unscored": found.unscored,
+            })  # fmt: skip
+            print(
+                name, *(f"{value:.3f}" if isinstance(value, float) else value for value in rows[-1].values())
+            )
+        kept.setdefault(line["metric"], {})[name] = {"signature": str(metric.signature), "policies": rows}
+        TRANSFER.write_text(json.dumps(kept, indent=1) + "\n")
+
+
 def _rounded(values: Sequence[float | int | None]) -> list[float | int | None]:
     return [round(value, 4) if isinstance(value, float) else value for value in values]
 
@@ -720,6 +774,10 @@ def main() -> None:
     part.add_argument("--most", type=int, help="contexts of each part, for a trial")
     part = parts.add_parser("keep")
     part.add_argument("files", nargs="+")
+    part = parts.add_parser("transfer")
+    part.add_argument("here", type=Path)
+    part.add_argument("file", type=Path, help="NAME.json of `train`")
+    part.add_argument("metrics", nargs="+")
     parts.add_parser("show")
     given = parser.parse_args()
     if given.what == "prepare":
@@ -731,6 +789,8 @@ def main() -> None:
         Training(given).run()
     elif given.what == "keep":
         keep(given.files)
+    elif given.what == "transfer":
+        transfer(given.here, given.file, given.metrics)
     else:
         show()
 
