@@ -549,3 +549,29 @@ def test_a_score_of_langsmith_beyond_every_float_is_an_error_in_words(tmp_path: 
     path.write_text(json.dumps([run]))
     with pytest.raises(DataError, match="number"):
         list(READERS["langsmith"].read(str(path), Options()))
+
+
+def test_scores_of_evaluators_are_marked_as_automatic(tmp_path: Path) -> None:
+    """A judge of Langfuse or LangSmith is not a person; scores of the API may be people's."""
+    trace = {
+        "id": "t",
+        "observations": [],
+        "timestamp": "2024-01-01T10:00:00Z",
+        "input": [{"role": "user", "content": "hi"}],
+        "output": "hello",
+        "scores": [
+            {"name": source, "value": 1, "source": source} for source in ("EVAL", "ANNOTATION", "API")
+        ],
+    }
+    (dialogue,) = read("langfuse", tmp_path / "traces.json", [trace])
+    assert {one.dimension: one.extra.get("automatic", False) for one in dialogue.ratings} == {
+        "EVAL": True, "ANNOTATION": False, "API": False
+    }  # fmt: skip
+    run = _langsmith({"messages": [{"role": "user", "content": "hi"}]}, {"content": "hello"})
+    run["feedback"] = [
+        {"key": source, "score": 1, "feedback_source": {"type": source}}
+        for source in ("model", "auto_eval", "app", "api")
+    ]
+    (dialogue,) = read("langsmith", tmp_path / "runs.json", [run])
+    marked = {one.dimension: one.extra.get("automatic", False) for one in dialogue.ratings}
+    assert marked == {"model": True, "auto_eval": True, "app": False, "api": False}

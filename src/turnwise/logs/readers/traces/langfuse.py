@@ -23,6 +23,7 @@ from turnwise.types import Dialogue
 TRACE = frozenset({"traceId", "trace_id", "sessionId", "session_id", "name", "userId", "tags", "input", "output",
                    "observations", "scores"})  # fmt: skip
 OBSERVATION = frozenset({"type", "model", "input", "output"})
+EVALUATOR = "EVAL"  # the source of a score by a language model; people's are ANNOTATION or API
 SCORE = frozenset({"name", "value", "source", "comment"})
 
 
@@ -145,4 +146,7 @@ def _ratings(values: dict[str, Any], options: Options) -> Iterator[dict[str, Any
             options.dropped["scores that are no number"] += 1
             continue
         more = {**beside_rating(one, SCORE), "comment": one.get("comment")}
-        yield rating(str(one.get("name")), value, rater=text_at(one, "source"), **more)
+        source = text_at(one, "source")
+        if source == EVALUATOR:
+            more["automatic"] = True
+        yield rating(str(one.get("name")), value, rater=source, **more)

@@ -19,6 +19,7 @@ from turnwise.types import LARGEST, Dialogue
 
 # Keys that are kept elsewhere in a dialogue.
 RUN = frozenset({"id", "name", "inputs", "outputs", "feedback_stats", "feedback"})
+EVALUATORS = frozenset({"model", "auto_eval"})  # sources of feedback by a program; others are "app" and "api"
 FEEDBACK = frozenset({"key", "score", "comment"})
 THREADS = ("session_id", "thread_id", "conversation_id")
 
@@ -105,11 +106,15 @@ def _ratings(values: dict[str, Any], options: Options) -> Iterator[dict[str, Any
     for one in optional(values, "feedback", each(record), default=()):
         score = one.get("score")
         if isinstance(score, int | float):
+            source = text_at(one, "feedback_source", "type")
+            more = {**beside_rating(one, FEEDBACK), "comment": one.get("comment")}
+            if source in EVALUATORS:
+                more["automatic"] = True
             yield rating(
                 str(one.get("key")),
                 float(score) if abs(score) <= LARGEST else score,  # the checker names what is too large
-                rater=text_at(one, "feedback_source", "type"),
-                **{**beside_rating(one, FEEDBACK), "comment": one.get("comment")},
+                rater=source,
+                **more,
             )
         else:
             options.dropped["feedback that is no number"] += 1
