@@ -57,7 +57,7 @@ DIALOGUES, SAMPLES, TRUTH = (
     2,
     600,
 )  # logged dialogues, alternatives, and dialogues of the truth, of each agent
-PIECE, TRUTH_PIECE = 96, 2400  # dialogues of the logs, with alternatives, and of the truth, in a file
+PIECE, TRUTH_PIECE = 240, 2400  # dialogues of the logs, with alternatives, and of the truth, in a file
 LOG, TRUE = 0, 1  # purposes of a generator, as in `turnwise simulate`
 SHORT = " Answer in one or two short sentences."
 ESTIMATORS = "robust,dice-linear,direct"
