@@ -16,6 +16,9 @@ from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from papers.usage import words
+
 FAMILIES = ("graded", "wordings", "behaviour")
 CHATS = ("graded", "failings")
 SEEDS = (21, 22, 23)
@@ -157,7 +160,7 @@ def show(part: str, rows: list[dict]) -> None:
 
 
 def main() -> None:
-    part, *more = sys.argv[1:]
+    part, *more = words(__doc__, (*PARTS, "show", "add"))
     elsewhere = "KEPT" in os.environ
     store = Path(os.environ.get("KEPT", HERE.with_suffix(".json")))
     kept = json.loads(store.read_text()) if store.exists() else {}

@@ -18,6 +18,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from papers.enigma import SETTINGS, turnwise, validation
+from papers.usage import words
 from turnwise.metrics.models import text_encoder
 from turnwise.run.ope.reward import scored
 from turnwise.run.spec import OpeSpec
@@ -248,7 +249,7 @@ def garbled() -> None:
 
 def main() -> None:
     rows = json.loads(KEPT.read_text()) if KEPT.exists() else []
-    asked = sys.argv[1:]
+    asked = words(__doc__)
     if asked == ["garbled"]:
         garbled()
         return

@@ -19,6 +19,9 @@ from turnwise.encode.episodes import encode, leave_out, whole
 from turnwise.estimators import resolve
 from turnwise.logs.native import read_all
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from papers.usage import words
+
 FAMILIES = ("behaviour", "wordings", "graded")
 DRAW = 1000
 VARIANTS = {
@@ -89,7 +92,7 @@ def table(rows: list[dict]) -> str:
 
 def main() -> None:
     rows = json.loads(HERE.read_text()) if HERE.exists() else []
-    if sys.argv[1:] == ["run"]:
+    if words(__doc__, ("run", "show")) == ["run"]:
         for family in FAMILIES:
             if not any(row["family"] == family for row in rows):
                 run(rows, family)

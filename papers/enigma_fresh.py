@@ -24,6 +24,9 @@ from turnwise.estimators.refusal import INSIDE
 from turnwise.stats.correlation import spearman
 from turnwise.worlds import booking
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from papers.usage import words
+
 FAMILIES = ("behaviour", "wordings", "graded", "stochastic")
 DRAWS = (1000, 1001, 1002)
 # Setting -> share of the dialogues of each agent.
@@ -316,7 +319,7 @@ def write(rows: list[dict]) -> None:
 
 def main() -> None:
     rows = json.loads(HERE.read_text()) if HERE.exists() else []
-    command, *most = sys.argv[1:]
+    command, *most = words(__doc__, ("run", "again", "floor", "goals", "show"))
     if command == "goals":
         found = {family: round(goal_share(family), 3) for family in FAMILIES}
         HERE.with_name("enigma-fresh-goals.json").write_text(json.dumps(found) + "\n")

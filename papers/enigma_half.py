@@ -11,7 +11,6 @@ the iteration, and the calibrated estimates. Halves that are there are not run a
 """
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ import numpy as np
 
 import turnwise as tw
 from papers.enigma_trained_baselines import kept_logs
+from papers.usage import words
 from turnwise.encode.episodes import encode, kept, leave_out, whole
 from turnwise.estimators.linear.problem import Problem, Problems
 from turnwise.estimators.linear.regression import RIDGE, first_q, fitted_q, penalty
@@ -101,7 +101,7 @@ def rules(family: str, draw: int, dialogues: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    folder, *most = sys.argv[1:]
+    folder, *most = words(__doc__)
     if folder == "rules":
         counted = [rules(*case) for case in RULES]
         KEPT.with_name("enigma-half-rules.json").write_text(json.dumps(counted, indent=1) + "\n")

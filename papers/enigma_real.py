@@ -8,7 +8,6 @@ papers/enigma-real.md.
 
 import json
 import re
-import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,6 +19,7 @@ from typing import Any
 import numpy as np
 
 import turnwise as tw
+from papers.usage import words
 from turnwise.errors import TurnwiseError
 from turnwise.logs import native
 from turnwise.stats.correlation import pearson, spearman
@@ -196,7 +196,7 @@ def refusals(records: Sequence[dict[str, Any]]) -> str:
 
 def main() -> None:
     records = json.loads(HERE.read_text()) if HERE.exists() else []
-    command, *more = sys.argv[1:]
+    command, *more = words(__doc__, ("run", "show"))
     if command == "run":
         data, *names = more
         there = {(one["corpus"], one["dimension"]) for one in records}

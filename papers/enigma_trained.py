@@ -9,7 +9,6 @@ papers/enigma-trained.json; `show` rewrites the tables of papers/enigma-trained.
 
 import json
 import os
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from typing import Any
 import turnwise as tw
 from papers.enigma_trained_baselines import enigma, kept_logs, language, self_play
 from papers.enigma_trained_tables import page_with
+from papers.usage import words
 from turnwise.run.dialogues.trained_sellers import trained_sellers
 from turnwise.types import Agent
 from turnwise.worlds import booking
@@ -121,7 +121,7 @@ def add(cases: list[dict[str, Any]], files: list[str]) -> list[dict[str, Any]]:
 
 def main() -> None:
     cases = json.loads(HERE.read_text()) if HERE.exists() else []
-    command, *more = sys.argv[1:]
+    command, *more = words(__doc__, ("run", "add", "show"))
     if command == "run":
         folder, family, draw = more
         Path(folder).mkdir(parents=True, exist_ok=True)

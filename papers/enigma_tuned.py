@@ -54,6 +54,7 @@ VARIANT_OF = {
     "as published": "as published",
 }  # names in enigma-collapse.json
 READINGS = 50
+SAME = 1e-3  # difference of ESS and dialogues below which all weights are the same
 # A training has converged if the means of the estimate and of the mean zeta over the last fifth of the readings differ
 # from those over the fifth before by less than these. Single readings swing: a batch is 20 dialogues.
 STILL, STILL_ESTIMATE, STILL_ZETA = READINGS // 5, 0.01, 0.05
@@ -473,6 +474,13 @@ def frozen_estimates() -> dict[tuple[str, str, str], float]:
     }
 
 
+def ended(one: Mapping[str, Any]) -> str:
+    """Whether the training converged; one whose weights are all the same stands still because it learned nothing."""
+    if one["dialogues"] - one["diagnostics"]["ess"] < SAME:
+        return "no: it never moved"
+    return "yes" if one["converged"] else "no"
+
+
 def errors_table(runs: list[dict[str, Any]]) -> str:
     """By encoder, family and variant: mean absolute errors of tuned and frozen encoder and of the plain mean."""
     head = (
@@ -494,7 +502,7 @@ def errors_table(runs: list[dict[str, Any]]) -> str:
         truth = np.array([[one["truth"]] for one in some])
         errors = [f"{error:.3f}" for error in np.abs(np.array(said) - truth).mean(0)]
         sizes = [one["diagnostics"]["ess"] for one in some]
-        counts = (str(len(some)), str(sum(one["converged"] for one in some)))
+        counts = (str(len(some)), str(sum(ended(one) == "yes" for one in some)))
         lines.append(f"| {' | '.join((*key, *counts, *errors, f'{min(sizes):.0f} to {max(sizes):.0f}'))} |")
     return "\n".join(lines)
 
@@ -514,7 +522,7 @@ def table(runs: list[dict[str, Any]]) -> str:
             one["model"], one["family"], one["variant"], one["target"].split("-")[-1], f"{one['epochs']:.0f}",
             f"{one['truth']:.3f}", f"{one['mean']:.3f}", f"{one['estimate']:.3f}", moved["estimate"],
             f"{one['diagnostics']['mean_zeta']:.2f}", moved["mean_zeta"],
-            f"{one['diagnostics']['ess']:.0f} of {one['dialogues']}", "yes" if one["converged"] else "no",
+            f"{one['diagnostics']['ess']:.0f} of {one['dialogues']}", ended(one),
             f"{frozen[one['family'], one['variant'], one['target']]:.3f}",
         )  # fmt: skip
         lines.append(f"| {' | '.join(cells)} |")

@@ -11,7 +11,6 @@ environment `few` writes to that file, and `add` takes it over.
 import json
 import os
 import re
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,6 +21,7 @@ import numpy as np
 import turnwise as tw
 from papers.enigma_real import CORPORA
 from papers.enigma_real import HERE as REAL
+from papers.usage import words
 from turnwise.logs import native
 from turnwise.stats.ppi import Sample, corrected_mean
 from turnwise.types import Floats
@@ -252,7 +252,7 @@ def ratings_table(kept: dict[str, Any]) -> str:
 
 def main() -> None:
     kept = json.loads(HERE.read_text()) if HERE.exists() else {"ratings": {}, "few": {}}
-    command, *more = sys.argv[1:]
+    command, *more = words(__doc__, ("run", "few", "real", "add", "show"))
     if command == "real":
         kept["real"] = real_cases(Path(more[0]))
         HERE.write_text(json.dumps(kept, indent=1) + "\n")

@@ -92,8 +92,8 @@ def _count(name: str, default: int, *, means: str, least: int = 1) -> Callable[[
 def command(**given: Any) -> None:
     """Simulate dialogues of agents whose true quality is known.
 
-    WORLD is `booking` (families graded, wordings, behaviour, stochastic), `chat` (graded, failings) or `task`
-    (graded, failings). Each point of the logs has what every agent of the family would have said there.
+    WORLD is `booking` (families graded, wordings, behaviour, stochastic, trained), `chat` (graded, failings, mixed) or
+    `task` (graded, failings). Each point of the logs has what every agent of the family would have said there.
 
     \b
       turnwise simulate booking --family behaviour -o logs.jsonl

@@ -20,7 +20,7 @@ from turnwise import worlds
 from turnwise.agents import resolve
 from turnwise.conformance.attributes import shown
 from turnwise.conformance.calls import foreign, raised, reply_of
-from turnwise.errors import PluginError, TurnwiseError, UsageError
+from turnwise.errors import PluginError, TurnwiseError, UsageError, unknown
 from turnwise.logs import native
 from turnwise.logs.files import PIPE, replacing
 from turnwise.logs.foreign import read_all
@@ -30,6 +30,7 @@ from turnwise.report.results import to_json
 from turnwise.run.dialogues import trained_sellers
 from turnwise.run.workers.execute import Executor, Local, progress
 from turnwise.types import Agent, Floats, Ints, Reply, Turn
+from turnwise.worlds import booking
 from turnwise.worlds.play import World
 
 LOG_TASK_SIZE = 10  # dialogues per task of the logs, which have alternatives
@@ -171,6 +172,8 @@ def _family_agents(family: Callable[..., Any], own: World, simulation: Simulatio
     """The agents of the family by name; raises `PluginError` if a plugin's `family` fails or returns none."""
     if (simulation.world, simulation.family) == ("booking", trained_sellers.NAME):
         return trained_sellers.trained_sellers(simulation.agents, simulation.draw or 0)
+    if simulation.world == "booking" and simulation.family not in booking.FAMILIES:
+        raise unknown("family", simulation.family, [*booking.FAMILIES, trained_sellers.NAME])
     try:
         with plugin_code():
             found = family(simulation.family, agents=simulation.agents, **_draw(family, simulation))
