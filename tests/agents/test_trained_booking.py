@@ -98,6 +98,20 @@ def test_a_training_is_repeatable_and_the_model_small(data, made):
     assert sum(tensor.nbytes for tensor in made.tensors.values()) < 2e6
 
 
+def test_a_trained_customer_takes_the_place_of_the_worlds(data, tmp_path, capsys):
+    made = train_customer(data, SMALL, seed=0)
+    folder.save(tmp_path / "customer", kind="customer", tensors=made.tensors, config=made.config, card={})
+    asked = ["simulate", "booking", "--agents", "2", "--dialogues", "2", "--samples", "1", "--truth", "3"]
+    for name, more in (("own", []), ("other", ["--user", str(tmp_path / "customer")])):
+        assert run([*asked, *more, "-q", "-o", str(tmp_path / f"{name}.jsonl")]) == 0
+    own, other = (list(native.read(str(tmp_path / f"{name}.jsonl"))) for name in ("own", "other"))
+    assert [one.goal for one in own] == [one.goal for one in other]  # the same customers want the same
+    assert any(a.turns != b.turns for a, b in zip(own, other, strict=True))
+    assert run([*asked, "--user", str(tmp_path / "nothing"), "-q", "-o", str(tmp_path / "x.jsonl")]) == 2
+    assert run(["simulate", "chat", "--user", "customer", "-q", "-o", str(tmp_path / "x.jsonl")]) == 2
+    assert "--user is an option of the worlds booking and task, not of chat" in capsys.readouterr().err
+
+
 def test_a_customer_talks_by_itself_until_a_sale(data):
     made = train_customer(data, SMALL, seed=0)
     customer = TrainedCustomer(

@@ -68,8 +68,9 @@ def _count(name: str, default: int, *, means: str, least: int = 1) -> Callable[[
 )
 @click.option(
     "--user",
-    metavar="convlab|MODULE:FUNCTION",
-    help="`task`: ConvLab-3's user simulator, or a function of yours that makes a user with its interface.",
+    metavar="convlab|MODULE:FUNCTION|DIR",
+    help="`task`: ConvLab-3's user simulator, or a function of yours that makes a user with its interface. `booking`: "
+    "the folder of a customer that `turnwise train customer` made.",
 )
 @click.option(
     "--delexicalised",

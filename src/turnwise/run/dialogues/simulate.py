@@ -54,9 +54,8 @@ class Simulation:
     db: str | None = None  # task world: folder of the venue tables
     goals: str | None = None  # task world: dialogues whose goals the users get
     delexicalised: bool = False  # task world: logs have placeholders for values
-    user: str | None = (
-        None  # task world: `convlab`, or module:function that makes a user with ConvLab's interface
-    )
+    # Task world: `convlab`, or module:function that makes a user with its interface. Booking: folder of a customer.
+    user: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,10 +153,14 @@ def _world_and_agents(simulation: Simulation) -> tuple[World, Mapping[str, Agent
     if make_world is not None:
         world = _made_world(make_world, package.WORLD, simulation)
         family = partial(family, world=world)
-    elif simulation.db or simulation.goals or simulation.delexicalised or simulation.user:
+    elif simulation.db or simulation.goals or simulation.delexicalised:
         raise UsageError(
-            f"--db, --goals, --delexicalised and --user are options of the world task, not of {simulation.world}"
+            f"--db, --goals and --delexicalised are options of the world task, not of {simulation.world}"
         )
+    elif simulation.user and simulation.world == "booking":
+        world = _with_customer(simulation.user)
+    elif simulation.user:
+        raise UsageError(f"--user is an option of the worlds booking and task, not of {simulation.world}")
     agents = _family_agents(family, package.WORLD, simulation)
     for name, address in simulation.outsiders:
         if name in agents:
@@ -197,6 +200,15 @@ def _draw(family: Callable[..., Any], simulation: Simulation) -> dict[str, int]:
     if "draw" not in inspect.signature(family).parameters:
         raise UsageError(f"--draw: the agents of {worlds.title(simulation.world)} are fixed; leave it out")
     return {"draw": simulation.draw}
+
+
+def _with_customer(folder: str) -> World:
+    """The booking world with the customer of this folder, which `turnwise train customer` wrote."""
+    from turnwise.agents.customer import TrainedCustomer
+    from turnwise.encode.models.folder import load
+    from turnwise.worlds.booking.other_customer import BookingWithOtherCustomer
+
+    return BookingWithOtherCustomer(TrainedCustomer.read(load(folder, "customer")))
 
 
 def _made_world(make_world: Callable[..., Any], own: World, simulation: Simulation) -> World:

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from turnwise.types import DimensionScores, Rating, Turn
-from turnwise.worlds.booking.world import Scene
+from turnwise.worlds.booking.world import Booking, Scene
 
 
 class OtherCustomer(Protocol):
@@ -20,6 +20,17 @@ class OtherCustomer(Protocol):
     def next_message(self, scene: Scene, turns: Sequence[Turn], rng: np.random.Generator, /) -> str:
         """What the scene's customer says after `turns`; a customer who leaves says goodbye."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class BookingWithOtherCustomer(Booking):
+    """The booking world with another customer in all of its scenes."""
+
+    customer: OtherCustomer
+
+    def scene(self, rng: np.random.Generator) -> "SceneWithOtherCustomer":  # type: ignore[override]
+        """Draw a scene, in which the other customer talks."""
+        return SceneWithOtherCustomer(Booking.scene(self, rng), self.customer)
 
 
 @dataclass(frozen=True, slots=True)
