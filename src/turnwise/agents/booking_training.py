@@ -199,6 +199,7 @@ def _trained(
             Finding(
                 what={"metric": kind, "statistic": "perplexity"},
                 estimate=best["perplexity"],
+                n_items=len(held_out),
                 n_clusters=len(held_out),
                 method="held-out dialogues",
             ),

@@ -77,6 +77,7 @@ def _with_findings(task: TrainingTask, trained: TrainedModel, statistics: tuple[
         Finding(
             what={"metric": task.metric, "statistic": name},
             estimate=best[name],
+            n_items=best["dialogues"],
             n_clusters=best["dialogues"],
             method="held-out dialogues",
         )

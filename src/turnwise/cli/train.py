@@ -62,14 +62,16 @@ def _settings(_: click.Context, __: click.Parameter, values: tuple[str, ...]) ->
 def command(**given: Any) -> int:
     """Train a metric (or an agent) on dialogues, ratings or preferences; writes the folder of a model.
 
-    The folder holds model.safetensors, config.json and card.json. A setting of the metric names it. The printed
-    results are of replies that the model was not trained on.
+    METRIC is a name of `turnwise ls trainers`: a metric such as `turnwise`, or an agent such as `hred`, `seller` or
+    `lava`. The folder holds model.safetensors, config.json and card.json. A setting of the metric names it. The printed
+    results are of replies or dialogues that the model was not trained on.
 
     \b
       turnwise train turnwise rated.jsonl -o mine
       turnwise train turnwise choices.jsonl --on preferences -o mine
       turnwise score logs.jsonl -m 'turnwise[trained=mine]'
       turnwise train usr-ret dialogues.jsonl -o ret --set epochs=5
+      turnwise train seller booking.jsonl -o seller
     """
     from turnwise.cli.common.printed import print_json, records_table
     from turnwise.library import train

@@ -179,6 +179,7 @@ def _trained(
         Finding(
             what={"metric": task.metric, "statistic": name},
             estimate=value,
+            n_items=len(held_out),
             n_clusters=len(held_out),
             method=f"held-out dialogues, evaluator {task.setting('evaluator', EVALUATOR)}",
         )
