@@ -2,7 +2,8 @@
 
 from dataclasses import replace
 
-from turnwise.library.notes import coverage, item_notes, notes
+from turnwise.library.notes import coverage, item_notes, notes, whole_scales
+from turnwise.library.results import cells
 from turnwise.types import Finding
 
 
@@ -68,3 +69,26 @@ def test_a_missing_interval_has_its_reason_in_a_note() -> None:
         ]
     )
     assert found == ["note: rouge-l of a, b: no interval, as the values do not vary"]
+
+
+def test_reasons_that_differ_in_fractions_alone_are_one_line_with_their_ranges() -> None:
+    said = "their estimates correlate {} with their means (p {}); 5 agents"
+    reasons = [said.format(*pair) for pair in (("0.58", "0.15"), ("-0.49", "0.80"), ("0.10", "0.15"))]
+    found = notes([finding(agent, reason=reason) for agent, reason in zip("abc", reasons, strict=True)])
+    assert found == [
+        "note: rouge-l a and 2 more: refused: their estimates correlate -0.49 to 0.58 with their means "
+        "(p 0.15 to 0.80); 5 agents"
+    ]
+    assert len(notes([finding("a", reason="4 agents"), finding("b", reason="5 agents")])) == 2
+
+
+def test_estimates_have_a_column_even_if_there_are_none() -> None:
+    assert cells([{"estimate": None, "raw": 3.1}], ("estimate", "interval", "raw"))[0] == ["estimate", "raw"]
+    assert cells([], ("estimate", "raw"))[0] == []
+
+
+def test_intervals_that_are_the_whole_scale_have_a_note() -> None:
+    record = {"target": "a", "rating": "overall", "estimator": "robust", "diagnostics": {"whole_scale": True}}
+    (said,) = whole_scales([record, {**record, "target": "b"}, {**record, "diagnostics": {}}])
+    assert said.startswith("note: a overall robust and 1 more: the interval is the whole scale")
+    assert whole_scales([{**record, "diagnostics": {}}]) == []

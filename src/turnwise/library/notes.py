@@ -1,5 +1,6 @@
 """Notes on a result: what was not scored and why, and what limits the findings."""
 
+import re
 from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any
@@ -9,6 +10,7 @@ from turnwise.types import Finding
 
 SHOWN = 5  # placeholders or agents that a note names
 NO_VARIATION = ("none: no variation", "no interval: the ratings do not vary")  # in the method of a finding
+_FRACTION = re.compile(r"-?\d+\.\d+")
 WARNING = "warning: "  # of a line that --quiet does not hide
 
 
@@ -191,12 +193,41 @@ def others_without_a_result(records: Sequence[Mapping[str, Any]], findings: Sequ
     return _grouped(about)
 
 
-def _grouped(about: Mapping[tuple[str, str], Sequence[str]]) -> list[str]:
-    """A line for each status and reason, which names the first of what it is about and counts the others."""
-    return [
-        f"note: {names[0]}{f' and {len(names) - 1} more' if len(names) > 1 else ''}: {status}: {reason}"
-        for (status, reason), names in about.items()
+def whole_scales(records: Sequence[Mapping[str, Any]]) -> list[str]:
+    """A line on the estimates whose interval is the whole scale of the ratings; empty if there are none."""
+    named = [
+        " ".join(str(record[key]) for key in ("target", "rating", "estimator") if record.get(key))
+        for record in records
+        if record["diagnostics"].get("whole_scale")
     ]
+    more = f" and {len(named) - 1} more" if len(named) > 1 else ""
+    said = "the interval is the whole scale of the ratings, so the logs say nothing about this mean"
+    return [f"note: {named[0]}{more}: {said}"] if named else []
+
+
+def _grouped(about: Mapping[tuple[str, str], Sequence[str]]) -> list[str]:
+    """A line for each status and reason, which names the first of what it is about and counts the others.
+
+    Reasons that differ in fractions alone, such as a correlation, are one line with the least and largest of each.
+    """
+    alike: dict[tuple[str, str], list[str]] = {}
+    for status, reason in about:
+        alike.setdefault((status, _FRACTION.sub("#", reason)), []).append(reason)
+    lines = []
+    for (status, _), reasons in alike.items():
+        names = [name for reason in reasons for name in about[status, reason]]
+        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        lines.append(f"note: {names[0]}{more}: {status}: {_with_ranges(reasons)}")
+    return lines
+
+
+def _with_ranges(reasons: Sequence[str]) -> str:
+    """The reason that these are, with `LEAST to LARGEST` in place of a fraction that is not the same in all."""
+    columns = zip(*(_FRACTION.findall(reason) for reason in reasons), strict=True)
+    ranges = iter([sorted(set(column), key=float) for column in columns])
+    return _FRACTION.sub(
+        lambda _: " to ".join(dict.fromkeys((one := next(ranges))[:1] + one[-1:])), reasons[0]
+    )
 
 
 def unseen_parts(document: Mapping[str, Any]) -> list[str]:

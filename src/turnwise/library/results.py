@@ -34,6 +34,7 @@ from turnwise.library.notes import (
     others_without_a_result,
     strength_notes,
     unseen_parts,
+    whole_scales,
 )
 from turnwise.library.rater_notes import rater_notes
 from turnwise.run.spec import Outcome
@@ -276,8 +277,11 @@ class Estimates(Result):
         return list(self.document.get("validation", ()))
 
     def notes(self) -> list[str]:
-        """As in `Result`, and on estimators beside the asked ones that have no estimate."""
-        return [*Result.notes(self), *others_without_a_result(self.document["results"], self.findings)]
+        """As in `Result`, and on estimators beside the asked ones that have no estimate, and on intervals that say
+        nothing.
+        """
+        found = [*Result.notes(self), *others_without_a_result(self.document["results"], self.findings)]
+        return [*found, *whole_scales(self.document["results"])]
 
 
 SURPRISING = 0.01  # p below which labels that are said to be random look as if they were not
@@ -500,11 +504,17 @@ LEFT_OUT = ("unpaired_a", "unpaired_b", "only_old", "only_new")  # columns of co
 def cells(records: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> tuple[list[str], list[list[Any]]]:
     """The columns in which some record has a value, in the given order, and a row of these columns for each record.
 
-    A column of counts of what was left out is shown if one of them is not 0.
+    A column of counts of what was left out is shown if one of them is not 0. The column of estimates is always shown, so
+    that no other is taken for it.
     """
     empty = {name: (None, 0) if name in LEFT_OUT else (None,) for name in columns}
     keys = {name: KEYS.get(name, name) for name in columns}
-    shown = [name for name in columns if any(record.get(keys[name]) not in empty[name] for record in records)]
+    shown = [
+        name
+        for name in columns
+        if (name == "estimate" and records)
+        or any(record.get(keys[name]) not in empty[name] for record in records)
+    ]
     return shown, [[_cell(name, record.get(keys[name])) for name in shown] for record in records]
 
 

@@ -138,6 +138,14 @@ def test_an_estimate_far_outside_the_scale_is_refused(contributions, estimated):
     assert asked_about(AS_LOGGED, None, own).estimate == own.value
 
 
+def test_an_interval_that_is_the_whole_scale_is_marked():
+    wide, narrow = (np.array(values) for values in ([0.0, 0.5, 1.0], [0.4, 0.5, 0.6]))
+    for values, marked in ((wide, True), (narrow, None)):
+        found = asked_about(AS_LOGGED, (0, 1), Estimate(value=0.5, contributions=values, level=0.5))
+        assert found.diagnostics.get("whole_scale") is marked
+    assert found.interval != (0.0, 1.0)
+
+
 def test_what_is_refused_is_kept_aside_to_check_the_refusal():
     """The known agents rank backwards here: no estimate is given, but what it would have been is in the diagnostics."""
     others = [estimate(-mean, 0.0) for mean in TRUTH]

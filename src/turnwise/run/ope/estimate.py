@@ -357,7 +357,7 @@ def _sampling_interval(own: Estimate) -> Interval | None:
 
 def within_scale(one: TargetEstimate, scale: tuple[float, float] | None) -> TargetEstimate:
     """Clip estimate and interval to the rating scale, or refuse them if they lie clearly outside; unchanged without a
-    scale.
+    scale. An interval that is the whole scale is marked in the diagnostics.
     """
     if scale is None or one.estimate is None:
         return one
@@ -374,7 +374,8 @@ def within_scale(one: TargetEstimate, scale: tuple[float, float] | None) -> Targ
         return float(min(max(value, low), high))
 
     bounds = None if one.interval is None else (clipped(one.interval[0]), clipped(one.interval[1]))
-    return replace(one, estimate=clipped(one.estimate), interval=bounds)
+    known = {**one.diagnostics, "whole_scale": True} if bounds == scale else one.diagnostics
+    return replace(one, estimate=clipped(one.estimate), interval=bounds, diagnostics=known)
 
 
 def _compared(found: list[TargetEstimate]) -> list[TargetEstimate]:
