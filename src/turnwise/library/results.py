@@ -504,8 +504,8 @@ LEFT_OUT = ("unpaired_a", "unpaired_b", "only_old", "only_new")  # columns of co
 def cells(records: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> tuple[list[str], list[list[Any]]]:
     """The columns in which some record has a value, in the given order, and a row of these columns for each record.
 
-    A column of counts of what was left out is shown if one of them is not 0. The column of estimates is always shown, so
-    that no other is taken for it.
+    A column of counts of what was left out is shown if one of them is not 0. The column of estimates is always shown,
+    so that no other is taken for it.
     """
     empty = {name: (None, 0) if name in LEFT_OUT else (None,) for name in columns}
     keys = {name: KEYS.get(name, name) for name in columns}
