@@ -40,7 +40,9 @@ def panel(
 def language() -> None:
     """The ten scores with the most dialogues."""
     rows = [
-        row for row in json.loads((HERE / "enigma-language.json").read_text()) if row["estimator"] == "robust"
+        row
+        for row in json.loads((HERE / "enigma-language.json").read_text())
+        if row["estimator"] == "robust" and "agents" in row  # rows of the first run have no single agents
     ]
     largest = max(row["dialogues"] for row in rows)
     found = {row["score"]: row for row in rows if row["dialogues"] == largest}
@@ -88,6 +90,5 @@ def finish(figure: Any, name: str) -> None:
 
 
 if __name__ == "__main__":
-    if all("agents" in row for row in json.loads((HERE / "enigma-language.json").read_text())):
-        language()  # rows of the first run do not have the estimates of single agents
+    language()
     trained()
