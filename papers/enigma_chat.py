@@ -1,11 +1,12 @@
-"""`python papers/enigma_chat.py [all|less|baselines] [FAMILY:SEED...]`: ten scores of chat, each agent left out.
+"""`python papers/enigma_chat.py [all|less|closed|baselines] [FAMILY:SEED...]`: ten scores of chat, each agent left out.
 
 Simulates 12 agents with 40 dialogues each, estimates every agent from the dialogues of the other eleven on each of the
 ten scores (`turnwise ope --all`), and keeps the rows in papers/enigma-chat.json. `less` repeats this with half and with
 a tenth of the dialogues, and without the dialogues whose every reply is close to the target's (`challenging`).
-`baselines` is a regression on hand-crafted features, by the same command, and BLEU and BERTScore of each agent's
-replies. `show` alone rewrites the tables of papers/enigma-chat.md, `add FILE...` takes over rows that were made
-elsewhere (KEPT=FILE in the environment). `garbled` prints how similar the encoder finds a reply and its garbled form.
+`closed` is ENIGMA's estimator in closed form (`dice-linear`). `baselines` is a regression on hand-crafted features, by
+the same command, and BLEU and BERTScore of each agent's replies. `show` alone rewrites the tables of
+papers/enigma-chat.md, `add FILE...` takes over rows that were made elsewhere (KEPT=FILE in the environment). `garbled`
+prints how similar the encoder finds a reply and its garbled form.
 """
 
 import json
@@ -31,7 +32,7 @@ KEPT = Path(os.environ.get("KEPT", Path(__file__).with_name("enigma-chat.json"))
 PAGE = Path(__file__).with_name("enigma-chat.md")
 AGENTS, DIALOGUES, SAMPLES, TRUTH = 12, 40, 2, 3000
 CASES = [(family, seed) for seed in (21, 22, 23) for family in ("mixed", "failings", "graded")]
-ESTIMATOR = "robust"
+ESTIMATOR, CLOSED = "robust", "dice-linear"  # ours, and the closed form of the paper's estimator
 FEATURES = "features"  # the regression on hand-crafted features
 METRICS = {"BLEU": "bleu-4", "BERTScore": "bertscore"}  # name in the tables -> metric
 REFERENCES = 60  # dialogues of agents without faults, whose replies are the references
@@ -61,19 +62,19 @@ def spread(truth: dict, score: str) -> float:
     return float(np.ptp([means[score] for means in truth.values()]))
 
 
-def run(family: str, seed: int, rows: list[dict], *, less: bool) -> None:
+def run(family: str, seed: int, rows: list[dict], *, less: bool, estimator: str = ESTIMATOR) -> None:
     """Add the rows of one case that are not there yet."""
     settings = {name: options for name, options in SETTINGS.items() if (name != "all") == less}
     done = {key_of(row) for row in rows}
     missing = {
-        setting: [score for score in DIMENSIONS if (family, seed, setting, score, ESTIMATOR) not in done]
+        setting: [score for score in DIMENSIONS if (family, seed, setting, score, estimator) not in done]
         for setting in settings
     }
     if not any(missing.values()):
         return
     with TemporaryDirectory() as folder:
         logs, truth = simulated(family, seed, folder)
-        known = ("--truth", str(logs.with_suffix(".truth.json")), "--estimator", ESTIMATOR)
+        known = ("--truth", str(logs.with_suffix(".truth.json")), "--estimator", estimator)
         for setting, scores in missing.items():
             # One command for all scores gives the same rows as one for each, in less time.
             for rating in ["all"] if len(scores) == len(DIMENSIONS) else scores:
@@ -81,7 +82,7 @@ def run(family: str, seed: int, rows: list[dict], *, less: bool) -> None:
                 for row in found:
                     case = {"family": family, "seed": seed, "setting": setting, "score": row["rating"]}
                     rows.append({**case, "spread": spread(truth, row["rating"]), **row})
-                    print(family, seed, setting, row["rating"], ESTIMATOR, row["pearson"], flush=True)
+                    print(family, seed, setting, row["rating"], estimator, row["pearson"], flush=True)
                 KEPT.write_text(json.dumps(rows, indent=1) + "\n")
 
 
@@ -207,7 +208,7 @@ def by_method(rows: list[dict]) -> str:
 
     Only seeds that all methods were run on count.
     """
-    methods = (ESTIMATOR, FEATURES, *METRICS)
+    methods = (ESTIMATOR, CLOSED, FEATURES, *METRICS)
     lines = [line("family", "seeds", "score", *methods), line(*["---"] * (len(methods) + 3))]
     for name in dict.fromkeys(name for name, _ in CASES):
         mine = [row for row in rows if row["family"] == name and row["setting"] == "all"]
@@ -266,7 +267,8 @@ def main() -> None:
             if asked[:1] == ["baselines"]:
                 baselines(family, seed, rows)
             else:
-                run(family, seed, rows, less=asked[:1] == ["less"])
+                estimator = CLOSED if asked[:1] == ["closed"] else ESTIMATOR
+                run(family, seed, rows, less=asked[:1] == ["less"], estimator=estimator)
         if "KEPT" in os.environ:
             return
     before, _, _ = PAGE.read_text().partition("<!-- tables -->")

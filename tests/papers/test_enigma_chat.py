@@ -20,7 +20,7 @@ def test_the_summary_counts_refused_agents_and_the_methods_stand_side_by_side() 
     rows = [
         row("overall", "robust", 0.8, 12),
         row("sense", "robust", 0.6, 7),
-        *(row("overall", method, 0.9, 12) for method in ("features", "BLEU", "BERTScore")),
+        *(row("overall", method, 0.9, 12) for method in ("dice-linear", "features", "BLEU", "BERTScore")),
         row("overall", "robust", 0.7, 12, setting="50 %"),
         {**row("overall", "robust", 0.1, 12), "family": "mixed"},  # no other method was run on it
     ]
@@ -28,8 +28,8 @@ def test_the_summary_counts_refused_agents_and_the_methods_stand_side_by_side() 
     both = "0.700, 0.600, 0.800"
     assert f"| all | failings | 1 | robust | 19 of 24 | {both} | {both} | 1.000 |" in shown
     assert "| 50 % | failings | 1 | robust | 12 of 12 |" in shown
-    assert "| failings | 21 | overall | 0.800 | 0.900 | 0.900 | 0.900 |" in shown
-    assert "| failings | 21 | sense | 0.600 (7 of 12) | - | - | - |" in shown
+    assert "| failings | 21 | overall | 0.800 | 0.900 | 0.900 | 0.900 | 0.900 |" in shown
+    assert "| failings | 21 | sense | 0.600 (7 of 12) | - | - | - | - |" in shown
     assert "| mixed | 21 | overall | 0.1" not in shown.partition("## By score")[0]
 
 
