@@ -10,6 +10,7 @@ import pytest
 
 import turnwise as tw
 from turnwise.cli.common.group import run
+from turnwise.metrics.features.surface import Length
 
 Record = dict[str, object]
 
@@ -102,6 +103,17 @@ def test_labels_of_unknown_origin_are_refused_with_what_depends_on_them(tmp_path
     )  # scores explain nearly all of the ratings, so no tilt turns the sign
     assert len(found.notes()) == 1
     assert "3 estimates refused: how the labels were drawn is unknown" in found.notes()[0]
+
+
+def test_a_metric_that_learned_from_the_rated_items_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    logs = write(tmp_path / "logs.jsonl", world())
+    assert not any(
+        "learned from" in line for line in tw.calibrate(logs, metrics="length", labels="random").notes()
+    )
+    monkeypatch.setattr(Length, "in_training", lambda self, items: len(items) - 1, raising=False)
+    said = " ".join(tw.calibrate(logs, metrics="length", labels="random").notes())
+    assert "length learned from" in said
+    assert "rated items here: its scores fit these better than the others" in said
 
 
 @pytest.mark.parametrize("share", [4, 6, 7])

@@ -16,6 +16,7 @@ from turnwise.run.resume.block_store import BlockStore
 from turnwise.run.scoring.collect import collect, listing
 from turnwise.run.scoring.drawing import Draw, first_draw, next_draw, weight_of
 from turnwise.run.scoring.raters import one_dimension, rated_levels
+from turnwise.run.scoring.seen_items import in_training
 from turnwise.run.scoring.shards import Watch, prepare
 from turnwise.run.scoring.tally import generator
 from turnwise.run.spec import CalibrateSpec, Outcome, finish
@@ -186,7 +187,13 @@ def _measured(
             )
             _check(units, labels.dimension)
             measured.append(_Measured(of_group, group, units))
-    return found, measured, watch.silence()
+    rated = [item for item in items.values() if item.id in labels.means or item.dialogue in labels.means]
+    learned = [
+        f"{name} learned from {share} rated items here: its scores fit these better than the others, so its intervals "
+        "may be too short and its means off"
+        for name, share in in_training(metrics, rated).items()
+    ]
+    return found, measured, [*watch.silence(), *learned]
 
 
 def _level(census: Census, dimension: str, spec: CalibrateSpec) -> RatedLevel:
