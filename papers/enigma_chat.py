@@ -208,7 +208,8 @@ def by_method(rows: list[dict]) -> str:
 
     Only seeds that all methods were run on count.
     """
-    methods = (ESTIMATOR, CLOSED, FEATURES, *METRICS)
+    run_on = {row["estimator"] for row in rows}
+    methods = [name for name in (ESTIMATOR, CLOSED, FEATURES, *METRICS) if name in run_on]
     lines = [line("family", "seeds", "score", *methods), line(*["---"] * (len(methods) + 3))]
     for name in dict.fromkeys(name for name, _ in CASES):
         mine = [row for row in rows if row["family"] == name and row["setting"] == "all"]

@@ -24,7 +24,7 @@ def test_an_interval_that_holds_most_agents_ranks_nobody():
     assert claim.verdict == "The estimate for new is too uncertain to rank it"
     assert "contains the means of 6 of 8 rated agents" in claim.number
     # A half-width of (8 - 1) / 8 = .875 with a standard deviation of 1: (1.96 / .875)^2 = 5.02.
-    assert claim.advice == "Rate about 6 dialogues of new for an interval of +-0.88."
+    assert claim.advice == "Rate about 6 dialogues of new for an interval of ±0.88."
 
 
 def test_a_narrow_interval_ranks():

@@ -111,7 +111,7 @@ def _advice(target: str, known: Record, means: Mapping[str, float], collect: str
     if not spread or not width:
         return f"{collect} some dialogues of {target}."
     needed = ceil((1.96 * spread / width) ** 2)
-    return f"{collect} about {needed:,} dialogues of {target} for an interval of +-{number(width, 2)}."
+    return f"{collect} about {needed:,} dialogues of {target} for an interval of ±{number(width, 2)}."
 
 
 def _known(run: Run, rating: str) -> Record:
