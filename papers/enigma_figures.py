@@ -57,7 +57,7 @@ def language() -> None:
         }
         panel(
             axes,
-            f"{score}: {len(answered)} of {len(said)} answered",
+            f"{score}: {len(answered)} of {len(said)}",
             answered,
             refused,
             found[score]["means"],

@@ -8,8 +8,8 @@
 #   [TIME=1200] [OUT=DIR] [HERE=out/enigma-gpu] [MORE=DIRS] [LM=DIR] [MINILM=DIR] [WORK=DIR] [PY=python3]
 #   papers/enigma_gpu.sh tuned chat tables talkers more
 # HERE holds what `python -m papers.enigma_tuned prepare HERE minilm` and `... prepare HERE MPNET` write (MORE: further
-# folders with parts of the weights) and wheels/ of packages that the machine lacks. LM holds smollm2.gguf and
-# tokenizer.json, MINILM the model of `turnwise fetch minilm`. After TIME seconds all parts stop. Started again with the
+# folders with parts of the weights) and wheels/ of packages that the machine lacks. LM holds smollm2.gguf,
+# tokenizer.json, and in qwen/ qwen.gguf (`papers.enigma_language cut`, joined) and its tokenizer.json; MINILM the model of `turnwise fetch minilm`. After TIME seconds all parts stop. Started again with the
 # same WORK they go on (ROOT: the tree, if this file lies elsewhere). OUT gets two files: enigma-results.tar.xz with all results, and enigma-chat.tar.xz with the logs.
 #   python -m papers.enigma_tuned show enigma-tuned.json; python -m papers.enigma_trained add *-*.json; ...
 set -u

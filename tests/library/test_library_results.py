@@ -11,7 +11,7 @@ def test_the_table_of_an_attack_says_which_strategies_are_frauds() -> None:
             {"kind": "parrot", "gain": -0.5, "gain_interval": (-0.7, -0.3), "significant": False},
         ]
     }
-    head, rows = cells(document["results"], Attack.columns)
+    head, rows = cells(document["results"], Attack.columns, Attack.layout)
     assert head == ["kind", "gain", "gain_interval", "fraud"]
     assert [row[-1] for row in rows] == [True, False]
     found = Attack(findings=(), document=document)

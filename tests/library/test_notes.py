@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from turnwise.library.notes import coverage, item_notes, notes, whole_scales
-from turnwise.library.results import cells
+from turnwise.library.results import Calibration, Estimates, cells
 from turnwise.types import Finding
 
 
@@ -82,9 +82,10 @@ def test_reasons_that_differ_in_fractions_alone_are_one_line_with_their_ranges()
     assert len(notes([finding("a", reason="4 agents"), finding("b", reason="5 agents")])) == 2
 
 
-def test_estimates_have_a_column_even_if_there_are_none() -> None:
-    assert cells([{"estimate": None, "raw": 3.1}], ("estimate", "interval", "raw"))[0] == ["estimate", "raw"]
-    assert cells([], ("estimate", "raw"))[0] == []
+def test_estimates_of_ope_have_a_column_even_if_there_are_none() -> None:
+    refused, columns = [{"estimate": None, "raw": 3.1}], ("estimate", "interval", "raw")
+    assert cells(refused, columns, Estimates.layout)[0] == ["estimate", "raw"]
+    assert cells(refused, columns, Calibration.layout)[0] == ["raw"]
 
 
 def test_intervals_that_are_the_whole_scale_have_a_note() -> None:

@@ -91,7 +91,7 @@ def _folded(summary: str, body: str) -> str:
 def _table(run: Run, most: int) -> str:
     """The table of a run's results with at most this many rows; columns of names with one value are a line above it."""
     kind = results.Hardened if run.document.get("rounds") else KINDS[run.command]
-    head, rows = results.cells(run.results, _columns(kind.columns, kind.layout))
+    head, rows = results.cells(run.results, _columns(kind.columns, kind.layout), kind.layout)
     if not rows or not head:
         return ""
     texts = {name: [_text(row[at]) for row in rows] for at, name in enumerate(head)}

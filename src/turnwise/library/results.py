@@ -94,7 +94,7 @@ class Result:
 
     def table(self) -> str:
         """The table of the results, as wide as the terminal; a line below it names the columns that were left out."""
-        head, rows = cells(self.document["results"], self.columns)
+        head, rows = cells(self.document["results"], self.columns, self.layout)
         return sized(rows, head, self.layout)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
@@ -112,7 +112,7 @@ class Result:
         """The table and the figures of these results, as a notebook shows them."""
         from turnwise.report import page  # slow to import
 
-        return page.notebook(*cells(self.document["results"], self.columns), self.figures())
+        return page.notebook(*cells(self.document["results"], self.columns, self.layout), self.figures())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -264,6 +264,7 @@ class Estimates(Result):
     layout: ClassVar[Layout] = Layout(
         names=("target", "rating", "estimator"),
         results=("estimate", "interval"),
+        even_empty=("estimate",),
         others=(
             "difference", "logged", "success", "bleu-delex", "n_items", "n_clusters", "raw", "length", "entropy-2",
         ),
@@ -501,19 +502,19 @@ KEYS = {"fraud": "significant"}  # column of a table -> key in results.json, whe
 LEFT_OUT = ("unpaired_a", "unpaired_b", "only_old", "only_new")  # columns of counts
 
 
-def cells(records: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> tuple[list[str], list[list[Any]]]:
+def cells(
+    records: Sequence[Mapping[str, Any]], columns: Sequence[str], layout: Layout
+) -> tuple[list[str], list[list[Any]]]:
     """The columns in which some record has a value, in the given order, and a row of these columns for each record.
 
-    A column of counts of what was left out is shown if one of them is not 0. The column of estimates is always shown,
-    so that no other is taken for it.
+    A column of counts of what was left out is shown if one of them is not 0, one of the layout's `even_empty` always.
     """
     empty = {name: (None, 0) if name in LEFT_OUT else (None,) for name in columns}
     keys = {name: KEYS.get(name, name) for name in columns}
     shown = [
         name
         for name in columns
-        if (name == "estimate" and records)
-        or any(record.get(keys[name]) not in empty[name] for record in records)
+        if name in layout.even_empty or any(record.get(keys[name]) not in empty[name] for record in records)
     ]
     return shown, [[_cell(name, record.get(keys[name])) for name in shown] for record in records]
 

@@ -33,6 +33,9 @@ class Layout:
         str | tuple[str, ...], ...
     ] = ()  # the most important first; a tuple is shown as a whole or not
     prose: tuple[str, ...] = ()  # never left out: sentences, in several lines where they do not fit into one
+    even_empty: tuple[
+        str, ...
+    ] = ()  # shown although no row has a value, so that no other column is taken for them
 
     @property
     def columns(self) -> tuple[str, ...]:

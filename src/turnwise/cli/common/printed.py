@@ -72,7 +72,7 @@ def records_table(
     records: Sequence[Mapping[str, Any]], columns: Sequence[str], layout: Layout, given: Mapping[str, Any]
 ) -> str:
     """The table of these records without empty columns: as wide as the terminal, or whole with --wide or -v."""
-    head, rows = cells(records, columns)
+    head, rows = cells(records, columns, layout)
     return sized_table(rows, head, layout, given)
 
 
