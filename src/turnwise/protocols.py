@@ -132,6 +132,10 @@ class WorldExtras(Protocol):
     options of `turnwise simulate`. `simulate` uses the world it returns in place of `WORLD`, and passes it to `family`
     as the keyword `world`."""
 
+    with_user: Callable[..., Any] | None = None
+    """A function that makes the world in which another user talks, for a world whose user can be a trained model
+    (`turnwise simulate --user FOLDER`). `simulate` passes it the user that it read from the folder."""
+
 
 def metric_extras(metric: object) -> MetricExtras:
     """The optional attributes of a metric, with defaults for those it does not have."""

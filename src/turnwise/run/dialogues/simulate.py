@@ -157,10 +157,11 @@ def _world_and_agents(simulation: Simulation) -> tuple[World, Mapping[str, Agent
         raise UsageError(
             f"--db, --goals and --delexicalised are options of the world task, not of {simulation.world}"
         )
-    elif simulation.user and simulation.world == "booking":
-        world = _with_customer(simulation.user)
     elif simulation.user:
-        raise UsageError(f"--user is an option of the worlds booking and task, not of {simulation.world}")
+        with_user = world_extras(package).with_user
+        if with_user is None:
+            raise UsageError(f"--user is an option of the worlds booking and task, not of {simulation.world}")
+        world = with_user(_trained_customer(simulation.user))
     agents = _family_agents(family, package.WORLD, simulation)
     for name, address in simulation.outsiders:
         if name in agents:
@@ -173,9 +174,9 @@ def _world_and_agents(simulation: Simulation) -> tuple[World, Mapping[str, Agent
 
 def _family_agents(family: Callable[..., Any], own: World, simulation: Simulation) -> dict[str, Agent]:
     """The agents of the family by name; raises `PluginError` if a plugin's `family` fails or returns none."""
-    if (simulation.world, simulation.family) == ("booking", trained_sellers.NAME):
+    if (simulation.world, simulation.family) == (trained_sellers.WORLD_NAME, trained_sellers.NAME):
         return trained_sellers.trained_sellers(simulation.agents, simulation.draw or 0)
-    if simulation.world == "booking" and simulation.family not in booking.FAMILIES:
+    if simulation.world == trained_sellers.WORLD_NAME and simulation.family not in booking.FAMILIES:
         raise unknown("family", simulation.family, [*booking.FAMILIES, trained_sellers.NAME])
     try:
         with plugin_code():
@@ -202,13 +203,12 @@ def _draw(family: Callable[..., Any], simulation: Simulation) -> dict[str, int]:
     return {"draw": simulation.draw}
 
 
-def _with_customer(folder: str) -> World:
-    """The booking world with the customer of this folder, which `turnwise train customer` wrote."""
+def _trained_customer(folder: str) -> Any:
+    """The customer of this folder, which `turnwise train customer` wrote."""
     from turnwise.agents.customer import TrainedCustomer
     from turnwise.encode.models.folder import load
-    from turnwise.worlds.booking.other_customer import BookingWithOtherCustomer
 
-    return BookingWithOtherCustomer(TrainedCustomer.read(load(folder, "customer")))
+    return TrainedCustomer.read(load(folder, "customer"))
 
 
 def _made_world(make_world: Callable[..., Any], own: World, simulation: Simulation) -> World:

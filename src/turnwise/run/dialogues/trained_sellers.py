@@ -21,6 +21,7 @@ from turnwise.worlds.booking.drawn import ORDERS
 from turnwise.worlds.booking.sellers import Habits, Seller
 from turnwise.worlds.booking.world import WORLD
 
+WORLD_NAME = "booking"
 NAME = "trained"
 CORPUS = 600  # dialogues that all sellers learn from
 VERSION = 1  # of the corpus and the network: a change trains anew

@@ -9,6 +9,7 @@ dialogue = booking.WORLD.play(sellers["hurried"], np.random.default_rng(0))
 """
 
 from turnwise.worlds.booking.families import FAMILIES, family
+from turnwise.worlds.booking.other_customer import with_user
 from turnwise.worlds.booking.world import WORLD, Booking
 
-__all__ = ["FAMILIES", "WORLD", "Booking", "family"]
+__all__ = ["FAMILIES", "WORLD", "Booking", "family", "with_user"]

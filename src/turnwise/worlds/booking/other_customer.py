@@ -33,6 +33,11 @@ class BookingWithOtherCustomer(Booking):
         return SceneWithOtherCustomer(Booking.scene(self, rng), self.customer)
 
 
+def with_user(customer: OtherCustomer) -> BookingWithOtherCustomer:
+    """The booking world in which this customer talks."""
+    return BookingWithOtherCustomer(customer)
+
+
 @dataclass(frozen=True, slots=True)
 class SceneWithOtherCustomer:
     """A scene whose customer's turns are another's."""
