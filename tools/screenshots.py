@@ -94,7 +94,9 @@ def main() -> None:
         report = write_report(folder)
         take(open_page(browser, report), "report")
         figure = open_page(browser, report)
-        figure.locator("h2", has_text="Which metric can be believed?").evaluate("heading => heading.scrollIntoView()")
+        figure.locator("h2", has_text="Which metric can be believed?").evaluate(
+            "heading => heading.scrollIntoView()"
+        )
         take(figure, "report-figure")
         with rating_app(folder) as links:
             rater = open_page(browser, links["anna"], height=480)

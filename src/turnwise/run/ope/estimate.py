@@ -374,7 +374,7 @@ def within_scale(one: TargetEstimate, scale: tuple[float, float] | None) -> Targ
         return float(min(max(value, low), high))
 
     bounds = None if one.interval is None else (clipped(one.interval[0]), clipped(one.interval[1]))
-    known = {**one.diagnostics, "whole_scale": True} if bounds == scale else one.diagnostics
+    known = {**one.diagnostics, **({"whole_scale": True} if bounds == scale else {})}
     return replace(one, estimate=clipped(one.estimate), interval=bounds, diagnostics=known)
 
 
