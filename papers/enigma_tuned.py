@@ -3,7 +3,6 @@
     prepare FOLDER MODEL              on a CPU: logs, tokens and weights for a GPU machine without a network
     train FOLDER WORK --until TIME    there: every job that has no result in WORK/results, from its checkpoint if any
     collect WORK FILE                 there: all results in one file
-    rates FOLDER                      there or on a CPU: do vectors of replies become the same in the first steps?
     show FILE                         the table of papers/enigma-neural.md, and papers/enigma-tuned-converged.json
 
 MODEL is `minilm`, or the folder of all-mpnet-base-v2 (or of another BERT- or MPNet-like encoder). The logs are those of
@@ -71,8 +70,6 @@ MPNET_PARTS = {
 EVERY = 60.0  # seconds between checkpoints
 PAGE = Path(__file__).with_name("enigma-neural.md")
 KEPT = Path(__file__).with_name("enigma-tuned-converged.json")
-RATES = Path(__file__).with_name("enigma-tuned-rates.json")
-SHOWN = 4  # dialogues whose replies are compared by `rates`
 _TOKEN_FIELDS = ("ids", "position", "kind", "time", "part", "logged")
 _DATA_FIELDS = ("first", "row", "logged", "target", "weight", "reward", "rating")
 
@@ -299,20 +296,6 @@ def converged(curve: Curve) -> bool:
     return bool(drift["estimate"] < STILL_ESTIMATE and drift["mean_zeta"] < STILL_ZETA)
 
 
-def inputs(
-    found: Mapping[str, np.ndarray], model: TunedBert, asked: Enigma, device: str
-) -> tuple[LearnerInputs, int]:
-    """What the learner of a target is built from, and the seed of its training."""
-    data = TrainingData(
-        dialogues=[], relabelled=bool(found["relabelled"]), unrated=0,
-        **{name: found[f"data.{name}"] for name in _DATA_FIELDS},
-    )  # fmt: skip
-    seed = int(np.random.default_rng(0).integers(2**62))
-    batches = Batches(data, TokensOnDevice(found, model, device), device)
-    generator = torch.Generator().manual_seed(seed)
-    return LearnerInputs(data, batches, model.shape.width, asked.settings(), generator, device), seed
-
-
 def trained(
     case: Mapping[str, Any], found: Mapping[str, np.ndarray], model: TunedBert, *, variant: str, epochs: int,
     until: float, work: Path, device: str,
@@ -321,8 +304,15 @@ def trained(
     asked = Enigma(
         preset="paper", tuned=True, allow_collapse=True, epochs=epochs, **VARIANTS[variant], device=device
     )
-    setup, seed = inputs(found, model, asked, device)
-    data, learner = setup.data, asked.learner(setup)
+    data = TrainingData(
+        dialogues=[], relabelled=bool(found["relabelled"]), unrated=0,
+        **{name: found[f"data.{name}"] for name in _DATA_FIELDS},
+    )  # fmt: skip
+    seed = int(np.random.default_rng(0).integers(2**62))
+    batches = Batches(data, TokensOnDevice(found, model, device), device)
+    generator = torch.Generator().manual_seed(seed)
+    setup = LearnerInputs(data, batches, model.shape.width, asked.settings(), generator, device)
+    learner = asked.learner(setup)
     plain_reading = learner.reading
     learner.reading = lambda: {**plain_reading(), "ess": learner.contributions().diagnostics["ess"]}
     name = digest(case["family"], case["target"], case.get("model", ""), variant, str(epochs), data.reward)
@@ -349,52 +339,6 @@ def trained(
         "seconds": round(time.perf_counter() - start, 1), "device": device, "diagnostics": diagnostics,
         "curves": {key: np.round(one, 4).tolist() for key, one in curves.items()},
     }  # fmt: skip
-
-
-def rates(given: argparse.Namespace) -> None:
-    """How alike the vectors of replies become in the first steps, by learning rate; papers/enigma-tuned-rates.json.
-
-    The batch is smaller than the estimator's, so that it can be run on a CPU.
-    """
-    with np.load(given.folder / f"tokens-{given.model}.npz") as file:
-        about = json.loads(str(file["about"]))
-        prefix = next(
-            f"{one['family']}/{one['target']}/" for one in about["cases"] if one["target"] == given.target
-        )
-        found = {key.removeprefix(prefix): file[key] for key in file.files if key.startswith(prefix)}
-    weights = read_weights([given.folder], given.model)
-    rows = json.loads(RATES.read_text()) if RATES.exists() else []
-    for rate in map(float, given.rates.split(",")):
-        model = TunedBert(weights, BertShape.of(about["config"]))
-        asked = Enigma(
-            preset="paper", tuned=True, allow_collapse=True, epochs=250, batch=given.batch, rate=rate,
-            **VARIANTS["both cures"], device=given.device,
-        )  # fmt: skip
-        setup, seed = inputs(found, model, asked, given.device)
-        learner = asked.learner(setup)
-        shown = np.arange(0, len(setup.data.reward), len(setup.data.reward) // SHOWN)
-
-        def alike(learner: Any = learner, shown: Ints = shown) -> dict[str, float]:
-            with torch.no_grad():
-                vectors = functional.normalize(learner.batches[shown].rows.float(), dim=1)
-                cosines = vectors @ vectors.T
-            return {"cosine": float((cosines.sum() - len(vectors)) / (len(vectors) * (len(vectors) - 1)))}
-
-        learner.reading = alike
-        steps = 250 * -(-len(setup.data.reward) // given.batch)
-        count = 0
-
-        def over() -> bool:
-            nonlocal count
-            count += 1
-            return count * given.every > given.steps
-
-        hooks = Hooks(stop=over)
-        curve = train(learner, asked.settings(), seed=seed, readings=steps // given.every, hooks=hooks)
-        row = {"model": given.model, "target": given.target, "batch": given.batch, "rate": rate}
-        rows.append(row | {key: np.round(one, 4).tolist() for key, one in curve.items()})
-        RATES.write_text(json.dumps(rows, indent=1) + "\n")
-        print(json.dumps(rows[-1]), flush=True)
 
 
 def jobs(given: argparse.Namespace) -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
@@ -562,15 +506,6 @@ def main() -> None:
     one = commands.add_parser("collect")
     one.add_argument("work", type=Path)
     one.add_argument("file", type=Path)
-    one = commands.add_parser("rates")
-    one.add_argument("folder", type=Path)
-    one.add_argument("--model", default="mpnet")
-    one.add_argument("--target", default="wordings-1000-01")
-    one.add_argument("--rates", default="2e-4,2e-5")
-    one.add_argument("--batch", type=int, default=4)
-    one.add_argument("--steps", type=int, default=60)
-    one.add_argument("--every", type=int, default=5, help="steps between two measurements")
-    one.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     one = commands.add_parser("show")
     one.add_argument("file", type=Path)
     given = parser.parse_args()
@@ -578,8 +513,6 @@ def main() -> None:
         prepare(given.folder, given.model, agents=given.agents, dialogues=given.dialogues, truth=given.truth)
     elif given.command == "train":
         train_all(given)
-    elif given.command == "rates":
-        rates(given)
     elif given.command == "collect":
         collect(given.work, given.file)
     else:

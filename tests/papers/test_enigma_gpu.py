@@ -32,6 +32,7 @@ from papers.enigma_tuned import (
     TokensOnDevice,
     TunedBert,
     converged,
+    ended,
     named_as_bert,
     packed,
     read_weights,
@@ -305,3 +306,10 @@ def test_what_was_refused_counts_as_it_would_have_been_said() -> None:
     assert together == pytest.approx(np.corrcoef([1, 2, 3, 1], [1, 2, 3, 4])[0, 1])
     assert refused == 3.0
     assert everybody({"means": {}})[1] is None
+
+
+def test_a_training_that_never_moved_has_not_converged() -> None:
+    one = {"dialogues": 270, "converged": True, "diagnostics": {"ess": 269.99995}}
+    assert ended(one) == "no: it never moved"
+    moved = {**one, "diagnostics": {"ess": 269.45}}
+    assert (ended(moved), ended({**moved, "converged": False})) == ("yes", "no")

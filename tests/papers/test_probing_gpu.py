@@ -1,6 +1,7 @@
 """What papers/probing_gpu.py keeps of trained policies, and the tables that it prints of it."""
 
 import json
+import lzma
 
 import pytest
 
@@ -71,3 +72,24 @@ def test_the_table_has_the_best_repetition_by_validation_and_all_strategies(kept
     assert "**+0.300" in rows[0]
     assert "10 of 20" in rows[0]
     assert "fixed, fixed" in rows[0]
+
+
+def test_the_replies_of_policies_are_scored_by_another_metric(tmp_path, monkeypatch):
+    """`length` of replies of twelve words and of one, where people say four."""
+    monkeypatch.setattr(probing_gpu, "TRANSFER", tmp_path / "transfer.json")
+    ids = [str(at) for at in range(30)]
+    rows = [
+        {"id": one, "role": "assistant", "human": "it is quite warm", "turns": [["user", "hello"]]}
+        for one in ids
+    ]
+    contexts = {"dailydialog": {"judged": rows}}
+    (tmp_path / "contexts.json.xz").write_bytes(lzma.compress(json.dumps(contexts).encode()))
+    policies = [policy(0, [LONG] * 30, [1.0] * 30, [0.2]), policy(1, ["no"] * 30, [0.0] * 30, [0.2])]
+    file = tmp_path / "usr-ret.json"
+    file.write_text(json.dumps({"metric": "usr-ret", "ids": {"dailydialog": ids}, "policies": policies}))
+    probing_gpu.transfer(tmp_path, file, ["length"])
+    found = json.loads((tmp_path / "transfer.json").read_text())["usr-ret"]["length"]["policies"]
+    assert [(one["people"], one["score"], one["gain"], one["significant"]) for one in found] == [
+        (4.0, 12.0, 8.0, True),
+        (4.0, 1.0, -3.0, False),
+    ]

@@ -188,21 +188,25 @@ def others_without_a_result(records: Sequence[Mapping[str, Any]], findings: Sequ
     about: dict[tuple[str, str], list[str]] = {}
     for record in records:
         if record["status"] != "ok" and record["estimator"] not in asked:
-            named = " ".join(str(record[key]) for key in ("target", "rating", "estimator") if record.get(key))
-            about.setdefault((record["status"], str(record["reason"])), []).append(named)
+            about.setdefault((record["status"], str(record["reason"])), []).append(_estimate_of(record))
     return _grouped(about)
 
 
 def whole_scales(records: Sequence[Mapping[str, Any]]) -> list[str]:
     """A line on the estimates whose interval is the whole scale of the ratings; empty if there are none."""
-    named = [
-        " ".join(str(record[key]) for key in ("target", "rating", "estimator") if record.get(key))
-        for record in records
-        if record["diagnostics"].get("whole_scale")
-    ]
-    more = f" and {len(named) - 1} more" if len(named) > 1 else ""
+    named = [_estimate_of(record) for record in records if record["diagnostics"].get("whole_scale")]
     said = "the interval is the whole scale of the ratings, so the logs say nothing about this mean"
-    return [f"note: {named[0]}{more}: {said}"] if named else []
+    return [f"note: {_first_of(named)}: {said}"] if named else []
+
+
+def _estimate_of(record: Mapping[str, Any]) -> str:
+    """Target, rating and estimator of a record of `ope`."""
+    return " ".join(str(record[key]) for key in ("target", "rating", "estimator") if record.get(key))
+
+
+def _first_of(names: Sequence[str]) -> str:
+    """The first name, and how many others there are."""
+    return f"{names[0]} and {len(names) - 1} more" if len(names) > 1 else names[0]
 
 
 def _grouped(about: Mapping[tuple[str, str], Sequence[str]]) -> list[str]:
@@ -216,8 +220,7 @@ def _grouped(about: Mapping[tuple[str, str], Sequence[str]]) -> list[str]:
     lines = []
     for (status, _), reasons in alike.items():
         names = [name for reason in reasons for name in about[status, reason]]
-        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-        lines.append(f"note: {names[0]}{more}: {status}: {_with_ranges(reasons)}")
+        lines.append(f"note: {_first_of(names)}: {status}: {_with_ranges(reasons)}")
     return lines
 
 
