@@ -99,7 +99,7 @@ def complete(path: Path, about: Mapping[str, Any]) -> None:
         **old,
         **about,
         "held_out": {**held_out, "people": people, "people_by": f"papers/learned.md, row {ROWS[path.name]}"},
-        "attacks": fooling or old["attacks"],
+        "attacks": [*(one for one in old["attacks"] if "stands above" not in one), *fooling],
     }
     (path / folder.CARD).write_text(
         json.dumps(new, indent=1, sort_keys=True, allow_nan=False, ensure_ascii=False) + "\n"

@@ -1,9 +1,11 @@
 #!/bin/bash
-# A second training of the readers of `turnwise` on one GPU, which begins with those of the package.
-#   W=DIR [LARGE=215] [LABEL=70] [FIRST=170] [SECOND=165] [PY=python3] papers/flagship/again.sh
-# 1. Replies are sampled, and replies and templates that the large reader is fooled by are mined. 2. Three large readers
-# are taught to tell them apart (LARGE seconds), beside three students that learn from labels of the present one for
-# FIRST seconds. 3. The mean of the three labels pairs (LABEL seconds), and the students learn from these for SECOND
+# A further training of the readers of `turnwise` on one GPU, which begins with those of the package.
+#   W=DIR [ROUND=1] [POLICIES=FILES] [COUNT=4000] [LARGE=215] [LABEL=70] [FIRST=170] [SECOND=165] [PY=python3] \
+#     papers/flagship/again.sh
+# 1. Replies are sampled, and replies and templates that the large reader is fooled by are mined (COUNT of each are
+# tried), sentences of POLICIES (what papers.probing_gpu train wrote) among them; ROUND draws others. 2. Three large
+# readers are taught to tell them apart (LARGE seconds), beside three students that learn from labels of the present one
+# for FIRST seconds. 3. The mean of the three labels pairs (LABEL seconds), and the students learn from these for SECOND
 # seconds. W holds corpus.npz.xz (papers.flagship.prepare), smollm2.gguf and minilm/. Results: W/r1/soup.npz,
 # W/s2/student-soup.npz, and columns of rated replies and frauds (*-rated.npz, *-frauds.npz) beside them.
 set -u
@@ -17,7 +19,7 @@ student() { "$PY" -m papers.flagship.train_student "$@" --text "$W"; }
 label() { student label --base "$W/smollm2.gguf" --seconds "${LABEL:-70}" $TAUGHT "$@"; }
 TAUGHT="--mined $W/mined.npz --samples $W/samples.npz"
 large sample --start shipped --out "$W" --count 40000 > "$W/sample.log" 2>&1 &
-large mine --start shipped --out "$W" --seed 1 > "$W/mine.log" 2>&1 &
+large mine --start shipped --out "$W" --seed "${ROUND:-1}" --count "${COUNT:-4000}" ${POLICIES:+--policies $POLICIES} > "$W/mine.log" 2>&1 &
 wait
 (
   for n in 10 11; do label --start shipped --out "$W/s1" --seed $n > "$W/label-$n.log" 2>&1 & done

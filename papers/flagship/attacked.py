@@ -6,7 +6,8 @@
 
 Each attack is `turnwise attack EDITION --contexts DIR/NAME.jsonl` with another seed, which draws the contexts, their
 split into search and verdict, and the search. A run that was killed continues: finished attacks are read from OUT. The
-strategies with the largest gains are kept, with long quotations of the corpus shortened.
+strategies with the largest gains are kept, with long quotations of the corpus shortened; those that are shown above
+people are on the cards of the metrics.
 """
 
 import argparse
@@ -15,8 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from papers.flagship.prepare import PROBED
-from papers.probing import quoted
+from papers.probing import quoted, write_cards
 from turnwise.cli.common.group import run
+from turnwise.metrics import resolve
 
 RESULTS = Path(__file__).with_name("attacks.json")
 OWN = ("people", "other")  # kinds of replies that are people's own, or edits of them
@@ -35,11 +37,16 @@ def attack(contexts: Path, edition: str, corpus: str, seed: int, given: argparse
         if code:
             raise SystemExit(code)
     document = json.loads((out / "results.json").read_bytes())
+    signature = document["results"][0]["signature"]
+    if signature != (now := str(resolve(edition).signature)):
+        raise SystemExit(
+            f"{out} was made with {signature}; {edition} is now {now}: name another folder with -o"
+        )
     frauds = [one for one in document["results"] if one["kind"] not in OWN and one["gain"] is not None]
     best = sorted(frauds, key=lambda one: one["gain"], reverse=True)[:KEPT]
     return {
         "command": f"turnwise attack {edition} --contexts DIR/{corpus}.jsonl {' '.join(asked)}",
-        "gameable": document["verdict"]["gameable"], "frauds": document["verdict"]["frauds"],
+        "signature": signature, "gameable": document["verdict"]["gameable"], "frauds": document["verdict"]["frauds"],
         "tested": document["verdict"]["judged"], "calls": document["calls"], "people": document["people"]["score"],
         "strategies": [
             {"description": quoted(one["description"]), **{key: one[key] for key in KEYS}} for one in best
@@ -74,7 +81,7 @@ def show() -> None:
                 cells = (
                     f"`{edition}`", corpus, seed, f"{found['people']:.2f}, {best['score']:.2f}",
                     f"**{gain}**" if best["significant"] else gain, f"{best['beats_human']:.0%}",
-                    quoted(best["description"]),
+                    quoted(best["description"]).replace("] [", "] \\["),  # two in a row would be a link in Markdown
                 )  # fmt: skip
                 print(f"| {' | '.join(cells)} |")
 
@@ -93,3 +100,4 @@ if __name__ == "__main__":
         show()
     else:
         measure(Path(options.contexts), options.edition, options)
+        write_cards()

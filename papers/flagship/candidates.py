@@ -13,7 +13,8 @@ from turnwise.networks.replies.columns import KIND_NAMES
 KINDS = KIND_NAMES
 # How often a kind is drawn, relative to the others. `wrong` is drawn often where people wrote wrong replies.
 WEIGHTS = {"random": 1.0, "same dialogue": 0.9, "overlap": 1.1, "machine": 1.4, "copy": 0.8, "salad": 1.1,
-           "generic": 1.8}  # fmt: skip
+           "generic": 2.0, "echo": 1.2}  # fmt: skip
+GENERIC_KINDS = ("generic", "echo")  # what is drawn as a reply that fits anywhere
 WRONG = 2.5
 DRAWN = 5  # wrong replies beside the right one
 TURNS = 6
@@ -53,8 +54,21 @@ WITH_TURN = (
 )  # fmt: skip
 
 
-SLOTS = ("turn", "end", "start", "rare", "content", "earlier")  # what a template takes from the context
+SLOTS = (
+    "turn",
+    "end",
+    "start",
+    "rare",
+    "content",
+    "earlier",
+    "span",
+)  # what a template takes from the context
+ECHOES = ("end", "span", "content", "rare")  # what an echo takes
+PERSONS = {"i": "you", "my": "your", "me": "you", "i'm": "you're", "am": "are", "mine": "yours", "i've": "you've",
+           "you": "i", "your": "my", "you're": "i'm", "myself": "yourself", "yours": "mine", "you've": "i've",
+           "yourself": "myself"}  # fmt: skip
 PHRASE = 6  # longest phrase of a random template, in words
+SENTENCE = (4, 30)  # words of a turn that may follow an echo
 ALONE = (3, 14)  # words of a turn that may serve as a reply that fits anywhere
 
 
@@ -112,16 +126,22 @@ class Candidates:
         self.turns = np.concatenate([np.arange(*self.ranges[d]) for d in kept])
         self.number = {word: at for at, word in enumerate(corpus.words)}
         self.stopwords = {self.number[word] for word in STOPWORDS if word in self.number}
-        self.generic = [*self._frequent_turns(), *(ids for text in GENERIC if len(ids := self._ids(text)))]
+        self.generic = [*self._frequent_turns(), *(ids for text in GENERIC if len(ids := self.ids(text)))]
         self.topics = [self._template(text, "X") for text in WITH_TOPIC]
         self.quotes = [self._template(text, "T") for text in WITH_TURN]
+        self.persons = {
+            self.number[one]: self.number[other]
+            for one, other in PERSONS.items()
+            if one in self.number and other in self.number
+        }
         self._index()
 
-    def _ids(self, text: str) -> Ids:
+    def ids(self, text: str) -> Ids:
+        """The numbers of a text's words, without those that the corpora do not have."""
         return np.array([self.number[word] for word in text.split() if word in self.number], np.int64)
 
     def _template(self, text: str, slot: str) -> list[Ids]:
-        return [self._ids(part) for part in text.split(slot)]
+        return [self.ids(part) for part in text.split(slot)]
 
     def _frequent_turns(self) -> list[Ids]:
         counts: dict[bytes, int] = defaultdict(int)
@@ -174,7 +194,7 @@ class Candidates:
             reply = self._reply(str(name), dialogue, target, context, right, rng)
             if reply is not None and len(reply) and not np.array_equal(reply, right):
                 replies.append(reply)
-                kinds.append(KINDS.index(name))
+                kinds.append(KINDS.index("generic" if name in GENERIC_KINDS else name))
         return Example(context, bool(rng.random() < JOINED), replies, kinds)
 
     def _reply(
@@ -201,6 +221,8 @@ class Candidates:
                 return self._copy(context, rng)
             case "salad":
                 return self._salad(context, right, rng)
+            case "echo":
+                return self._echo(context, rng)
             case _:
                 return self._generic(context, rng)
 
@@ -223,7 +245,7 @@ class Candidates:
                  "have": "don't have", "was": "wasn't", "always": "never", "hate": "love"}  # fmt: skip
         for at, word in enumerate(text):
             if word in swaps:
-                return self._ids(" ".join([*text[:at], swaps[word], *text[at + 1 :]]))
+                return self.ids(" ".join([*text[:at], swaps[word], *text[at + 1 :]]))
         return None
 
     def _copy(self, context: list[Ids], rng: np.random.Generator) -> Ids:
@@ -264,6 +286,27 @@ class Candidates:
             one = np.concatenate([one, self.generic[rng.integers(len(self.generic))]])
         return one
 
+    def _echo(self, context: list[Ids], rng: np.random.Generator) -> Ids:
+        """Words of the context, then sentences that were said elsewhere: what attacks and policies came to say."""
+        if rng.random() < 0.4 and self.mined.templates:
+            return self.filled(self.mined.templates[rng.integers(len(self.mined.templates))], context, rng)
+        return self.filled(self.echo(rng), context, rng)
+
+    def echo(self, rng: np.random.Generator) -> Template:
+        """A random template of an echo: perhaps a few words, then words of the context, then one or two turns."""
+        before = self.phrase(rng)[:3] if rng.random() < 0.4 else np.zeros(0, np.int64)
+        after = np.concatenate([self.sentence(rng) for _ in range(1 + int(rng.random() < 0.2))])
+        return Template(before, ECHOES[rng.integers(len(ECHOES))], after)
+
+    def sentence(self, rng: np.random.Generator) -> Ids:
+        """A whole turn of some length, or a reply that a model was fooled by."""
+        if rng.random() < 0.5 and self.mined.replies:
+            return self.mined.replies[rng.integers(len(self.mined.replies))]
+        while True:
+            words = self.corpus.turn(self.turns[rng.integers(len(self.turns))])
+            if SENTENCE[0] <= len(words) <= SENTENCE[1]:
+                return words
+
     def template(self, rng: np.random.Generator) -> Template:
         """A random template: a phrase of any turn before words of the context, after them, or on both sides."""
         before, after = self.phrase(rng), self.phrase(rng)
@@ -288,9 +331,15 @@ class Candidates:
             case "turn":
                 words = last[:30]
             case "end":
-                words = last[-int(rng.integers(1, 4)) :]
+                words = last[-int(rng.integers(1, 9)) :]
             case "start":
                 words = last[: int(rng.integers(1, 4))]
+            case "span":  # some words in a row, with the persons exchanged
+                size = int(rng.integers(3, 10))
+                start = int(rng.integers(max(1, len(last) - size + 1)))
+                words = np.array(
+                    [self.persons.get(one, one) for one in last[start : start + size].tolist()], np.int64
+                )
             case "earlier":
                 words = self._rarest(np.concatenate(context[:-1])) if len(context) > 1 else last[-1:]
             case "rare":

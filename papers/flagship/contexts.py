@@ -1,8 +1,9 @@
-"""`python -m papers.flagship.contexts DATA -o DIR`: dialogues for attacks, which no reader of replies was trained on.
+"""`python -m papers.flagship.contexts DATA -o DIR [--teaching]`: dialogues for attacks, which no reader was trained on.
 
 Dialogues of three corpora that share a turn of six words or more with a rated item were left out of the training text
 (`prepare.py`). After the first hundred of each corpus, on which `frauds.py` measures, every other one is for teaching
-(`taught.py`). The rest is written to DIR/NAME.jsonl with the agent `human`, for `turnwise attack`.
+(`taught.py`). The rest is written to DIR/NAME.jsonl with the agent `human`, for `turnwise attack`; with `--teaching`,
+those for teaching instead, on which an attack may look for frauds to teach.
 """
 
 import argparse
@@ -41,10 +42,11 @@ def main() -> None:
     )
     parser.add_argument("data", type=Path)
     parser.add_argument("-o", "--out", type=Path, required=True)
+    parser.add_argument("--teaching", action="store_true", help="those that frauds are taught on")
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
     for name, some in held_out(given.data).items():
-        kept = [*some[:PROBES], *some[PROBES + 1 :: 2]]
+        kept = some[PROBES::2] if given.teaching else [*some[:PROBES], *some[PROBES + 1 :: 2]]
         lines = []
         for dialogue in kept:
             said = [turn.text for turn in dialogue.turns if plain(turn.text)]

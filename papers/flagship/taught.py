@@ -1,8 +1,8 @@
 """Frauds that the regression of `turnwise` is taught to score below people's own replies.
 
 The contexts are of dialogues that no reader of replies was trained on (`contexts.for_teaching`). In each, frauds of
-five families are made: copies of the context, the person's words shuffled, the context's words shuffled, replies that
-fit anywhere, and patterns with words of the context.
+six families are made: copies of the context, the person's words shuffled, the context's words shuffled, replies that
+fit anywhere, patterns with words of the context, and echoes: words of the context, then any turn of these dialogues.
 """
 
 from collections import Counter
@@ -24,12 +24,15 @@ CONTEXTS = 400
 LONGEST = 7  # turns of a context and its reply
 FREQUENT = 300  # most frequent turns of 2 to 12 words, which serve as replies that fit anywhere
 COPIES = ("{last}", "{whole}", "{swapped}", "{question}")
+ECHOES = ("{tail}", "{nouns}", "{noun}", "{last_word}", "{sentence}")  # before a turn of this many words
+ECHOED = (4, 30)
 COUNTS = {
     "copy": 1,
     "shuffled": 1,
     "salad": 1,
     "fixed": 2,
     "pattern": 2,
+    "echo": 2,
 }  # frauds of each family in a context
 
 
@@ -53,7 +56,12 @@ def lessons(
     said = Counter(text for text in map(plain, texts) if 1 < len(text.split()) <= 12)
     fixed = [escape_braces(text) for text, _ in said.most_common(FREQUENT)]
     patterns = [one for one in islice(random_templates(texts, rng), 6 * CONTEXTS) if "{" in one]
-    pools = {"copy": list(COPIES), "fixed": fixed, "pattern": patterns}
+    whole = [escape_braces(text) for text in texts if ECHOED[0] <= len(text.split()) <= ECHOED[1]]
+    echoes = [
+        f"{ECHOES[int(rng.integers(len(ECHOES)))]} {whole[int(rng.integers(len(whole)))]}"
+        for _ in range(6 * CONTEXTS)
+    ]
+    pools = {"copy": list(COPIES), "fixed": fixed, "pattern": patterns, "echo": echoes}
     # Every context has a generator of its own, so that another family would change no fraud of these.
     return [_lesson(one, pools, np.random.default_rng([at, 7])) for at, one in enumerate(contexts)]
 

@@ -8,7 +8,9 @@ with: a file of `soup`, or `shipped` for those of the package.
 """
 
 import argparse
+import json
 import math
+import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -66,7 +68,7 @@ class Trainer:
         self.optimiser = torch.optim.AdamW(
             list(self.parameters.values()), lr=rate, weight_decay=0.01, betas=(0.9, 0.98),
         )  # fmt: skip
-        self.rate, self.used, self.step, self.saved = rate, 0.0, 0, 0.0
+        self.rate, self.used, self.step, self.saved, self.skipped = rate, 0.0, 0, 0.0, 0
         if path.exists():
             kept = torch.load(path, map_location="cpu", weights_only=True)
             with torch.no_grad():
@@ -82,13 +84,17 @@ class Trainer:
         return self.used / self.seconds
 
     def update(self, loss: Tensor) -> None:
-        """One step."""
+        """One step; none if the gradient is not finite, which would be the end of all weights."""
         for group in self.optimiser.param_groups:
             group["lr"] = self.rate * rate_at(self.share)
         self.optimiser.zero_grad()
         loss.backward()
-        torch.nn.utils.clip_grad_norm_(list(self.parameters.values()), 1.0)
-        self.optimiser.step()
+        norm = torch.nn.utils.clip_grad_norm_(list(self.parameters.values()), 1.0)
+        if torch.isfinite(norm):
+            self.optimiser.step()
+        else:
+            self.skipped += 1
+            print(f"step {self.step}: the gradient is not finite, {self.skipped} so far", flush=True)
         self.step += 1
         now = time.time()
         self.used, self.last = self.used + now - self.last, now
@@ -575,8 +581,10 @@ def mine(given: argparse.Namespace) -> None:
     turns = (corpus.turn(pool.turns[n]) for n in rng.integers(len(pool.turns), size=4 * POOL))
     short = [one for one in turns if ALONE[0] <= len(one) <= ALONE[1]]
     count = given.count or POOL
-    replies = list({one.tobytes(): one for one in [*pool.generic, *short]}.values())[:count]
-    templates = [pool.template(rng) for _ in range(count)]
+    said = [pool.ids(text) for path in given.policies or () for text in sentences(path)]
+    said = [one for one in said if len(one) >= ALONE[0]]
+    replies = list({one.tobytes(): one for one in [*said, *pool.generic, *short]}.values())[:count]
+    templates = [(pool.echo if at % 2 else pool.template)(rng) for at in range(count)]
     table = corpus.tokens(given.base_name).tokens
     gains = []
     for kind, made in (("replies", replies), ("templates", templates)):
@@ -593,6 +601,13 @@ def mine(given: argparse.Namespace) -> None:
         for at in best[:8]:
             print(f"{kind}: {sums[at] / STRANGE:.2f} {shown(corpus, made[at])}", flush=True)
     write_mined(given.out / "mined.npz", Mined(known.replies + gains[0], known.templates + gains[1]))
+
+
+def sentences(path: Path) -> list[str]:
+    """The parts, between marks, of what policies replied that were trained against a metric."""
+    replies = [text for one in json.loads(path.read_text())["policies"] for text in one["replies"]]
+    parts = {" ".join(part.lower().split()) for text in replies for part in re.split(r"[.!?,;\n]+", text)}
+    return sorted(parts)
 
 
 def shown(corpus: Corpus, one: "Ids | Template") -> str:
@@ -686,6 +701,12 @@ def main() -> None:
     parser.add_argument("--start", help="adapters to begin with: a file of `soup`, or `shipped`")
     parser.add_argument("--samples", type=Path, help="the file of `sample`, if it is not in --out")
     parser.add_argument("--mined", type=Path, help="the file of `mine`")
+    parser.add_argument(
+        "--policies",
+        type=Path,
+        nargs="*",
+        help="for `mine`: files of `papers.probing_gpu train`, whose sentences are tried",
+    )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--rank", type=int, default=RANK, help="of the adapters")
     parser.add_argument("--rate", type=float, help="highest learning rate")

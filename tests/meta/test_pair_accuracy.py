@@ -209,7 +209,7 @@ def test_the_150_pairs_of_hh_rlhf_are_read_and_neither_metric_predicts_them() ->
     assert length["n_items"] == 150
     assert own["n_items"] == 140  # a reply is empty, and others are unlike small talk
     assert length["estimate"] == pytest.approx(0.470, abs=0.001)
-    assert own["estimate"] == pytest.approx(0.418, abs=0.03)
+    assert own["estimate"] == pytest.approx(0.368, abs=0.03)
     assert questions["estimate"] == pytest.approx((32 + 90 / 2) / 150)
     assert (questions["n_tied"], length["n_tied"]) == (90, 5)
     assert questions["p"] > 0.05

@@ -1,7 +1,9 @@
 """A Qwen2 whose vocabulary is cut to the words of a corpus: against transformers, and in every stage of training."""
 
 import sys
+from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -193,7 +195,10 @@ def test_every_stage_runs_from_the_cut_file(text, tmp_path):
         assert found["rated"].shape == (15, len(COLUMNS))
 
 
-def test_a_round_teaches_what_the_mean_of_three_models_is_fooled_by(text, tmp_path):
+def test_a_round_teaches_what_the_mean_of_three_models_is_fooled_by(text, tmp_path, monkeypatch):
+    # Trainings end by the clock: here it advances by a quarter of a second at each look, on a busy machine too.
+    ticks = count(step=0.25)
+    monkeypatch.setattr(train_large, "time", SimpleNamespace(time=lambda: next(ticks)))
     given = ["--text", str(text), "--base", str(text / "qwen.gguf"), "--out", str(tmp_path), "--rank", "2",
              "--device", "cpu", "--workers", "0"]  # fmt: skip
     np.savez(tmp_path / "samples.npz", target=[2, 9], flat=[1, 2, 3, 4, 5], ends=[2, 5])

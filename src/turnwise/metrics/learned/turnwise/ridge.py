@@ -18,7 +18,7 @@ import numpy as np
 from turnwise.types import Floats
 
 CORPUS_WEIGHT = 300.0  # weight of a corpus, in items
-PAIRS_WEIGHT = 600.0  # weight of all pairs of a person's reply and a fraud, in items
+PAIRS_WEIGHT = 1200.0  # weight of all pairs of a person's reply and a fraud, in items
 MARGIN = 0.5  # by which a person's reply is to be above a fraud, in standard deviations of ratings
 STEPS = 50  # most steps of Newton's method; 5 to 15 are needed
 
