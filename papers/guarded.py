@@ -227,7 +227,7 @@ def merge(files: Sequence[str]) -> None:
     cards = {
         name: {
             "agreement": {
-                group: [round(found["before"], 3), round(found["after"], 3)]
+                group: [round(found["before"], 4), round(found["after"], 4)]
                 for group, found in line.get("agreement", {}).items()
             },
             "attacks": {

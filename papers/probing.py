@@ -45,6 +45,8 @@ from turnwise.types import Dialogue
 
 RESULTS = Path(__file__).with_name("probing.json")
 CARDS = Path(__file__).parents[1] / "src" / "turnwise" / "data" / "attacks.json"
+FLAGSHIP = Path(__file__).parent / "flagship" / "attacks.json"  # attacks on `turnwise` and `turnwise-large`
+POLICIES = Path(__file__).with_name("probing_rl.json")
 # name -> file, and the key and value that select the dialogues for contexts
 CORPORA = {
     "dailydialog": ("dailydialog.jsonl.gz", ("meta.split", "test")),
@@ -272,8 +274,18 @@ def keep(folders: Sequence[str]) -> None:
                 ]
     kept.sort(key=lambda one: (one["what"], one["metric"], one.get("corpus") or ""))
     RESULTS.write_text(json.dumps(kept, indent=1) + "\n")
+    write_cards()
+
+
+def write_cards() -> None:
+    """Put the shown frauds on the cards of the metrics."""
+    CARDS.write_text(json.dumps(shown_frauds(), indent=1, ensure_ascii=False) + "\n")
+
+
+def shown_frauds() -> dict[str, list[dict[str, Any]]]:
+    """Metric -> shown frauds: of the table or, for editions of `turnwise`, of the attacks on them, and of policies."""
     cards: dict[str, list[dict[str, Any]]] = {}
-    for line in kept:
+    for line in json.loads(RESULTS.read_text()):
         if line["what"] == "table" and line["metric"] in names():
             works = [
                 {"contexts": line["corpus"], "kind": row, "description": line[row]["description"],
@@ -282,7 +294,31 @@ def keep(folders: Sequence[str]) -> None:
                 if line.get(row, {}).get("significant")
             ]  # fmt: skip
             cards.setdefault(line["metric"], []).extend(works)
-    CARDS.write_text(json.dumps(cards, indent=1, ensure_ascii=False) + "\n")
+    for edition, corpora in json.loads(FLAGSHIP.read_text()).items():
+        if edition in names():
+            cards[edition] = [
+                {"contexts": corpus, "kind": best["kind"], "description": best["description"],
+                 "score": round(best["score"], 4), "human_score": round(found["people"], 4)}
+                for corpus, seeds in corpora.items()
+                for found in seeds.values()
+                for best in [one for one in found["strategies"] if one["significant"]][:1]
+            ]  # fmt: skip
+    for metric, line in json.loads(POLICIES.read_text()).items():
+        if metric not in names():  # a metric that does not ship: trained otherwise, or an earlier edition
+            continue
+        for corpus in CORPORA:
+            best = max(
+                (one for one in line["policies"] if one["corpus"] == corpus and one["significant"]),
+                key=lambda one: one["gain"],
+                default=None,
+            )
+            if best is not None:
+                cards.setdefault(metric, []).append({
+                    "contexts": corpus, "kind": "policy",
+                    "description": f"a policy trained against it says such as “{best['samples'][0][:80]}”",
+                    "score": round(best["score"], 4), "human_score": round(best["people"], 4),
+                })  # fmt: skip
+    return dict(sorted(cards.items()))
 
 
 def _tidied(value: Any) -> Any:
