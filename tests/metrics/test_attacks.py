@@ -15,7 +15,7 @@ def test_every_attack_is_of_a_metric_that_exists_and_beats_people() -> None:
         sign = 1 if describe(name).higher_is_better else -1
         for one in works:
             assert sign * one["score"] > sign * one["human_score"]
-            assert one["kind"] in ("fixed", "parrot", "pattern")
+            assert one["kind"] in ("fixed", "parrot", "pattern", "mixed", "policy")
 
 
 def test_a_metric_without_known_attacks_has_an_empty_list() -> None:

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from papers import guarded
+from papers import guarded, probing
 from papers.flagship import attacked
+from turnwise.metrics import resolve
 from turnwise.metrics.learned.guard.metric import guarded as with_guard
 
 PAPERS = Path(__file__).parents[2] / "papers"
@@ -41,6 +42,22 @@ def test_every_attack_on_a_guarded_metric_met_the_guard_that_ships() -> None:
 def test_the_page_has_the_attacks_on_turnwise_as_they_were_kept(capsys: pytest.CaptureFixture[str]) -> None:
     attacked.show()
     assert between("learned.md", "attacks") == capsys.readouterr().out.splitlines()
+
+
+def test_the_cards_name_the_frauds_that_are_shown_against_what_ships() -> None:
+    assert json.loads(probing.CARDS.read_text()) == probing.shown_frauds()
+    kept = json.loads(attacked.RESULTS.read_text())
+    reader = str(resolve("turnwise").signature)
+    assert {found["signature"] for seeds in kept["turnwise"].values() for found in seeds.values()} == {reader}
+
+
+def test_an_attack_of_another_edition_is_not_read(tmp_path: Path) -> None:
+    out = tmp_path / "out" / "length-chats-0-600"
+    out.mkdir(parents=True)
+    (out / "results.json").write_text(json.dumps({"results": [{"signature": "length|v:0"}]}))
+    given = Namespace(output=tmp_path / "out", count=40, budget=600)
+    with pytest.raises(SystemExit, match=r"was made with length\|v:0; length is now .*: name another folder"):
+        attacked.attack(tmp_path, "length", "chats", 0, given)
 
 
 def test_an_attack_is_kept_by_corpus_and_seed(

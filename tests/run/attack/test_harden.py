@@ -243,8 +243,10 @@ def test_the_card_of_a_trained_model_lists_the_frauds(capsys, files: dict[str, s
     assert run(asked) == 0
     works = [row for row in json.loads(capsys.readouterr().out)["results"] if row["significant"]]
     card = json.loads((Path(files["model"]) / "card.json").read_bytes())
-    assert [one["strategy"] for one in card["attacks"]] == [row["strategy"] for row in works]
-    assert {one["contexts"] for one in card["attacks"]} == {"dialogues"}
+    known, found = ([one for one in card["attacks"] if isinstance(one, of)] for of in (str, dict))
+    assert known  # what is known of this kind of model, from its training
+    assert [one["strategy"] for one in found] == [row["strategy"] for row in works]
+    assert {one["contexts"] for one in found} == {"dialogues"}
     assert run(["attack", "length", "--contexts", files["contexts"], "--card"]) == 2
 
 

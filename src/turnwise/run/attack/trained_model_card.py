@@ -29,11 +29,12 @@ def model_folder(metric: str) -> Path:
 def write_attacks(folder: Path, contexts: str, frauds: Sequence[dict[str, Any]]) -> None:
     """Replace the card's attacks on data of the name `contexts` by `frauds`; attacks on other data are kept.
 
-    Of each of `frauds` strategy, kind, description, score, human_score and gain are written.
+    Those of the model that a training began with, which are sentences, are kept too. Of each of `frauds` strategy,
+    kind, description, score, human_score and gain are written.
     """
     card = json.loads((folder / CARD).read_text(encoding="utf-8"))
     other_contexts = [
-        one for one in card.get("attacks") or () if isinstance(one, dict) and one["contexts"] != contexts
+        one for one in card.get("attacks") or () if isinstance(one, str) or one["contexts"] != contexts
     ]
     keys = ("strategy", "kind", "description", "score", "human_score", "gain")
     card["attacks"] = [

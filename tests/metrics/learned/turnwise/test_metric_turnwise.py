@@ -173,3 +173,31 @@ def test_punctuation_and_case_change_the_shipped_metric_by_less_than_a_tenth_of_
         ]
         moved = np.abs(metric.rows(reworded)[:, 0] - before)
         assert moved.mean() < 0.1 * before.std()
+
+
+def test_replies_that_the_shipped_model_learned_from_are_counted_with_a_guard_too_and_train_warns(
+    corpora: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from turnwise.cli.common.group import run
+    from turnwise.logs import native
+    from turnwise.logs.items.items import Selection, items
+
+    path = str(corpora / "usr_persona.jsonl")
+    rated = list(items(native.read(path), Selection(items="rated")))[:40]
+    assert resolve("turnwise").in_training(rated) == 40  # type: ignore[attr-defined]
+    assert resolve("guarded[metric=turnwise]").in_training(rated) == 40  # type: ignore[attr-defined]
+    assert resolve("guarded[metric=length,abstain=true]").in_training(rated) == 0  # type: ignore[attr-defined]
+    asked = [
+        "train",
+        "turnwise",
+        path,
+        "--dimension",
+        "overall",
+        "--limit",
+        "40",
+        "-o",
+        str(tmp_path / "mine"),
+    ]
+    assert run(asked) == 0
+    said = " ".join(capsys.readouterr().err.split())
+    assert "the model that this starts from learned from 40 of these 40 replies" in said

@@ -24,7 +24,7 @@ from turnwise.metrics.learned.guard.guard import Guard, guard_of, remainder_vect
 from turnwise.metrics.learned.trained import NotTrained, encoder_of, load_trained
 from turnwise.metrics.learned.turnwise.metric import Turnwise
 from turnwise.metrics.rows import Ratio
-from turnwise.protocols import Abstains, metric_extras
+from turnwise.protocols import Abstains, KnowsTraining, metric_extras
 from turnwise.types import Card, Floats, Item, Level, Metric, Need, NeedsFitting, Signature
 
 KIND, HEAD = "usr-ret", "several"  # the model whose guard is used, and its head
@@ -62,6 +62,10 @@ class Guarded(Ratio):
         if not np.isnan(number_of(self.inner, rows_of(self.inner, [item]))):
             return "the guard takes the reply for one made to please a metric"
         return self.inner.why_unscored(item) if isinstance(self.inner, Abstains) else self.inner.unscored
+
+    def in_training(self, items: Sequence[Item], /) -> int:
+        """How many of the items the metric learned from."""
+        return self.inner.in_training(items) if isinstance(self.inner, KnowsTraining) else 0
 
     @property
     def needs(self) -> frozenset[Need]:

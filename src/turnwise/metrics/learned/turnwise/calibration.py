@@ -28,11 +28,11 @@ from turnwise.types import Finding, Floats, Ints, Item
 PENALTIES = (30.0, 100.0, 300.0, 1000.0, 3000.0, 1e6)  # with the last, the weights only change their scale
 FOLDS = 10  # folds of the cross-validation
 COVERAGE = 0.95  # coverage of the interval of a prediction
-# What a search of 20,000 calls found on contexts of people (papers/flagship/attacks.json). On those of DailyDialog and
-# EmpatheticDialogues no strategy was shown to score above people.
+# What one search of three found with 20,000 calls on contexts of people (papers/flagship/attacks.json). On those of
+# DailyDialog and EmpatheticDialogues no strategy was shown to score above people.
 ATTACKS = (
-    "the last words of the last turn, then 'great. in my spare time i do volunteer work.', beat people in 73 % of "
-    "contexts of PersonaChat",
+    "80 words and more of sentences about oneself, with words of the context between them, beat people in about 70 % "
+    "of contexts of PersonaChat",
 )
 
 
@@ -55,6 +55,11 @@ def train(task: TrainingTask) -> TrainedModel:
     contexts = context_groups(items)
     fit = calibrate(x, centred, contexts, shipped.weights, rng=task.rng)
     task.say(f"{len(items)} rated replies; penalty {fit.penalty:g} by cross-validation over contexts")
+    if known_before := training_items.count_training_items(start, items):
+        task.say(
+            f"warning: the model that this starts from learned from {known_before} of these {len(items)} replies: the "
+            "numbers say little of replies that it has not seen"
+        )
     final = RidgeWeights(shipped.centre, shipped.scale, fit.weights, fit.offset, shipped.cut)
     findings = held_out(
         task.metric, fit.predicted, centred, contexts, rng=task.rng, method="contexts held out"
