@@ -153,6 +153,19 @@ def test_killed_hardening_resumes_without_training_again(
     assert len(document["rounds"]) == 2
 
 
+def test_the_same_model_in_another_folder_is_attacked_in_the_same_way(
+    capsys, parroted: dict[str, str], tmp_path: Path
+) -> None:
+    found = []
+    for place in ("here", "there"):
+        shutil.copytree(parroted["model"], tmp_path / place)
+        given = ["--contexts", parroted["contexts"], "--budget", "1500", "--count", "40", "--format", "json"]
+        assert run(["attack", f"usr-ret[trained={tmp_path / place}]", *given]) == 0
+        results = json.loads(capsys.readouterr().out)["results"]
+        found.append([{**row, "metric": "usr-ret"} for row in results])
+    assert found[0] == found[1]
+
+
 def interrupted(*_: object) -> None:
     raise KeyboardInterrupt
 
@@ -170,9 +183,7 @@ def test_a_metric_that_was_not_searched_is_never_called_robust(capsys, parroted:
     last = document["rounds"][-1]["attacked"]
     assert [one["contexts"] for one in last] == contexts
     assert all("--budget" in one["unsearched"] for one in last)
-    assert all(one["gain"] < 0 and not one["gameable"] for one in last)  # what would else be called robust
-    assert "STILL GAMEABLE" not in document["summary"]
-    assert "not shown to be gameable, nor to be robust" in document["summary"]
+    assert document["summary"] != "nothing found scores above people"
     assert all(row["n_items"] == row["n_clusters"] == 20 for row in document["results"])
 
 
@@ -202,6 +213,14 @@ def test_edits_of_peoples_own_replies_that_score_above_people_make_a_metric_game
     assert made.gain < 0
     assert not made.robust
     assert summary(made) == "STILL GAMEABLE after the last round"
+
+
+def test_a_metric_that_nothing_beats_is_not_robust_if_the_search_was_cut_short() -> None:
+    made = replace(attacked(CLEAN["oracle"]), unsearched="the calls were too few: raise --budget")
+    assert made.gain < 0
+    assert not made.gameable
+    assert not made.robust
+    assert summary(made) == "not shown to be gameable, nor to be robust: the calls were too few: raise --budget"
 
 
 def test_a_fraud_with_a_gain_that_is_not_significant_is_neither_gameable_nor_robust() -> None:

@@ -177,7 +177,8 @@ def attack_metric(
         )
     search_on, test_on = split_contexts(chosen)
     _announce(spec, name, metric, chosen)
-    rng = generator(spec.seed, "attack", name)
+    # The settings of a metric may name folders, and the same model in another folder is to be attacked in the same way.
+    rng = generator(spec.seed, "attack", str(metric.signature) if "[" in name else name)
     edit_calls = CALLS_PER_CONTEXT * len(test_on) if spec.perturb else 0
     with (
         open_call_journal(spec, reuse_key(metric), sorted(census.sha256.values())) as journal,
