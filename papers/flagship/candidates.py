@@ -13,8 +13,8 @@ from turnwise.networks.replies.columns import KIND_NAMES
 KINDS = KIND_NAMES
 # How often a kind is drawn, relative to the others. `wrong` is drawn often where people wrote wrong replies.
 WEIGHTS = {"random": 1.0, "same dialogue": 0.9, "overlap": 1.1, "machine": 1.4, "copy": 0.8, "salad": 1.1,
-           "generic": 2.0, "echo": 1.2}  # fmt: skip
-GENERIC_KINDS = ("generic", "echo")  # what is drawn as a reply that fits anywhere
+           "generic": 2.0, "echo": 1.2, "bundle": 1.0}  # fmt: skip
+GENERIC_KINDS = ("generic", "echo", "bundle")  # what is drawn as a reply that fits anywhere
 WRONG = 2.5
 DRAWN = 5  # wrong replies beside the right one
 TURNS = 6
@@ -69,6 +69,7 @@ PERSONS = {"i": "you", "my": "your", "me": "you", "i'm": "you're", "am": "are", 
            "yourself": "myself"}  # fmt: skip
 PHRASE = 6  # longest phrase of a random template, in words
 SENTENCE = (4, 30)  # words of a turn that may follow an echo
+BUNDLE = (2, 5)  # fewest turns of a bundle, and one more than the most
 ALONE = (3, 14)  # words of a turn that may serve as a reply that fits anywhere
 
 
@@ -124,6 +125,9 @@ class Candidates:
             [(d, turn) for d in kept for turn in range(self.ranges[d, 0] + 1, self.ranges[d, 1])], np.int64
         )
         self.turns = np.concatenate([np.arange(*self.ranges[d]) for d in kept])
+        sizes = self.ranges[kept, 1] - self.ranges[kept, 0]
+        owner = np.repeat(table[kept, 2], sizes)
+        self.by_source = [self.turns[owner == source] for source in np.unique(owner)]
         self.number = {word: at for at, word in enumerate(corpus.words)}
         self.stopwords = {self.number[word] for word in STOPWORDS if word in self.number}
         self.generic = [*self._frequent_turns(), *(ids for text in GENERIC if len(ids := self.ids(text)))]
@@ -223,6 +227,8 @@ class Candidates:
                 return self._salad(context, right, rng)
             case "echo":
                 return self._echo(context, rng)
+            case "bundle":
+                return self._bundle(context, rng)
             case _:
                 return self._generic(context, rng)
 
@@ -297,6 +303,24 @@ class Candidates:
         before = self.phrase(rng)[:3] if rng.random() < 0.4 else np.zeros(0, np.int64)
         after = np.concatenate([self.sentence(rng) for _ in range(1 + int(rng.random() < 0.2))])
         return Template(before, ECHOES[rng.integers(len(ECHOES))], after)
+
+    def _bundle(self, context: list[Ids], rng: np.random.Generator) -> Ids:
+        """A bundle, in four of ten with words of the context somewhere between its turns."""
+        words = self.bundle(rng)
+        if rng.random() < 0.6:
+            return words
+        at = int(rng.integers(len(words) + 1))
+        slot = SLOTS[rng.integers(len(SLOTS))]
+        return self.filled(Template(words[:at], slot, words[at:]), context, rng)
+
+    def bundle(self, rng: np.random.Generator) -> Ids:
+        """Several turns of one corpus, most often of different dialogues: what long frauds are made of."""
+        turns = self.by_source[rng.integers(len(self.by_source))]
+        chosen = rng.choice(turns, size=rng.integers(*BUNDLE))
+        parts = [self.corpus.turn(turn)[: SENTENCE[1]] for turn in chosen]
+        if rng.random() < 0.3 and self.mined.replies:
+            parts[0] = self.mined.replies[rng.integers(len(self.mined.replies))]
+        return np.concatenate(parts)
 
     def sentence(self, rng: np.random.Generator) -> Ids:
         """A whole turn of some length, or a reply that a model was fooled by."""

@@ -569,7 +569,7 @@ def low_rank(parts: Sequence[Mapping[str, Tensor]], name: str, rank: int) -> tup
 
 
 def mine(given: argparse.Namespace) -> None:
-    """Add to `mined.npz` the turns and templates whose mean score over `STRANGE` contexts is highest."""
+    """Add to `mined.npz` the turns, bundles and templates whose mean score over `STRANGE` contexts is highest."""
     corpus = Corpus.load(given.text)
     model = ReplyModel(base_llama(given.base, rank=given.rank))
     load_start(model, given.start or str(given.out / f"{of_base(given)}soup.npz"))
@@ -587,7 +587,8 @@ def mine(given: argparse.Namespace) -> None:
     templates = [(pool.echo if at % 2 else pool.template)(rng) for at in range(count)]
     table = corpus.tokens(given.base_name).tokens
     gains = []
-    for kind, made in (("replies", replies), ("templates", templates)):
+    bundles = [pool.bundle(rng) for _ in range(count)]
+    for kind, made in (("replies", replies), ("bundles", bundles), ("templates", templates)):
         sums = np.zeros(len(made))
         for context in contexts:
             turns_of = [table(words) for words in context]
@@ -600,7 +601,8 @@ def mine(given: argparse.Namespace) -> None:
         gains.append([made[at] for at in best])
         for at in best[:8]:
             print(f"{kind}: {sums[at] / STRANGE:.2f} {shown(corpus, made[at])}", flush=True)
-    write_mined(given.out / "mined.npz", Mined(known.replies + gains[0], known.templates + gains[1]))
+    found = Mined(known.replies + gains[0] + gains[1], known.templates + gains[2])
+    write_mined(given.out / "mined.npz", found)
 
 
 def sentences(path: Path) -> list[str]:

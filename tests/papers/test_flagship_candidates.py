@@ -1,4 +1,4 @@
-"""Echoes among the wrong replies that the readers are trained with, and sentences of policies."""
+"""Echoes and bundles among the wrong replies that the readers are trained with, and sentences of policies."""
 
 import json
 from pathlib import Path
@@ -67,6 +67,17 @@ def test_an_echo_counts_as_a_generic_reply() -> None:
     made, rng = pool(), np.random.default_rng(2)
     kinds = [kind for number in range(40) for kind in made.draw(number, rng).kinds]
     assert kinds.count(KINDS.index("generic")) > 10
+
+
+def test_a_bundle_has_several_turns_and_counts_as_a_generic_reply() -> None:
+    made, rng = pool(), np.random.default_rng(4)
+    for _ in range(50):
+        said = made.corpus.text(made.bundle(rng))
+        assert 2 <= sum(said.count(turn) for turn in TURNS) <= 4
+        assert said.startswith(TURNS)
+    made.weights = {"bundle": 1.0, "machine": 1.0}
+    drawn = made.draw(0, rng)
+    assert drawn.kinds[1:] == [KINDS.index("generic")]
 
 
 def test_what_fooled_a_model_follows_echoes_too() -> None:
