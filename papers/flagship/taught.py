@@ -1,9 +1,8 @@
 """Frauds that the regression of `turnwise` is taught to score below people's own replies.
 
 The contexts are of dialogues that no reader of replies was trained on (`contexts.for_teaching`). In each, frauds of
-seven families are made: copies of the context, the person's words shuffled, the context's words shuffled, replies that
-fit anywhere, patterns with words of the context, echoes (words of the context, then any turn of these dialogues), and
-bundles of several such turns.
+six families are made: copies of the context, the person's words shuffled, the context's words shuffled, replies that
+fit anywhere, patterns with words of the context, and echoes: words of the context, then any turn of these dialogues.
 """
 
 from collections import Counter
@@ -27,7 +26,6 @@ FREQUENT = 300  # most frequent turns of 2 to 12 words, which serve as replies t
 COPIES = ("{last}", "{whole}", "{swapped}", "{question}")
 ECHOES = ("{tail}", "{nouns}", "{noun}", "{last_word}", "{sentence}")  # before a turn of this many words
 ECHOED = (4, 30)
-BUNDLED = (2, 3, 4)  # turns of a bundle
 COUNTS = {
     "copy": 1,
     "shuffled": 1,
@@ -35,7 +33,6 @@ COUNTS = {
     "fixed": 2,
     "pattern": 2,
     "echo": 2,
-    "bundle": 2,
 }  # frauds of each family in a context
 
 
@@ -64,11 +61,7 @@ def lessons(
         f"{ECHOES[int(rng.integers(len(ECHOES)))]} {whole[int(rng.integers(len(whole)))]}"
         for _ in range(6 * CONTEXTS)
     ]
-    bundles = [
-        " ".join(whole[at] for at in rng.integers(len(whole), size=rng.choice(BUNDLED)))
-        for _ in range(6 * CONTEXTS)
-    ]
-    pools = {"copy": list(COPIES), "fixed": fixed, "pattern": patterns, "echo": echoes, "bundle": bundles}
+    pools = {"copy": list(COPIES), "fixed": fixed, "pattern": patterns, "echo": echoes}
     # Every context has a generator of its own, so that another family would change no fraud of these.
     return [_lesson(one, pools, np.random.default_rng([at, 7])) for at, one in enumerate(contexts)]
 

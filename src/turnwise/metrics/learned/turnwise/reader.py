@@ -1,8 +1,4 @@
-"""What a network reads in a reply, kept on disk; torch is loaded only for replies that are not in the cache.
-
-The networks were trained on the first 48 or 64 tokens of a reply. A longer reply is read in parts, and the part with
-the lowest score stands for all of it: otherwise a reply could hide anything behind its first words, and attacks did.
-"""
+"""What a network reads in a reply, kept on disk; torch is loaded only for replies that are not in the cache."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -24,12 +20,10 @@ if TYPE_CHECKING:
 
 Text = tuple[str, tuple[str, ...]]  # normalised reply, and turns of the context, newest first
 Array = NDArray[Any]
-STORED = {
+PART = {
     "small": 2048,
     "large": 256,
 }  # replies that are read before they are stored: half a minute of work or less
-PART_WORDS = {"small": 44, "large": 56}  # of a reply that are read at a time: about 48 and 64 tokens
-SCORE = "score"  # the column that the worst part of a long reply has least of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,38 +39,19 @@ class ReplyReader:
 
     @property
     def signature(self) -> Signature:
-        """The digest of its weights, the model that they are a difference from, and the size of the parts it reads."""
-        return self._signature(("parts", str(self._part_words)))
-
-    @property
-    def _part_words(self) -> int:
-        return PART_WORDS[self.folder.config["size"]]
-
-    def _signature(self, *more: tuple[str, str]) -> Signature:
+        """The digest of its weights, and the model that they are a difference from."""
         base = label(self.folder.config["base"])
-        return Signature(self.folder.kind, (("weights", self.folder.digest), ("base", base), *more))
+        return Signature(self.folder.kind, (("weights", self.folder.digest), ("base", base)))
 
     def table(self, texts: Sequence[Text]) -> Floats:
         """(n, k) the columns of each (normalised reply, turns of the context, newest first)."""
-        parts = [[(part, context) for part in reply_parts(reply, self._part_words)] for reply, context in texts]
-        rows = self._rows([one for some in parts for one in some])
-        at = self.columns.index(SCORE)
-        ends = np.cumsum([len(some) for some in parts])
-        worst = [
-            end - len(some) + int(np.argmin(rows[end - len(some) : end, at]))
-            for some, end in zip(parts, ends, strict=True)
-        ]
-        return rows[worst]
-
-    def _rows(self, texts: Sequence[Text]) -> Floats:
-        """(n, k) the columns of replies that are short enough, from the cache or read."""
-        space, cache, size = str(self._signature()), Cache(), STORED[self.folder.config["size"]]
+        space, cache, size = str(self.signature), Cache(), PART[self.folder.config["size"]]
         rows: list[Array] = []
         for start in range(0, len(texts), size):
-            rows += cache.remember(space, *self._stored(texts[start : start + size]))
+            rows += cache.remember(space, *self._part(texts[start : start + size]))
         return np.array(rows, dtype=np.float64).reshape(len(texts), len(self.columns))
 
-    def _stored(
+    def _part(
         self, texts: Sequence[Text]
     ) -> tuple[list[tuple[str, ...]], Callable[[list[int]], list[Array]]]:
         """The names of some texts in the cache, and how their rows are computed."""
@@ -85,15 +60,6 @@ class ReplyReader:
             return list(_network(self.folder).read([texts[at] for at in chosen]).astype(np.float32))
 
         return [(reply, *context) for reply, context in texts], read
-
-
-def reply_parts(reply: str, size: int) -> list[str]:
-    """The parts in which a reply is read: all of it, or as few overlapping windows of `size` words as have every word."""
-    words = reply.split()
-    if len(words) <= size:
-        return [reply]
-    starts = np.linspace(0, len(words) - size, -(-len(words) // size)).astype(int).tolist()
-    return [" ".join(words[start : start + size]) for start in starts]
 
 
 def reader_of(model: Folder) -> ReplyReader | None:
