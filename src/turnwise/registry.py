@@ -8,7 +8,6 @@ used. A name that two packages offer belongs to neither of them.
 from __future__ import annotations
 
 import math
-import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -310,7 +309,16 @@ def own_function(name: str, what: str) -> tuple[Callable[..., Any], bytes]:
     return function, Path(file).read_bytes() if file else b""
 
 
-_OUTER_COMMA = re.compile(r",(?![^\[]*\])")  # not inside the brackets of a name that is itself a setting
+def split_outside_brackets(text: str) -> list[str]:
+    """The parts of a text between commas; a comma inside brackets, which may be nested, does not count."""
+    parts, depth = [""], 0
+    for letter in text:
+        depth = max(0, depth + (letter == "[") - (letter == "]"))
+        if letter == "," and not depth:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return parts
 
 
 def settings(name: str, example: str) -> tuple[str, dict[str, Any]]:
@@ -320,7 +328,7 @@ def settings(name: str, example: str) -> tuple[str, dict[str, Any]]:
     plain, bracket, rest = name.partition("[")
     if not bracket:
         return name, {}
-    parts = [part.partition("=") for part in _OUTER_COMMA.split(rest.removesuffix("]"))]
+    parts = [part.partition("=") for part in split_outside_brackets(rest.removesuffix("]"))]
     if not rest.endswith("]") or not all(key.strip() and sign for key, sign, _ in parts):
         raise UsageError(f"`{name}` is no name with settings; write for example {example}")
     return plain, {key.strip(): _parsed(value.strip()) for key, _, value in parts}

@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 import turnwise as tw
+from tests.tiny_trained import tiny_trained
 from turnwise.cli.common.group import run
+from turnwise.library.arguments import split_names
 from turnwise.library.inventory import EXTRAS
 
 PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
@@ -96,3 +98,24 @@ def test_the_command_prints_the_card_of_a_named_metric(capsys: pytest.CaptureFix
     shown = capsys.readouterr().out
     assert shown.startswith("rouge-l  (reference, turn level, higher is better)")
     assert "\n  limits    " in shown
+
+
+def test_a_model_of_ones_own_is_listed_with_its_own_card(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = f"usr-full[trained={tiny_trained('usr-full')}]"
+    (record,) = tw.list_available("metrics", names=[name])
+    assert record["name"] == name
+    assert record["guarded"] is None  # was measured with the shipped model
+    (shipped,) = tw.list_available("metrics", names=["usr-full"])
+    assert shipped["guarded"]
+    assert run(["ls", "metrics", name]) == 0
+    assert "\n  model     " in capsys.readouterr().out
+    assert run(["ls", "metrics", f"usr-full[trained={tmp_path / 'nowhere'}]"]) == 2
+    assert "does not exist" in capsys.readouterr().err
+
+
+def test_names_inside_names_are_not_split() -> None:
+    nested = "guarded[metric=usr-full[trained=a,b=c],floor=-2]"
+    assert split_names(f"bleu-4, {nested},fbd,") == ("bleu-4", nested, "fbd")
+    assert split_names("length[") == ("length[",)

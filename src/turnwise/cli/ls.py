@@ -29,6 +29,7 @@ def command(kind: str, names: tuple[str, ...], style: str, wide: bool, quiet: bo
     \b
       turnwise ls metrics
       turnwise ls metrics turnwise fbd
+      turnwise ls metrics 'turnwise[trained=DIR]'
       turnwise ls weights
 
     A plugin that cannot be used is left out and reported on stderr.
@@ -60,8 +61,24 @@ def _card(record: dict[str, Any]) -> str:
     )
     return (
         f"{head}\n{needs}  meaning   {card.meaning}\n  range     {card.range}\n"
-        f"  limits    {card.limits}\n  citation  {card.citation}{attacks}{_guarded(record)}"
+        f"  limits    {card.limits}\n  citation  {card.citation}{_model(record)}{attacks}{_guarded(record)}"
     )
+
+
+def _model(record: dict[str, Any]) -> str:
+    """How a model of the user's own was trained and how well it predicts, as lines of a card; else empty."""
+    model = record.get("model")
+    if not model:
+        return ""
+    lines = [f"trained by: {model['command']}"] if model["command"] else []
+    for name, found in (model["held_out"] or {}).items():
+        if isinstance(found, dict) and found.get("estimate") is not None:
+            low, high = found.get("interval") or (None, None)
+            interval = "" if low is None else f" [{low:.3f}, {high:.3f}]"
+            lines.append(
+                f"{name} with held-out ratings: {found['estimate']:.3f}{interval}, {found['n']} items"
+            )
+    return "".join(f"\n  model     {line}" for line in lines)
 
 
 def _guarded(record: dict[str, Any]) -> str:

@@ -7,7 +7,6 @@ the call: a keyword that the function lacks, with the nearest one, and a value o
 import functools
 import inspect
 import math
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -19,11 +18,11 @@ from typing import Annotated, Any, Literal, ParamSpec, TypeVar, Union, get_args,
 
 from turnwise.errors import ON_COMMAND_LINE, TurnwiseError, UsageError, nearest
 from turnwise.library.keywords import reworded, with_reworded_reasons
+from turnwise.registry import split_outside_brackets
 from turnwise.run.workers.threads import limited_threads
 
 P = ParamSpec("P")
 R = TypeVar("R")
-_NAME = re.compile(r"[^,\[]+(?:\[[^\]]*\]?)?")
 _WORDS = {
     bool: "True or False",
     int: "an int",
@@ -249,7 +248,7 @@ def split_names(value: Names | None) -> tuple[str, ...]:
     None gives an empty tuple.
     """
     texts = [value] if isinstance(value, str) else list(value or ())
-    return tuple(name.strip() for text in texts for name in _NAME.findall(text) if name.strip())
+    return tuple(name.strip() for text in texts for name in split_outside_brackets(text) if name.strip())
 
 
 def one_or_more(parameter: str, value: Names) -> tuple[str, ...]:

@@ -97,7 +97,11 @@ class Listing:
         """
         if not self.entries:
             return f"no {self.kind} are installed"
-        columns = [name for name in self.entries[0] if name not in ("card", "attacks", "guarded", "question")]
+        columns = [
+            name
+            for name in self.entries[0]
+            if name not in ("card", "attacks", "guarded", "question", "model")
+        ]
         rows = [[_cell(record[name]) for name in columns] for record in self.entries]
         shown = sized(rows, columns, LAYOUT, wide=wide, hint=hint)
         return shown + (f"\n\n{MORE_METRICS}" if self.kind == "metrics" else "")
@@ -172,15 +176,42 @@ def list_available(kind: Listed = "metrics", *, names: Names = ()) -> Listing:
     entries, problems = _LISTS[kind]()
     if names:
         known = {entry["name"]: entry for entry in entries}
-        wanted = [name.partition("[")[0] for name in one_or_more("names", names)]  # without settings
+        given = one_or_more("names", names)
+        wanted = [name.partition("[")[0] for name in given]  # without settings
         if named := [name for name in wanted if ":" in name and kind == "metrics"]:
             raise UsageError(
                 f"`{named[0]}` depends on your data or code and has no card; see the end of `turnwise ls metrics`"
             )
         if missing := [name for name in wanted if name not in known]:
             raise unknown("model" if kind == "weights" else kind.removesuffix("s"), missing[0], list(known))
-        entries = [known[name] for name in wanted]
+        entries = [
+            _of_model(known[name], full) if kind == "metrics" else known[name]
+            for name, full in zip(wanted, given, strict=True)
+        ]
     return Listing(kind=kind, entries=tuple(entries), problems=tuple(map(str, problems)))
+
+
+def _of_model(entry: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """The entry of a metric; for `NAME[trained=DIR]` with the model's own card and attacks instead of the shipped ones.
+
+    Raises `UsageError` for a folder without a model of this metric.
+    """
+    from turnwise.encode.models.folder import Folder
+    from turnwise.metrics import resolve, settings
+
+    if "trained" not in settings(name)[1]:
+        return entry
+    folder = getattr(resolve(name), "folder", None)
+    if not isinstance(folder, Folder):
+        return entry
+    attacks = folder.card.get("attacks") or ()
+    return {
+        **entry,
+        "name": name,
+        "attacks": [one for one in attacks if isinstance(one, Mapping)],
+        "guarded": None,  # was measured with the shipped model
+        "model": {key: folder.card.get(key) for key in ("command", "raters", "ceiling", "held_out")},
+    }
 
 
 @checked

@@ -220,7 +220,9 @@ def test_a_metric_that_nothing_beats_is_not_robust_if_the_search_was_cut_short()
     assert made.gain < 0
     assert not made.gameable
     assert not made.robust
-    assert summary(made) == "not shown to be gameable, nor to be robust: the calls were too few: raise --budget"
+    assert (
+        summary(made) == "not shown to be gameable, nor to be robust: the calls were too few: raise --budget"
+    )
 
 
 def test_a_fraud_with_a_gain_that_is_not_significant_is_neither_gameable_nor_robust() -> None:

@@ -17,6 +17,7 @@ from turnwise.errors import UsageError
 from turnwise.metrics import resolve
 from turnwise.metrics.learned.contrastive.head import Head
 from turnwise.metrics.learned.guard.guard import ContextContrast, remainder_of
+from turnwise.protocols import metric_extras
 
 WORDS = st.lists(
     st.sampled_from("the a you river guitar like to paint bakery".split()), min_size=1, max_size=12
@@ -168,7 +169,10 @@ def test_a_learned_metric_without_a_lowest_score_has_a_floor_unless_the_guard_ab
 ) -> None:
     metric = f"metric={kind}[trained={tiny_trained(kind)}],trained={guard_model}"
     assert f"floor:{floor}|" in str(resolve(f"guarded[{metric}]").signature)
-    assert "floor:abstains|" in str(resolve(f"guarded[{metric},abstain=true]").signature)
+    abstaining = resolve(f"guarded[{metric},abstain=true]")
+    assert "floor:abstains|" in str(abstaining.signature)
+    # A score that is left as it was has the interval of the metric.
+    assert metric_extras(abstaining).half_width == metric_extras(abstaining.inner).half_width  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(

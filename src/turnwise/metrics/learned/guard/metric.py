@@ -83,6 +83,11 @@ class Guarded(Ratio):
         return metric_extras(self.inner).span
 
     @property
+    def half_width(self) -> float | None:
+        """That of the metric, if frauds are unscored; a score that was lowered is no prediction, and has none."""
+        return metric_extras(self.inner).half_width if self.floor is None else None
+
+    @property
     def verdicts(self) -> tuple[float, ...]:
         """The best marks of the metric, for attacks."""
         return metric_extras(self.inner).verdicts
