@@ -190,6 +190,11 @@ def test_without_preferences_and_without_ratings_the_errors_name_what_to_do() ->
         turnwise.meta_evaluate(votes(), metrics="length", level="pair", dimension="overal")
 
 
+def test_statistics_of_ratings_are_refused_at_level_pair() -> None:
+    with pytest.raises(UsageError, match="`kendall` is for ratings; .* leave out"):
+        turnwise.meta_evaluate(votes(), metrics="length", level="pair", statistics="kendall")
+
+
 def rated() -> list[dict[str, object]]:
     return [
         {**one, "ratings": [{"dimension": "overall", "value": 1, "rater": "ann", "turn": 1}]}

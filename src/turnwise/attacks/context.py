@@ -104,7 +104,7 @@ def split_contexts(chosen: Sequence[Context]) -> tuple[list[Context], list[Conte
     if min(map(len, sides)) < MIN_CONTEXTS:
         raise Refused(
             f"an attack needs {2 * MIN_CONTEXTS} contexts with a person's reply, {MIN_CONTEXTS} for the search "
-            f"and {MIN_CONTEXTS} for the test; there are {counted(len(chosen), 'context')} "
-            f"of {counted(len(order), 'dialogue')}"
+            f"and {MIN_CONTEXTS} for the test, of different dialogues; there are {counted(len(chosen), 'context')} "
+            f"of {counted(len(order), 'dialogue')}, which give {len(sides[0])} and {len(sides[1])}"
         )
     return sides

@@ -86,6 +86,11 @@ def meta(spec: MetaSpec) -> Outcome:
             f"`{names}` compares systems and has no value for a single {spec.level}: --level system"
         )
     if spec.level == "pair":
+        if "pairwise" not in spec.statistics:
+            raise UsageError(
+                f"`{', '.join(spec.statistics)}` is for ratings; --level pair has one statistic, how often a metric "
+                "prefers the reply that people chose: leave out --statistic"
+            )
         return pair_meta(spec, census)
     check_dimension(census, spec.dimension)
     check_not_itself(spec, census)
