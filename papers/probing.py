@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from papers.probing_gpu import validation
 from papers.rated_corpora import GROUPS, SHARED_WORDS
 from turnwise.agents import resolve
 from turnwise.agents.calling import CallLimits, ReplyRequest
@@ -308,11 +309,9 @@ def shown_frauds() -> dict[str, list[dict[str, Any]]]:
             continue
         for corpus in CORPORA:
             best = max(
-                (one for one in line["policies"] if one["corpus"] == corpus and one["significant"]),
-                key=lambda one: one["gain"],
-                default=None,
+                (one for one in line["policies"] if one["corpus"] == corpus), key=validation, default=None
             )
-            if best is not None:
+            if best is not None and best["significant"]:
                 cards.setdefault(metric, []).append({
                     "contexts": corpus, "kind": "policy",
                     "description": f"a policy trained against it says such as “{best['samples'][0][:80]}”",

@@ -2,7 +2,8 @@
 
     python -m papers.probing_gpu prepare DATA HERE                 contexts, and the small files of the models
     python -m papers.probing_gpu models HERE CACHE                 over there: the models' folders, from carried weights
-    python -m papers.probing_gpu train HERE NAME=METRIC -o OUT     policies against a metric on all corpora
+    python -m papers.probing_gpu train HERE NAME=METRIC -o OUT     policies against a metric on all corpora;
+                                                                   NAME@CORPUS=METRIC: on one, for a process of its own
     python -m papers.probing_gpu keep OUT...                       papers/probing_rl.json from what came back
     python -m papers.probing_gpu transfer HERE FILE METRIC...      the same replies by other metrics
     python -m papers.probing_gpu show                              the tables of papers/probing.md
@@ -275,7 +276,7 @@ class Training:
         stored = stored_contexts(given.here)
         self.contexts: dict[str, dict[str, list[Context]]] = {}
         self.coded: dict[tuple[str, str], Any] = {}
-        for corpus in given.corpora.split(","):
+        for corpus in (self.name.partition("@")[2] or given.corpora).split(","):
             self.contexts[corpus] = {}
             for part, rows in stored[corpus].items():
                 made = [context_of(row) for row in rows[: given.most]]
@@ -594,7 +595,7 @@ class Training:
                 {**asdict(run), "replies": replies, "scores": scores.tolist(), "strategy": asdict(found)}
             )
         line = {
-            "metric": self.name, "signature": str(self.metric.signature), "device": self.device,
+            "metric": self.name.partition("@")[0], "signature": str(self.metric.signature), "device": self.device,
             "settings": {key: getattr(self.given, key) for key in SETTINGS},
             "updates": self.update, "seconds": round(self.seconds, 1),
             "people": {corpus: parts["judged"].tolist() for corpus, parts in self.people.items()},
@@ -621,15 +622,17 @@ SETTINGS = ("updates", "batch", "copies", "rates", "rank", "entropy", "every", "
 
 
 def keep(files: Sequence[str]) -> None:
-    """Put the results into papers/probing_rl.json: curves, measures, gains over people and short quotations."""
+    """Put the results into papers/probing_rl.json: curves, measures, gains over people and short quotations.
+
+    Files of one metric, each of another corpus, are put together.
+    """
     from papers.probing import MOST_WORDS, quoted
     from turnwise.attacks.context import Context
     from turnwise.attacks.verdict import measure_strategy
     from turnwise.types import Item, Turn
 
     kept = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-    for file in files:
-        line = json.loads(Path(file).read_text())
+    for line in joined([json.loads(Path(file).read_text()) for file in files]):
         tested = len(line["policies"])
         rows = []
         for one in line["policies"]:
@@ -664,6 +667,27 @@ def keep(files: Sequence[str]) -> None:
             "policies": sorted(rows, key=lambda row: (row["corpus"], row["repetition"])),
         }
     RESULTS.write_text(json.dumps(dict(sorted(kept.items())), indent=None, separators=(",", ":")) + "\n")
+
+
+def joined(lines: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """One line for each metric, with the policies of all its lines; raises `SystemExit` if their signatures differ."""
+    found: dict[str, dict[str, Any]] = {}
+    for line in lines:
+        name = line["metric"]
+        if name not in found:
+            found[name] = line
+            continue
+        before = found[name]
+        if line["signature"] != before["signature"]:
+            raise SystemExit(f"{name}: policies against {before['signature']} and {line['signature']}")
+        found[name] = {
+            **before,
+            "updates": max(before["updates"], line["updates"]),
+            "seconds": max(before["seconds"], line["seconds"]),
+            **{key: {**before[key], **line[key]} for key in ("people", "ids")},
+            "policies": before["policies"] + line["policies"],
+        }
+    return list(found.values())
 
 
 def transfer(here: Path, file: Path, metrics: Sequence[str]) -> None:
@@ -712,7 +736,7 @@ def _rounded(values: Sequence[float | int | None]) -> list[float | int | None]:
     return [round(value, 4) if isinstance(value, float) else value for value in values]
 
 
-def _validation(one: dict[str, Any]) -> float:
+def validation(one: dict[str, Any]) -> float:
     """The mean validation score of a policy at the update that was kept."""
     score: float = one["curve"]["reward"][one["curve"]["update"].index(one["best_update"])]
     return score
@@ -729,7 +753,7 @@ def show() -> None:
             rows = [one for one in line["policies"] if one["corpus"] == corpus]
             if not rows:
                 continue
-            best, *others = sorted(rows, key=lambda one: -_validation(one))
+            best, *others = sorted(rows, key=lambda one: -validation(one))
             low, high = best["gain_interval"] or (float("nan"),) * 2
             gain = f"{best['gain']:+.3f} [{low:.3f}, {high:.3f}]"
             measures = ", ".join(f"{best['measures'][key]:.3f}" for key in

@@ -3,8 +3,9 @@
 #   HERE=FOLDER MINILM=FOLDER SMOLLM2=FILE [TIME=420] [AT_ONCE=8] [PY=python3] [TRAIN=OPTIONS] papers/probing_gpu.sh \
 #     OUTPUT [NAME...]
 # HERE is what papers/probing_carry.sh made; MINILM has model.safetensors, SMOLLM2 is the GGUF file. One process for each
-# named metric (without names all of them) trains; AT_ONCE run at a time, and all end after TIME seconds. Checkpoints are in
-# out/probing-rl, from which a later call resumes. OUTPUT gets one file: tar xJf OUTPUT/probing-rl.tar.xz
+# named metric (without names all of them) trains; NAME@CORPUS has a process for one corpus. AT_ONCE run at a time, and
+# all end after TIME seconds. Checkpoints are in out/probing-rl, from which a later call resumes. OUTPUT gets one file:
+# tar xJf OUTPUT/probing-rl.tar.xz
 set -u
 cd "$(dirname "$0")/.."
 TO=$1 PY=${PY:-python3} TIME=${TIME:-420} WORK=$PWD/out/probing-rl
@@ -15,11 +16,10 @@ export HF_HUB_OFFLINE=1 TRANSFORMERS_OFFLINE=1
 mkdir -p "$WORK" "$TO"
 "$PY" -m papers.probing_gpu models "$HERE" "$WORK/cache" --minilm "$MINILM" --smollm2 "$SMOLLM2" || exit 1
 one() {
-  local name=$1 metric=$1
-  case $name in
-    usr-ret-random) metric="usr-ret[trained=$HERE/ret-random]" ;;
-    # A model that was trained elsewhere: NAME=METRIC
-    *=*) metric=${name#*=} name=${name%%=*} ;;
+  local name=${1%%=*} metric=${1%%@*}
+  case $1 in
+    *=*) metric=${1#*=} ;; # a model that was trained elsewhere: NAME=METRIC
+    usr-ret-random*) metric="usr-ret[trained=$HERE/ret-random]" ;;
   esac
   # Each process has vectors of its own: many writers to one file would wait for each other.
   mkdir -p "$WORK/cache-$name"

@@ -3,12 +3,14 @@
 from pathlib import Path
 
 import numpy as np
+import torch
 
 from tests.attacks.planted import scorer, talks
 from tests.tiny_models import write_llama
 from turnwise.agents.language_model import LanguageModelAgent
 from turnwise.attacks.attack import attack
 from turnwise.attacks.fluent import fluent_candidates
+from turnwise.attacks.policy import Policy
 from turnwise.attacks.target import Target
 from turnwise.types import Item, digest
 
@@ -61,3 +63,30 @@ def test_the_same_seed_samples_the_same(tmp_path: Path) -> None:
         for _ in range(2)
     )
     assert first == again
+
+
+def test_a_beam_search_goes_on_with_what_the_metric_likes(tmp_path: Path) -> None:
+    def likes_a_letter(item: Item) -> float:
+        return float(item.reply.count("e"))
+
+    target = Target(scorer(likes_a_letter), 100)
+    made = fluent_candidates(agent_of(tmp_path), target, TALKS[:24], TALKS[24:], samples=4, seed=2)
+    by_name = {one.name: one for one in made}
+    best, beam = (
+        np.array([by_name[name].reply(context).count("e") for context in TALKS[24:]])
+        for name in ("best of 4", "beam of 4")
+    )
+    assert (beam >= best).all()
+    assert beam.mean() > best.mean() + 0.2
+    assert target.calls <= target.budget
+
+
+def test_a_reply_begins_with_the_tokens_that_are_given(tmp_path: Path) -> None:
+    policy = Policy(agent_of(tmp_path))
+    generator = torch.Generator().manual_seed(0)
+    first = policy.sample_replies(TALKS[:6], generator)
+    beginnings = first.tokens[:, :3].clone()
+    beginnings[0] = -1  # nothing is given
+    again = policy.sample_replies(TALKS[:6], generator, beginnings=beginnings)
+    assert torch.equal(again.tokens[1:, :3], first.tokens[1:, :3])
+    assert not torch.equal(again.tokens, first.tokens)

@@ -93,3 +93,15 @@ def test_the_replies_of_policies_are_scored_by_another_metric(tmp_path, monkeypa
         (4.0, 12.0, 8.0, True),
         (4.0, 1.0, -3.0, False),
     ]
+
+
+def test_files_of_one_metric_on_different_corpora_are_put_together() -> None:
+    def line(corpus: str, updates: int, signature: str = "m|v:1") -> dict[str, object]:
+        return {"metric": "m", "signature": signature, "updates": updates, "seconds": 1.0, "people": {corpus: [1.0]},
+                "ids": {corpus: ["a"]}, "policies": [{"corpus": corpus}]}  # fmt: skip
+
+    (found,) = probing_gpu.joined([line("dailydialog", 20), line("personachat", 30)])
+    assert [one["corpus"] for one in found["policies"]] == ["dailydialog", "personachat"]
+    assert (found["updates"], sorted(found["people"])) == (30, ["dailydialog", "personachat"])
+    with pytest.raises(SystemExit, match=r"m: policies against m\|v:1 and m\|v:2"):
+        probing_gpu.joined([line("dailydialog", 20), line("personachat", 30, "m|v:2")])

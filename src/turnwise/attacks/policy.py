@@ -60,11 +60,17 @@ class Policy(nn.Module):
 
     @torch.no_grad()
     def sample_replies(
-        self, contexts: Sequence[Context], generator: torch.Generator, *, temperature: float = 1.0
+        self,
+        contexts: Sequence[Context],
+        generator: torch.Generator,
+        *,
+        temperature: float = 1.0,
+        beginnings: Tensor | None = None,
     ) -> SampledReplies:
         """Sample one reply of at most `agent.longest` tokens for each context; greedy at temperature 0.
 
-        A reply of a causal model without a chat template is cut after the first line.
+        `beginnings` (b, t) are tokens that the replies begin with, padded with -1. A reply of a causal model without a
+        chat template is cut after the first line.
         """
         self.eval()
         context_tokens, mask = self._context_tokens(contexts)
@@ -76,6 +82,9 @@ class Policy(nn.Module):
         for index in range(longest):
             uniform = torch.rand(len(contexts), generator=generator, dtype=torch.float64)
             next_tokens = sample_tokens(logits.float(), uniform.to(logits.device), temperature=temperature)
+            if beginnings is not None and index < beginnings.shape[1]:
+                given = beginnings[:, index]
+                next_tokens = torch.where(given >= 0, given, next_tokens)
             tokens[:, index] = torch.where(finished, -1, next_tokens)
             finished = finished | torch.isin(next_tokens, self.end_tokens)
             if bool(finished.all()):
