@@ -191,7 +191,7 @@ def test_without_preferences_and_without_ratings_the_errors_name_what_to_do() ->
 
 
 def test_statistics_of_ratings_are_refused_at_level_pair() -> None:
-    with pytest.raises(UsageError, match="`kendall` is for ratings; .* leave out"):
+    with pytest.raises(UsageError, match=r"`kendall` is for ratings; .* leave out"):
         turnwise.meta_evaluate(votes(), metrics="length", level="pair", statistics="kendall")
 
 

@@ -26,7 +26,7 @@ def tuning(function: Any) -> Any:
         click.option("--policy", default="smollm2", show_default=True, metavar="NAME|DIR",
                      help="samples, rl: the language model, causal or encoder-decoder."),
         click.option("--samples", default=8, show_default=True, type=click.IntRange(min=2),
-                     help="samples: replies in each context, of which the metric chooses the best; a beam search goes on from these."),
+                     help="samples: replies in each context, of which the metric chooses; a beam search goes on."),
         click.option("--epochs", default=5, show_default=True, type=click.IntRange(min=1),
                      help="rl: the reward is tracked after each. The paper has 15."),
         click.option("--updates", default=20, show_default=True, type=click.IntRange(min=1),
