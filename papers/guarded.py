@@ -11,7 +11,8 @@
 as it is, later with the guard of the round before, and teaches a new guard with the frauds of all;
 papers/guard_taught.json keeps what was found.
 
-METRIC is attacked as it is and as `guarded[metric=METRIC,SETTING]`, on contexts of three corpora that had no part in
+METRIC is attacked as it is and as `guarded[metric=METRIC,SETTING]`, or with the setting `own=MODEL` as
+`METRIC[trained=MODEL]`, on contexts of three corpora that had no part in
 the guard's training (another seed draws them, PersonaChat's and DailyDialog's test dialogues are left out of it), with
 twice the calls that the guard was taught with. The guard is that of MODEL, or the shipped one. Then Spearman with
 ratings is measured on every rated group, before and after. A run that was killed continues: finished attacks are read
@@ -53,6 +54,9 @@ BUDGET, COUNT, SEED = (
 )  # the guard was taught with 6,000 calls on 80 contexts, drawn with seed 0
 TAUGHT_ON = ("dailydialog", "personachat")
 TAUGHT_BUDGET, TAUGHT_TURNS = 6_000, 2_000
+OWN_GUARD = (
+    "own="  # a setting: the metric's own model with a guard, as `turnwise attack METRIC --harden` makes it
+)
 OWN = ("people", "other")  # kinds of replies that are people's own, or edits of them
 TAUGHT = Path(__file__).with_name("guard_taught.json")
 WHEN = ("before", "after")
@@ -69,7 +73,9 @@ def _large_batches() -> None:
 
 
 def wearing(metric: str, setting: str, trained: Path | None) -> str:
-    """The metric with a guard: that of a trained model, or the shipped one."""
+    """The metric with a guard: that of a trained model, or the shipped one; with `own=DIR`, the model of this metric."""
+    if setting.startswith(OWN_GUARD):
+        return f"{metric}[trained={setting.removeprefix(OWN_GUARD)}]"
     more = [setting] if setting else []
     more += [f"trained={trained}"] if trained else []
     return f"guarded[{','.join((f'metric={metric}', *more))}]"

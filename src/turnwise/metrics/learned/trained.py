@@ -1,6 +1,7 @@
 """Loading of a learned metric's trained model: from the folder in its setting `trained`, else from the package.
 
-A metric stores only the folder's path. The contents are loaded once per process.
+`trained=hardened` is the model with a guard of its own that ships beside the plain one (`usr-ret`, `maude`, `att`). A
+metric stores only the folder's path. The contents are loaded once per process.
 """
 
 from functools import cache
@@ -14,16 +15,29 @@ from turnwise.errors import UsageError
 from turnwise.metrics import models
 
 
+HARDENED = "hardened"
+# Shipped models with a guard that was taught with frauds against this metric. That of `usr-ret`, which was taught with
+# those of four other metrics too, is also the guard of `guarded[metric=NAME]`.
+HARDENED_MODELS = {"usr-ret": "guard", "maude": "maude-hardened", "att": "att-hardened"}
+
+
 class NotTrained(NotFetched):
     """Raised if there is no trained model for a metric; the message says how to train one."""
 
 
 def load_trained(kind: str, spec: str) -> Folder:
-    """The model of this kind in the folder `spec`; "" is the one that ships with the package.
+    """The model of this kind in the folder `spec`; "" and `hardened` are those that ship with the package.
 
-    Raises `NotTrained` if none ships.
+    Raises `NotTrained` if none ships, and `UsageError` for `hardened` of a metric that has no such model.
     """
-    path = shipped(kind) if not spec else Path(spec)
+    if spec == HARDENED and kind not in HARDENED_MODELS:
+        raise UsageError(
+            f"`{kind}` has no hardened model: {', '.join(HARDENED_MODELS)} do; for others guarded[metric={kind}]. A "
+            f"folder of this name is ./{HARDENED}"
+        )
+    path = (
+        shipped(HARDENED_MODELS[kind] if spec == HARDENED else kind) if spec in ("", HARDENED) else Path(spec)
+    )
     if path is None:
         raise NotTrained(
             f"`{kind}` is not trained: turnwise train {kind} DATA -o MODEL, then {kind}[trained=MODEL]"

@@ -29,7 +29,8 @@ class Contrastive(Ratio):
     unscored: ClassVar[str] = UNSCORED
     name: ClassVar[str]
 
-    trained: str = ""  # a folder that `turnwise train` wrote; "": the one that ships with the package
+    # A folder that `turnwise train` wrote; "": the one that ships with the package; `hardened`: that with a guard.
+    trained: str = ""
 
     @property
     def folder(self) -> Folder:
