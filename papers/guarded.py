@@ -4,7 +4,8 @@
     python -m papers.guarded teach DATA NAME=METRIC[:SETTING]... --learn-from FILE -o OUT     OUT/model-N: a guard
     python -m papers.guarded DATA NAME=METRIC[:SETTING]... [--trained MODEL] [--corpora NAMES] [--when NAMES] -o OUT
     python -m papers.guarded merge FILE...              results of other machines (--results) into papers/guarded.json
-    python -m papers.guarded show
+    python -m papers.guarded cards                      what is kept, on the cards of the metrics
+    python -m papers.guarded show [--results papers/hardened.json]
     python -m papers.guarded factors DATA TEMPLATE...   the guard's mean factor for replies such as 'so {last}'
 
 `teach` makes one guard for several metrics. Each round attacks every metric on DailyDialog and PersonaChat, at first
@@ -21,7 +22,7 @@ from OUT. On a GPU the language models take large batches.
 
 import argparse
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from itertools import chain, zip_longest
@@ -44,9 +45,11 @@ from turnwise.stats.correlation import STATISTICS
 from turnwise.types import Summed
 
 RESULTS = Path(__file__).with_suffix(".json")
+OWN_RESULTS = RESULTS.with_name("hardened.json")  # of metrics with guards of their own
 CARDS = (
     Path(__file__).parents[1] / "src" / "turnwise" / "data" / "guarded.json"
 )  # on the cards of the metrics
+OWN_CARDS = CARDS.with_name("hardened.json")
 BUDGET, COUNT, SEED = (
     12_000,
     80,
@@ -73,7 +76,7 @@ def _large_batches() -> None:
 
 
 def wearing(metric: str, setting: str, trained: Path | None) -> str:
-    """The metric with a guard: that of a trained model, or the shipped one; with `own=DIR`, the model of this metric."""
+    """The metric with a guard: that of a trained model or the shipped one, or with `own=DIR` that of its own model."""
     if setting.startswith(OWN_GUARD):
         return f"{metric}[trained={setting.removeprefix(OWN_GUARD)}]"
     more = [setting] if setting else []
@@ -229,7 +232,20 @@ def merge(files: Sequence[str]) -> None:
                 "attacks": {corpus: attacks[corpus] for corpus in CORPORA if corpus in attacks},
             }
     RESULTS.write_text(json.dumps(dict(sorted(kept.items())), indent=1, ensure_ascii=False) + "\n")
-    shipped = guarded("usr-ret").folder.digest
+    write_cards()
+
+
+def write_cards() -> None:
+    """Put what guards change on the cards of the metrics: the shipped guard, and guards of their own."""
+    guard = guarded("usr-ret").folder.digest
+    CARDS.write_text(json.dumps(effects(RESULTS, lambda _: guard), indent=1) + "\n")
+    own = effects(OWN_RESULTS, lambda name: resolve(f"{name}[trained=hardened]").folder.digest)  # type: ignore[union-attr]
+    OWN_CARDS.write_text(json.dumps(own, indent=1) + "\n")
+
+
+def effects(results: Path, shipped: Callable[[str], str]) -> dict[str, Any]:
+    """Metric -> agreement and gains of the best frauds before and after; `shipped` gives the digest of its guard."""
+    kept = json.loads(results.read_text())
     cards = {
         name: {
             "agreement": {
@@ -239,18 +255,17 @@ def merge(files: Sequence[str]) -> None:
             "attacks": {
                 corpus: [round(both["before"]["gain"], 3), round(both["after"]["gain"], 3)]
                 for corpus, both in line["attacks"].items()
-                if len(both) == len(WHEN) and both["after"]["guard"] == shipped
+                if len(both) == len(WHEN) and both["after"]["guard"] == shipped(name)
             },
         }
         for name, line in sorted(kept.items())
     }
-    known = {name: card for name, card in cards.items() if any(card.values())}
-    CARDS.write_text(json.dumps(known, indent=1) + "\n")
+    return {name: card for name, card in cards.items() if any(card.values())}
 
 
-def show() -> None:
+def show(results: Path) -> None:
     """The tables of papers/probing.md."""
-    kept = json.loads(RESULTS.read_text())
+    kept = json.loads(results.read_text())
     print(
         "| metric | corpus | before: people, best fraud | gain | after: people, best fraud | gain | guard |"
     )
@@ -315,7 +330,9 @@ if __name__ == "__main__":
     parser.add_argument("-o", "--output", type=Path, default=Path("out/guarded"))
     options = parser.parse_args()
     if options.data == "show":
-        show()
+        show(options.results)
+    elif options.data == "cards":
+        write_cards()
     elif options.data == "merge":
         merge(options.metrics)
     elif options.data == "learn":

@@ -10,6 +10,7 @@ from papers import guarded, probing
 from papers.flagship import attacked
 from turnwise.metrics import resolve
 from turnwise.metrics.learned.guard.metric import guarded as with_guard
+from turnwise.metrics.learned.trained import HARDENED_MODELS
 
 PAPERS = Path(__file__).parents[2] / "papers"
 
@@ -23,7 +24,7 @@ def between(page: str, name: str) -> list[str]:
 def test_the_page_has_the_attacks_on_guarded_metrics_as_they_were_kept(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    guarded.show()
+    guarded.show(guarded.RESULTS)
     table, _, _ = capsys.readouterr().out.partition("\n\n")
     assert between("probing.md", "guarded") == table.splitlines()
 
@@ -37,6 +38,27 @@ def test_every_attack_on_a_guarded_metric_met_the_guard_that_ships() -> None:
         if "after" in both
     }
     assert found == {with_guard("usr-ret").folder.digest}
+
+
+def test_the_page_has_the_attacks_on_metrics_with_guards_of_their_own_and_those_met_what_ships(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    guarded.show(guarded.OWN_RESULTS)
+    table, _, agreement = capsys.readouterr().out.partition("\n\n")
+    assert between("probing.md", "hardened") == table.splitlines()
+    assert between("probing.md", "hardened agreement") == agreement.splitlines()
+    kept = json.loads(guarded.OWN_RESULTS.read_text())
+    assert set(kept) == set(HARDENED_MODELS)
+    for name, line in kept.items():
+        digests = {both["after"]["guard"] for both in line["attacks"].values()}
+        assert digests == {resolve(f"{name}[trained=hardened]").folder.digest}  # type: ignore[union-attr]
+
+
+def test_the_cards_say_what_guards_change() -> None:
+    guard = with_guard("usr-ret").folder.digest
+    assert json.loads(guarded.CARDS.read_text()) == guarded.effects(guarded.RESULTS, lambda _: guard)
+    own = {name: resolve(f"{name}[trained=hardened]").folder.digest for name in HARDENED_MODELS}  # type: ignore[union-attr]
+    assert json.loads(guarded.OWN_CARDS.read_text()) == guarded.effects(guarded.OWN_RESULTS, own.__getitem__)
 
 
 def test_the_page_has_the_attacks_on_turnwise_as_they_were_kept(capsys: pytest.CaptureFixture[str]) -> None:

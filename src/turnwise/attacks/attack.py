@@ -50,7 +50,9 @@ class Attack:
     promising: tuple[str, ...]  # templates that scored above people in the search, best first
     tried: int  # strategies scored at least once
     calls: int  # metric calls
-    unsearched: bool  # the budget was too small for a search
+    unsearched: (
+        bool  # the budget was too small for a search, or for scoring any of its strategies on enough contexts
+    )
     untested: int  # strategies not tested because the budget ended or the metric stopped responding
     errors: dict[str, int]  # reason for a missing score -> number of replies, most frequent first
 
@@ -107,6 +109,7 @@ def attack(
     if "search" in stages and diagnosis.scores and not unsearched:
         search = Search(target, search_on, rng, calls=target.budget - reserved, report=report)
         chosen = _distinct(_with_shortened(search, search.run(texts), search_on))
+        unsearched = search.starved
         tried += len(search.tried) + len(search.mixed)
         promising = [
             one for one in sorted(search.tried, key=lambda one: -search.tried[one]) if search.tried[one] > 0

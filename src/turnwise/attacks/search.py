@@ -59,6 +59,7 @@ class Search:
     report: Callable[[str], None] = lambda _: None
     tried: dict[str, float] = field(default_factory=dict)  # template -> mean gain over people
     mixed: list[Mixed] = field(default_factory=list)  # those that gain more than any template, best first
+    starved: bool = False  # the calls were too few to score any template on enough contexts
     _rows: list[tuple[Context, str, float]] = field(default_factory=list)  # scored replies, for tendencies
     _gains: dict[str, dict[str, float]] = field(
         default_factory=dict
@@ -78,7 +79,7 @@ class Search:
         """Run all stages and return up to three strategies of each kind; the kind of the best one comes first.
 
         Within a kind they are sorted by falling gain. Fixed replies are mined from `texts`. A stage whose share of the
-        calls is used up ends with what it has. Strategies scored on few contexts are left out.
+        calls is used up ends with what it has. Strategies scored on few contexts are left out, unless all are.
         """
         best: list[str] = []
         stages: tuple[tuple[str, Callable[[Sequence[str]], list[str]]], ...] = (
@@ -104,8 +105,13 @@ class Search:
         return self._calls_before + int((self.calls - self._calls_before) * STAGE_SHARES[stage])
 
     def _best_of_each_kind(self) -> list[Strategy]:
-        """The best three strategies of each kind, of those scored on enough contexts; the best kind first."""
-        ranked = self._ranked([template for template in self.tried if self._scored_enough(template)])
+        """The best three strategies of each kind, of those scored on enough contexts; the best kind first.
+
+        If there are none, `starved` is set, and they are the best of all that were tried.
+        """
+        enough = [template for template in self.tried if self._scored_enough(template)]
+        self.starved = not enough
+        ranked = self._ranked(enough or self.tried)
         made = [strategy(template) for template in ranked]
         kinds = dict.fromkeys(one.kind for one in made)
         return [one for kind in kinds for one in islice((one for one in made if one.kind == kind), 3)]
@@ -139,8 +145,7 @@ class Search:
             if len(self._rows) < MAX_ROWS:
                 self._rows += [(*pair, float(score)) for pair, score in zip(pairs, scores, strict=True)]
             for template, row in zip(some, scores.reshape(len(some), len(contexts)) - human, strict=True):
-                known = row[~np.isnan(row)]
-                self.tried[template] = float(known.mean()) if len(known) else -np.inf
+                self.tried[template] = _mean_gain(row, human)
                 by_context = zip((context.item.id for context in contexts), row.tolist(), strict=True)
                 self._gains.setdefault(template, {}).update(by_context)
                 self._seen[template] = len(contexts)
@@ -251,6 +256,19 @@ class Search:
             population = self._ranked(population)
             idle = idle + 1 if self.tried[population[0]] <= before else 0
         return population
+
+
+def _mean_gain(row: Floats, human: Floats) -> float:
+    """The mean of the gains that are known; minus infinity if none is.
+
+    A positive mean is multiplied by the share of people's scored contexts in which the strategy has a score too, because
+    of a metric that leaves frauds unscored the few that it does score are of no interest.
+    """
+    known = row[~np.isnan(row)]
+    if not len(known):
+        return -np.inf
+    mean = float(known.mean())
+    return mean * len(known) / int((~np.isnan(human)).sum()) if mean > 0 else mean
 
 
 def shorten(search: Search, made: Strategy, contexts: Sequence[Context]) -> Strategy:

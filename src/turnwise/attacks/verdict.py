@@ -2,7 +2,8 @@
 
 A strategy is a fraud if its mean score is above people's on the same contexts and the interval of this gain is above
 zero, at a level corrected for the number of strategies tested (Bonferroni): at most one attack in twenty reports a
-fraud by chance. People's replies and references never count as a fraud.
+fraud by chance. People's replies and references never count as a fraud, nor does a strategy that the metric leaves
+unscored in more than half of the contexts: a metric that gives no score has not been deceived.
 
 At such a high level a bootstrap has too few draws in the tail (of a thousand, one is beyond .999), and a t interval
 ignores skewness. The interval of a gain is therefore the wider of both at each end. tests/attacks/test_attack.py checks
@@ -28,7 +29,8 @@ MIN_RELATIVE_GAIN = 1e-6  # smallest gain, relative to the scores, that is more 
 class TestedStrategy:
     """The result of one strategy on the held-out contexts.
 
-    `gain` is its mean score minus people's on the same contexts. `transcript` has pairs of the last turn of a context
+    `gain` is its mean score minus people's on the same contexts; NaN if it has a score in fewer than half of those in
+    which people's replies have one. `transcript` has pairs of the last turn of a context
     and the strategy's reply; `n` and `unscored` count contexts.
     """
 
@@ -70,6 +72,7 @@ def measure_strategy(
     The level of the gain's interval is corrected for `tested` strategies. The transcript has the three largest gains.
     """
     known = ~(np.isnan(scores) | np.isnan(people))
+    enough = 2 * known.sum() >= (~np.isnan(people)).sum()
     clusters = np.array([context.item.cluster for context in contexts])[known]
     own, human = scores[known], people[known]
     corrected_level = 1 - (1 - LEVEL) / max(1, tested)
@@ -78,6 +81,8 @@ def measure_strategy(
         own - human, clusters, corrected_level, draws, rng, wider=True, scale=scale
     )
     score, interval = _mean_and_interval(own, clusters, LEVEL, draws, rng)
+    if not enough:
+        gain, gain_interval, interval = float("nan"), None, None
     shown = [index for index in np.argsort(-np.where(known, scores - people, -np.inf))[:3] if known[index]]
     return TestedStrategy(
         strategy=name,
@@ -91,7 +96,7 @@ def measure_strategy(
         interval=interval,
         gain=gain,
         gain_interval=gain_interval,
-        beats_human=float(np.mean(own > human)) if len(own) else float("nan"),
+        beats_human=float(np.mean(own > human)) if len(own) and enough else float("nan"),
         significant=bool(
             kind != "people"
             and gain_interval is not None

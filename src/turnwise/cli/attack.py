@@ -105,7 +105,8 @@ def tuning(function: Any) -> Any:
 )
 @click.option(
     "--gate", is_flag=True,
-    help="Fail (exit 1) if the metric can be gamed; with --harden, unless nothing found scores above people.",
+    help="Fail (exit 1) if the metric can be gamed, or if too little was searched; with --harden, unless nothing found "
+    "scores above people.",
 )  # fmt: skip
 @options.selecting
 @options.running
@@ -158,13 +159,16 @@ def _attacked(given: dict[str, Any]) -> int:
     found = attack(**options.arguments(given, "harden", "gate", *HARDENING))
     rows = [_short(row) for row in found.document["results"][:SHOWN]]
     code = conclude(found, given, rows=rows, after=_summary(found.document))
-    return code or (1 if given["gate"] and found.gameable else 0)
+    return code or (1 if given["gate"] and (found.gameable or found.document["unsearched"]) else 0)
 
 
 def _short(row: Mapping[str, Any], width: int = 72) -> dict[str, Any]:
-    """The row with its description cut to `width` characters."""
+    """The row with its description cut to `width` characters, and with the contexts that have a score if not all do."""
     text = str(row.get("description", ""))
-    return {**row, "description": text if len(text) <= width else f"{text[: width - 1]}…"}
+    text = text if len(text) <= width else f"{text[: width - 1]}…"
+    if unscored := sum((row.get("unscored") or {}).values()):
+        text += f" (scored in {row['n_items']} of {row['n_items'] + unscored} contexts)"
+    return {**row, "description": text}
 
 
 def _summary(document: Mapping[str, Any]) -> str:
@@ -182,7 +186,10 @@ def _summary(document: Mapping[str, Any]) -> str:
         *([] if named else ["no agent is called `human`: the replies of all agents are used as people's"]),
     ]
     if document["unsearched"]:
-        lines.append("nothing was searched: --budget is enough for testing alone; raise it, or lower --count")
+        lines.append(
+            "too little was searched for a verdict: --budget is hardly enough for testing; raise it (the default is "
+            "20,000), or lower --count"
+        )
     if document["unjudged"]:
         lines.append(
             f"not tested: {document['unjudged']} strategies, because of the budget or missing scores"
@@ -227,7 +234,7 @@ def _rounds(document: Mapping[str, Any]) -> str:
     for one in document["rounds"]:
         for attacked in one["attacked"]:
             lines.append(
-                f"round {one['round']}, {attacked['contexts']}: people {attacked['people']:.3f}, best fraud "
+                f"round {one['round']}, {attacked['contexts']}: people {attacked['people']:.3f}, best strategy "
                 f"{attacked['score']:.3f} ({_cut(attacked['description'], 60)})"
             )
             if attacked["edits"]:

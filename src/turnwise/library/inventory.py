@@ -100,7 +100,7 @@ class Listing:
         columns = [
             name
             for name in self.entries[0]
-            if name not in ("card", "attacks", "guarded", "question", "model")
+            if name not in ("card", "attacks", "guarded", "hardened", "question", "model")
         ]
         rows = [[_cell(record[name]) for name in columns] for record in self.entries]
         shown = sized(rows, columns, LAYOUT, wide=wide, hint=hint)
@@ -191,7 +191,7 @@ def list_available(kind: Listed = "metrics", *, names: Names = ()) -> Listing:
     return Listing(kind=kind, entries=tuple(entries), problems=tuple(map(str, problems)))
 
 
-def _of_model(entry: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+def _of_model(entry: dict[str, Any], name: str) -> dict[str, Any]:
     """The entry of a metric; for `NAME[trained=DIR]` with the model's own card and attacks instead of the shipped ones.
 
     Raises `UsageError` for a folder without a model of this metric.
@@ -209,8 +209,16 @@ def _of_model(entry: Mapping[str, Any], name: str) -> Mapping[str, Any]:
         **entry,
         "name": name,
         "attacks": [one for one in attacks if isinstance(one, Mapping)],
-        "guarded": None,  # was measured with the shipped model
-        "model": {key: folder.card.get(key) for key in ("command", "raters", "ceiling", "held_out")},
+        "guarded": None,  # these two were measured with the shipped model
+        "hardened": None,
+        "model": {
+            **{
+                key: folder.card.get(key)
+                for key in ("command", "raters", "ceiling", "held_out", "known_before")
+            },
+            "guard": "guard" in folder.config,
+            "known_attacks": [one for one in attacks if isinstance(one, str)],
+        },
     }
 
 
@@ -297,7 +305,7 @@ def _usable(
 def _metrics() -> Entries:
     """A record for each metric, with its card, known attacks and what a guard changes."""
     from turnwise import metrics
-    from turnwise.metrics.attacks import guard_effect, known_attacks
+    from turnwise.metrics.attacks import guard_effect, known_attacks, own_guard_effect
 
     def record(name: str) -> dict[str, Any]:
         info = metrics.describe(name)
@@ -310,6 +318,7 @@ def _metrics() -> Entries:
             "card": info.card,
             "attacks": known_attacks(info.name),
             "guarded": guard_effect(info.name),
+            "hardened": own_guard_effect(info.name),
         }
 
     return _usable(metrics.names(), record, metrics.broken())

@@ -22,7 +22,7 @@ class Fraud(TypedDict):
 
 
 class GuardEffect(TypedDict):
-    """What the shipped guard changes for a metric."""
+    """What a guard changes for a metric."""
 
     agreement: dict[str, list[float]]  # rated group -> Spearman with people before and after
     attacks: dict[str, list[float]]  # corpus -> best fraud's gain over people before and after
@@ -38,6 +38,11 @@ def guard_effect(metric: str) -> GuardEffect | None:
     return _guarded().get(metric)
 
 
+def own_guard_effect(metric: str) -> GuardEffect | None:
+    """What `NAME[trained=hardened]`, the shipped model with a guard of its own, changes; None if there is none."""
+    return _hardened().get(metric)
+
+
 @cache
 def _table() -> dict[str, list[Fraud]]:
     """Metric -> its frauds, from the shipped file; empty if there is no such file."""
@@ -49,6 +54,13 @@ def _table() -> dict[str, list[Fraud]]:
 def _guarded() -> dict[str, GuardEffect]:
     """Metric -> what a guard changes, from the shipped file; empty if there is no such file."""
     table: dict[str, GuardEffect] = _shipped("guarded.json")
+    return table
+
+
+@cache
+def _hardened() -> dict[str, GuardEffect]:
+    """Metric -> what a guard of its own changes, from the shipped file; empty if there is no such file."""
+    table: dict[str, GuardEffect] = _shipped("hardened.json")
     return table
 
 

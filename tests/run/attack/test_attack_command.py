@@ -206,7 +206,7 @@ def test_an_unknown_stage_is_named(capsys, corpus: str) -> None:
 
 def test_a_budget_too_small_for_a_search_is_reported(capsys, corpus: str) -> None:
     assert run(["attack", "length", "--contexts", corpus, "--budget", "1900"]) == 0
-    assert "nothing was searched: --budget" in capsys.readouterr().out
+    assert "too little was searched for a verdict: --budget" in capsys.readouterr().out
 
 
 def sleepy(corpus: str, folder: Path, source: str, *more: str) -> subprocess.CompletedProcess[str]:

@@ -14,7 +14,6 @@ from turnwise.encode.models.folder import CONFIG, Folder, load, shipped
 from turnwise.errors import UsageError
 from turnwise.metrics import models
 
-
 HARDENED = "hardened"
 # Shipped models with a guard that was taught with frauds against this metric. That of `usr-ret`, which was taught with
 # those of four other metrics too, is also the guard of `guarded[metric=NAME]`.

@@ -291,7 +291,7 @@ def _findings(name: str, signature: str, found: Attack, sign: int, end: Directio
             unscored={"not scored by the metric": one.unscored} if one.unscored else {},
             method="mean over held-out contexts, interval by cluster; gain at the level shared by all that were tested",
             signature=signature,
-            status="ok" if one.n else "error",
+            status="ok" if one.n else "skipped",
             reason=None if one.n else "the metric scored none of these replies",
             details={
                 "better": end,

@@ -119,7 +119,7 @@ def _why_inconclusive(found: Attack) -> str | None:
     were left untested.
     """
     if found.unsearched:
-        return "--budget is too small for a search; raise it, or lower --count"
+        return "--budget is too small for a search; raise it (the default is 20,000), or lower --count"
     return found.diagnosis.warning or (
         f"{found.untested} strategies were left untested" if found.untested else None
     )
@@ -225,7 +225,9 @@ def attack_files(spec: HardenSpec, name: str, number: int, report: Callable[[str
         census = scan_data(part)
         made = attack_metric(part, name, _metric(part, name, census), census, report=report)
         found = FileAttack.of(names[path], made)
-        report(f"round {number}, {found.contexts}: people {found.people:.3f}, best fraud {found.score:.3f}")
+        report(
+            f"round {number}, {found.contexts}: people {found.people:.3f}, best strategy {found.score:.3f}"
+        )
         attacked.append(found)
         promising += [_template(one) for one in frauds(made) if one.gain > 0]
         promising += made.found.promising
@@ -242,7 +244,7 @@ def attack_files(spec: HardenSpec, name: str, number: int, report: Callable[[str
 def _summary(last: dict[str, Any]) -> str:
     """The conclusion of the last attack in words."""
     if last["robust"]:
-        return "nothing found scores above people"
+        return "nothing found scores above people; a larger --budget may find more"
     if any(one["gameable"] or one["edits"] for one in last["attacked"]):
         return "STILL GAMEABLE after the last round"
     reasons = [one["unsearched"] for one in last["attacked"] if one["unsearched"]]

@@ -4,8 +4,11 @@ import numpy as np
 import pytest
 
 from turnwise.encode.models.catalogue import NotFetched
+from turnwise.errors import UsageError
 from turnwise.metrics import resolve
 from turnwise.metrics.learned.contrastive.head import Head
+from turnwise.metrics.learned.contrastive.metric import Contrastive
+from turnwise.metrics.learned.trained import HARDENED_MODELS
 
 
 def test_an_untrained_metric_says_how_to_train_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -40,3 +43,19 @@ def test_a_head_gives_the_same_logits_in_numpy_and_torch() -> None:
             assert head.logit(EncodedItem(reply, context, ("a",) * length, "a")) == pytest.approx(
                 wanted, abs=1e-4
             )
+
+
+@pytest.mark.parametrize("name", HARDENED_MODELS)
+def test_the_hardened_model_that_ships_has_the_heads_of_the_plain_one_and_a_guard(name: str) -> None:
+    plain, hardened = resolve(name), resolve(f"{name}[trained=hardened]")
+    assert isinstance(plain, Contrastive)
+    assert isinstance(hardened, Contrastive)
+    assert plain.guard is None
+    assert hardened.guard is not None
+    heads = {key: part for key, part in plain.folder.tensors.items() if not key.startswith("guard")}
+    assert all(np.array_equal(part, hardened.folder.tensors[key]) for key, part in heads.items())
+
+
+def test_a_metric_without_a_hardened_model_says_what_to_do_instead() -> None:
+    with pytest.raises(UsageError, match=r"`turnwise` has no hardened model: .* guarded\[metric=turnwise\]"):
+        str(resolve("turnwise[trained=hardened]").signature)

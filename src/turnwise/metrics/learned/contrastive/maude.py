@@ -36,8 +36,8 @@ class Maude(Contrastive):
         meaning="Probability that the reply is the logged one and not a turn from elsewhere or a corrupted reply.",
         range="0-1",
         limits="One fixed question scored .98 where people score .8 (probing paper, Table 2). As in the paper, copies "
-        "of the context are not among its negatives: a copy scored above people in 85 % of contexts. English only, as "
-        "its encoder.",
+        "of the context are not among its negatives: a copy of the last turn scored above people in 85 % of contexts. "
+        "English only, as its encoder.",
         citation="Sinha et al. 2020, Learning an Unreferenced Metric for Online Dialogue Evaluation",
     )
 

@@ -10,12 +10,13 @@ The wrapped metric is not changed and need not be trained: it may be a plugin, a
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
 
 from turnwise.conformance.calls import number_of, rows_of
-from turnwise.encode.models.folder import Folder, load, shipped
+from turnwise.encode.models.folder import Folder, is_trained, load, read_config, shipped
 from turnwise.errors import UsageError
 from turnwise.metrics import resolve, settings
 from turnwise.metrics.learned.adem.metric import Adem
@@ -160,21 +161,25 @@ def guarded(
 
 
 def _lowest(inner: Metric, name: str, options: Mapping[str, object]) -> float | None:
-    """The worst score of a metric, as far as there is one; None for a model that was calibrated to a user's scale."""
+    """The worst score of a metric, as far as there is one: for a model of a user's own ratings, the lowest rating."""
     worst = metric_extras(inner).span[0 if inner.higher_is_better else 1]
     if np.isfinite(worst):
         return worst
-    if isinstance(inner, Adem):
+    if isinstance(inner, Adem) or (isinstance(inner, Turnwise) and options.get("trained")):
         raters = inner.folder.card.get("raters") or {}
         return float(raters["scale"][0]) if raters.get("scale") else None
-    if isinstance(inner, Turnwise) and options.get("trained"):
-        return None
     return FLOORS.get(name)
 
 
 def _model(trained: str) -> Folder:
     """The hardened retrieval metric in this folder, or the shipped one."""
     if trained:
+        folder = Path(trained)
+        if is_trained(folder) and (kind := read_config(folder)["kind"]) != KIND:
+            raise UsageError(
+                f"{trained} is a model of `{kind}`, and no guard; a metric of your own with the shipped guard is "
+                f"guarded[metric={kind}[trained={trained}]]"
+            )
         return load_trained(KIND, trained)
     path = shipped("guard")
     if path is None:

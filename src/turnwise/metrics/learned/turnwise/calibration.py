@@ -55,6 +55,8 @@ def train(task: TrainingTask) -> TrainedModel:
     contexts = context_groups(items)
     fit = calibrate(x, centred, contexts, shipped.weights, rng=task.rng)
     task.say(f"{len(items)} rated replies; penalty {fit.penalty:g} by cross-validation over contexts")
+    if fit.penalty >= PENALTIES[-1]:
+        task.say("these ratings change the scale of the scores alone, not the order of replies")
     if known_before := training_items.count_training_items(start, items):
         task.say(
             f"warning: the model that this starts from learned from {known_before} of these {len(items)} replies: the "
@@ -65,7 +67,11 @@ def train(task: TrainingTask) -> TrainedModel:
         task.metric, fit.predicted, centred, contexts, rng=task.rng, method="contexts held out"
     )
     people = task.ratings
-    card = {"raters": people.card if people else None, "ceiling": people.ceiling if people else None}
+    card = {
+        "raters": people.card if people else None,
+        "ceiling": people.ceiling if people else None,
+        "known_before": known_before,  # of the replies, by the model that this starts from
+    }
     config = {"half_width": fit.half_width, "penalty": fit.penalty}
     return tuned(start, final, items, table, config=config, card=card, findings=findings)
 
