@@ -45,3 +45,21 @@ def test_the_interval_of_a_gain_is_no_narrower_than_students_at_the_corrected_le
         student = ttest_1samp(values, 0).confidence_interval(0.999)
         assert low <= student.low + 1e-9
         assert high >= student.high - 1e-9
+
+
+def test_a_strategy_that_is_mostly_unscored_has_no_gain():
+    contexts, people = talks(60), np.zeros(60)
+    people[:10] = np.nan
+
+    def tested(scored: int):
+        scores = np.full(60, np.nan)
+        scores[10 : 10 + scored] = np.random.default_rng(0).normal(1, 0.1, scored)
+        return measure_strategy(
+            "x", "fixed", "x", contexts=contexts, replies=["x"] * 60, scores=scores, people=people, tested=1, draws=100,
+            rng=np.random.default_rng(0),
+        )  # fmt: skip
+
+    assert tested(25).significant  # half of the contexts in which people's replies have a score
+    few = tested(24)
+    assert np.isnan(few.gain)
+    assert (few.gain_interval, few.interval, few.significant, few.n) == (None, None, False, 24)

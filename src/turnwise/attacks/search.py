@@ -261,8 +261,8 @@ class Search:
 def _mean_gain(row: Floats, human: Floats) -> float:
     """The mean of the gains that are known; minus infinity if none is.
 
-    A positive mean is multiplied by the share of people's scored contexts in which the strategy has a score too, because
-    of a metric that leaves frauds unscored the few that it does score are of no interest.
+    A positive mean is multiplied by the share of people's scored contexts in which the strategy has a score too:
+    of a metric that leaves frauds unscored, the few that it does score are of no interest.
     """
     known = row[~np.isnan(row)]
     if not len(known):
