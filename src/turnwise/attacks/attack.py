@@ -22,6 +22,9 @@ from turnwise.types import Floats
 
 STAGES = ("baselines", "search", "samples", "rl")
 MAX_FOUND = 16  # strategies of a search that are tested
+# Calls below which a search says nothing of a metric. Of 20 planted weaknesses (tests/attacks/planted.py), 80 contexts,
+# 17 are found with 200 calls, 19 with 500 to 2,000, and all with 4,000.
+MIN_SEARCH_CALLS = 500
 MAX_FURTHER = 6  # candidates of a language model, sampled or tuned, that are tested
 MAX_REASONS = 20  # distinct reasons for missing scores that are reported
 
@@ -50,9 +53,7 @@ class Attack:
     promising: tuple[str, ...]  # templates that scored above people in the search, best first
     tried: int  # strategies scored at least once
     calls: int  # metric calls
-    unsearched: (
-        bool  # the budget was too small for a search, or for scoring any of its strategies on enough contexts
-    )
+    unsearched: bool  # the search had fewer than `MIN_SEARCH_CALLS` calls
     untested: int  # strategies not tested because the budget ended or the metric stopped responding
     errors: dict[str, int]  # reason for a missing score -> number of replies, most frequent first
 
@@ -105,11 +106,11 @@ def attack(
     promising: list[str] = []
     further_ones = MAX_FURTHER if {"samples", "rl"} & set(stages) else 0
     reserved = (MAX_FOUND + further_ones) * len(test_on)  # calls for the final test
-    unsearched = "search" in stages and target.budget - reserved <= target.calls
-    if "search" in stages and diagnosis.scores and not unsearched:
+    left = target.budget - reserved - target.calls
+    unsearched = "search" in stages and left < MIN_SEARCH_CALLS
+    if "search" in stages and diagnosis.scores and left > 0:
         search = Search(target, search_on, rng, calls=target.budget - reserved, report=report)
         chosen = _distinct(_with_shortened(search, search.run(texts), search_on))
-        unsearched = search.starved
         tried += len(search.tried) + len(search.mixed)
         promising = [
             one for one in sorted(search.tried, key=lambda one: -search.tried[one]) if search.tried[one] > 0

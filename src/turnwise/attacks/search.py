@@ -59,7 +59,6 @@ class Search:
     report: Callable[[str], None] = lambda _: None
     tried: dict[str, float] = field(default_factory=dict)  # template -> mean gain over people
     mixed: list[Mixed] = field(default_factory=list)  # those that gain more than any template, best first
-    starved: bool = False  # the calls were too few to score any template on enough contexts
     _rows: list[tuple[Context, str, float]] = field(default_factory=list)  # scored replies, for tendencies
     _gains: dict[str, dict[str, float]] = field(
         default_factory=dict
@@ -107,10 +106,9 @@ class Search:
     def _best_of_each_kind(self) -> list[Strategy]:
         """The best three strategies of each kind, of those scored on enough contexts; the best kind first.
 
-        If there are none, `starved` is set, and they are the best of all that were tried.
+        If there are none, they are the best of all that were tried.
         """
         enough = [template for template in self.tried if self._scored_enough(template)]
-        self.starved = not enough
         ranked = self._ranked(enough or self.tried)
         made = [strategy(template) for template in ranked]
         kinds = dict.fromkeys(one.kind for one in made)

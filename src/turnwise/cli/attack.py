@@ -187,8 +187,8 @@ def _summary(document: Mapping[str, Any]) -> str:
     ]
     if document["unsearched"]:
         lines.append(
-            "too little was searched for a verdict: --budget is hardly enough for testing; raise it (the default is "
-            "20,000), or lower --count"
+            "too little was searched for a verdict: after testing, --budget leaves fewer than 500 calls; raise it (the "
+            "default is 20,000), or lower --count"
         )
     if document["unjudged"]:
         lines.append(

@@ -50,7 +50,7 @@ def test_a_metric_that_rewards_questions_is_gameable_by_questions(
 
 def test_the_gate_fails_for_a_gameable_metric_alone(capsys, corpus: str) -> None:
     assert attacked(capsys, corpus, "question-rate", "--gate")[0] == 1
-    assert attacked(capsys, corpus, "rouge-l", "--gate")[0] == 0
+    assert attacked(capsys, corpus, "rouge-l", "--gate", "--budget", "4000")[0] == 0
 
 
 def test_a_metric_of_which_lower_is_better_is_attacked_downwards(capsys, corpus: str) -> None:
@@ -204,9 +204,14 @@ def test_an_unknown_stage_is_named(capsys, corpus: str) -> None:
     assert "search" in capsys.readouterr().err
 
 
-def test_a_budget_too_small_for_a_search_is_reported(capsys, corpus: str) -> None:
-    assert run(["attack", "length", "--contexts", corpus, "--budget", "1900"]) == 0
-    assert "too little was searched for a verdict: --budget" in capsys.readouterr().out
+@pytest.mark.parametrize("budget", ["1900", "2700"])  # nothing is left for the search, or a few calls
+def test_a_budget_too_small_for_a_search_is_reported_and_fails_the_gate(
+    capsys, corpus: str, budget: str
+) -> None:
+    asked = ["attack", "question-rate", "--contexts", corpus, "--budget", budget, "--no-perturb"]
+    assert run(asked) == 0
+    assert "too little was searched for a verdict" in capsys.readouterr().out
+    assert run([*asked, "--gate"]) == 1
 
 
 def sleepy(corpus: str, folder: Path, source: str, *more: str) -> subprocess.CompletedProcess[str]:

@@ -186,3 +186,9 @@ def test_a_learned_metric_without_a_lowest_score_has_a_floor_unless_the_guard_ab
 def test_what_a_guard_cannot_do_is_said(name: str, says: str) -> None:
     with pytest.raises(UsageError, match=re.escape(says)):
         resolve(name)
+
+
+def test_a_model_that_is_no_guard_is_refused_with_the_right_spelling() -> None:
+    mine = tiny_trained("turnwise")
+    with pytest.raises(UsageError, match=re.escape(f"guarded[metric=turnwise[trained={mine}]]")):
+        str(resolve(f"guarded[metric=turnwise,trained={mine}]").signature)
