@@ -47,6 +47,11 @@ def item_notes(findings: Sequence[Finding]) -> list[str]:
                          "nothing about new ones")  # fmt: skip
         if thinned := _thinned(finding):
             found.append(thinned)
+        if uneven := finding.details.get("uneven"):
+            found.append(
+                f"{WARNING}{metric}{_in_group(finding)} depends on the number of items, and agents have {uneven[0]} to "
+                f"{uneven[1]}: their order may be that of these numbers; select equally many, for example with --by"
+            )
         if "position_bias" in finding.details:
             found.append(_position_bias(finding))
         if cut := finding.details.get("cut"):

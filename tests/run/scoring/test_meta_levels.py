@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import turnwise
 from turnwise.cli.common.group import run
 from turnwise.logs import files, scan
 
@@ -83,3 +84,31 @@ def test_dialogues_that_are_not_held_in_memory_give_the_same_files(
     results = [json.loads((tmp_path / way / "results.json").read_text()) for way in ("held", "read")]
     assert results[0]["results"] == results[1]["results"]
     assert results[0]["length_bias"] == results[1]["length_bias"]
+
+
+def test_agents_with_different_numbers_of_items_are_named_for_metrics_that_depend_on_them() -> None:
+    """A metric such as distinct-n or fbd ranks agents by the amount of their text, if it differs."""
+
+    def rated(sizes: dict[str, int]) -> list[dict[str, object]]:
+        return [
+            {
+                "id": f"{agent}{at}", "agent": agent,
+                "messages": [
+                    {"role": "user", "content": f"question {at}"},
+                    {"role": "assistant", "content": f"{agent} says word{at} and word{at % 7} again"},
+                ],
+                "ratings": [{"dimension": "overall", "value": 1 + (at + k) % 5, "turn": 1}],
+            }
+            for k, (agent, size) in enumerate(sizes.items())
+            for at in range(size)
+        ]  # fmt: skip
+
+    uneven = turnwise.meta_evaluate(
+        rated({"a": 30, "b": 12, "c": 12}), metrics="distinct-1,length", level="system"
+    )
+    assert any(
+        "distinct-1 depends on the number of items, and agents have 12 to 30" in one for one in uneven.notes()
+    )
+    assert not any("length depends" in one for one in uneven.notes())
+    even = turnwise.meta_evaluate(rated({"a": 17, "b": 12, "c": 12}), metrics="distinct-1", level="system")
+    assert not any("depends on the number" in one for one in even.notes())

@@ -1,7 +1,8 @@
 """`turnwise meta`: the agreement of metrics with people, at every level that the ratings have."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from turnwise.meta.system_draws import SystemDraws
 from turnwise.meta.table import ScoreTable
 from turnwise.metrics import is_rating
 from turnwise.metrics.rating import parse
+from turnwise.protocols import SamplesRaters
 from turnwise.ratings.matrix import RatedLevel
 from turnwise.report import results
 from turnwise.run.cut_agents import cut_agents
@@ -43,9 +45,12 @@ from turnwise.run.scoring.tally import generator
 from turnwise.run.spec import MetaSpec, Outcome, finish
 from turnwise.run.workers.execute import Executor
 from turnwise.stats.shared_draws import SharedDraws
-from turnwise.types import Finding, Level, Metric, Rating
+from turnwise.types import Finding, Level, Metric, Rating, Summed
 
 ADEM = ("length_bias", "normalised")  # analyses of the ADEM paper, for rated replies
+UNEVEN = (
+    1.5  # ratio of items of two agents above which a metric that depends on their number is not comparable
+)
 DIFFERING = ("pearson", "spearman")  # statistics for which differences between metrics are tested
 
 
@@ -233,7 +238,7 @@ def _answer(
         "systems": systems,
     }
     findings = [
-        correlate(table, people, level, name, **settings)
+        _with_uneven_counts(correlate(table, people, level, name, **settings), table, level)
         for table in able
         for name in spec.statistics
         if level == "system" or name not in SYSTEMS_ONLY
@@ -243,6 +248,16 @@ def _answer(
     return findings, differences(
         able, people, level, tested, group=question.group, draws=spec.draws, rng=shared
     )
+
+
+def _with_uneven_counts(finding: Finding, table: ScoreTable, level: Level) -> Finding:
+    """The finding with the fewest and most items of an agent, if the metric depends on their number and they differ."""
+    if level != "system" or isinstance(table.metric, Summed | SamplesRaters) or not len(table):
+        return finding
+    counts = Counter(table.agents).values()
+    if max(counts) <= UNEVEN * min(counts):
+        return finding
+    return replace(finding, details={**finding.details, "uneven": [min(counts), max(counts)]})
 
 
 def _lacking(table: ScoreTable, question: Question, level: Level) -> Finding:
