@@ -22,7 +22,7 @@ import numpy as np
 
 from turnwise.attacks.attack import Attack
 from turnwise.attacks.verdict import TestedStrategy
-from turnwise.errors import Unmeasured, UsageError
+from turnwise.errors import Unmeasured, UsageError, counted
 from turnwise.logs.native import file_names, write
 from turnwise.logs.scan import Census
 from turnwise.metrics import settings
@@ -50,6 +50,7 @@ from turnwise.stats.interval import Interval
 from turnwise.types import Finding, Metric, digest
 
 MAX_TEMPLATES = 400  # templates of frauds used for training
+FEW_DIALOGUES = 100  # below which a guard learns little
 WRAPPER = "guarded"  # the metric that puts a guard before another one
 HUMAN_REPLY_EDITS = ("shuffled", "no-punctuation", "repeated")  # strategies that edit the person's own reply
 
@@ -284,10 +285,14 @@ def train_guard(
         f"{model.name}: training on {len(context_templates(templates))} frauds and as many random templates"
     )
     rng = generator(spec.seed, "harden")
-    write(
-        training_dialogues(spec.learn_from or spec.data, templates, attacked_prefixes, spec.taught, rng),
-        str(lesson),
+    dialogues = list(
+        training_dialogues(spec.learn_from or spec.data, templates, attacked_prefixes, spec.taught, rng)
     )
+    if len(dialogues) < FEW_DIALOGUES:
+        report(
+            f"warning: the guard learns from {counted(len(dialogues), 'dialogue')} alone; --learn-from gives it more"
+        )
+    write(dialogues, str(lesson))
     train(
         TrainSpec(
             data=(str(lesson),),
