@@ -1,18 +1,21 @@
 """Sampled replies of a tiny language model, chosen by a planted metric."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+import pytest
 import torch
 
 from tests.attacks.planted import scorer, talks
 from tests.tiny_models import write_llama
 from turnwise.agents.language_model import LanguageModelAgent
 from turnwise.attacks.attack import attack
+from turnwise.attacks.context import Context
 from turnwise.attacks.fluent import fluent_candidates
 from turnwise.attacks.policy import Policy
-from turnwise.attacks.target import Target
-from turnwise.types import Item, digest
+from turnwise.attacks.target import Hangs, Target
+from turnwise.types import Floats, Item, digest
 
 TALKS = talks(48)
 
@@ -90,3 +93,26 @@ def test_a_reply_begins_with_the_tokens_that_are_given(tmp_path: Path) -> None:
     again = policy.sample_replies(TALKS[:6], generator, beginnings=beginnings)
     assert torch.equal(again.tokens[1:, :3], first.tokens[1:, :3])
     assert not torch.equal(again.tokens, first.tokens)
+
+
+def test_what_was_found_before_the_metric_stopped_responding_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent, asked, scores = agent_of(tmp_path), [0], Target.scores
+
+    def names(stop_at: int) -> list[str]:
+        def until(self: Target, pairs: Sequence[tuple[Context, str]]) -> Floats:
+            asked[0] += 1
+            if asked[0] > stop_at:
+                raise Hangs("it does not respond")
+            return scores(self, pairs)
+
+        asked[0] = 0
+        monkeypatch.setattr(Target, "scores", until)
+        target = Target(scorer(noisy), 100)
+        return [
+            one.name for one in fluent_candidates(agent, target, TALKS[:24], TALKS[24:], samples=3, seed=1)
+        ]
+
+    assert names(10**9)[-2:] == ["best of 3", "beam of 3"]
+    assert names(asked[0] - 1)[-1] == "best of 3"

@@ -22,9 +22,9 @@ from turnwise.types import Floats
 
 STAGES = ("baselines", "search", "samples", "rl")
 MAX_FOUND = 16  # strategies of a search that are tested
-# Calls below which a search says nothing of a metric. Of 20 planted weaknesses (tests/attacks/planted.py), 80 contexts,
-# 17 are found with 200 calls, 19 with 500 to 2,000, and all with 4,000.
-MIN_SEARCH_CALLS = 500
+MIN_SEARCH_CALLS = (
+    500  # below which an attack gives no verdict; a convention: a good search takes some thousand calls
+)
 MAX_FURTHER = 6  # candidates of a language model, sampled or tuned, that are tested
 MAX_REASONS = 20  # distinct reasons for missing scores that are reported
 

@@ -7,7 +7,7 @@ beginnings of the best samples with new samples, so that the metric chooses the 
 whole replies are scored, because metrics are not made for parts of one.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -53,7 +53,8 @@ def fluent_candidates(
     try:
         found += _fixed_replies(policy, target, search_on, generator, seed)
         report(f"samples: {len(found)} sampled sentences are tested as fixed replies")
-        found += _best_of_and_beam(policy, target, test_on, samples, generator)
+        for one in _best_of_and_beam(policy, target, test_on, samples, generator):
+            found.append(one)  # also if the metric stops responding before the next one
     except ENDED as error:
         report(f"stopped while sampling: {error}")
     return found
@@ -76,18 +77,15 @@ def _fixed_replies(
 
 def _best_of_and_beam(
     policy: Policy, target: Target, contexts: Sequence[Context], samples: int, generator: torch.Generator
-) -> list[Candidate]:
-    """The candidates whose reply in each context is the best of `samples`, and the best of a beam search from these."""
+) -> Iterator[Candidate]:
+    """Yield the candidates whose reply in each context is the best of `samples`, and the best of a beam search."""
     name = policy.agent.label.partition("@")[0]
     target.budget += samples * len(contexts) * (1 + ROUNDS)
     tried = _Tried(policy, target, contexts, generator)
     for _ in range(samples):
         tried.sample()
-    found = [
-        tried.best(
-            f"best of {samples}", f"the best of {samples} replies that {name} samples, chosen by the metric"
-        )
-    ]
+    about = f"the best of {samples} replies that {name} samples, chosen by the metric"
+    yield tried.best(f"best of {samples}", about)
     for number in range(1, ROUNDS + 1):
         order = tried.order()
         for at in range(samples):
@@ -95,7 +93,7 @@ def _best_of_and_beam(
                 beginnings=tried.beginnings(order[at % min(BEAM, len(order))], number / (ROUNDS + 1))
             )
     about = f"the best reply of a beam search with {name}: it goes on with what the metric scores best"
-    return [*found, tried.best(f"beam of {samples}", about)]
+    yield tried.best(f"beam of {samples}", about)
 
 
 class _Tried:

@@ -3,7 +3,7 @@
 A strategy is a fraud if its mean score is above people's on the same contexts and the interval of this gain is above
 zero, at a level corrected for the number of strategies tested (Bonferroni): at most one attack in twenty reports a
 fraud by chance. People's replies and references never count as a fraud, nor does a strategy that the metric leaves
-unscored in more than half of the contexts: a metric that gives no score has not been deceived.
+unscored in more than half of the contexts in which it scores people's: a metric that gives no score is not deceived.
 
 At such a high level a bootstrap has too few draws in the tail (of a thousand, one is beyond .999), and a t interval
 ignores skewness. The interval of a gain is therefore the wider of both at each end. tests/attacks/test_attack.py checks

@@ -163,11 +163,11 @@ def _attacked(given: dict[str, Any]) -> int:
 
 
 def _short(row: Mapping[str, Any], width: int = 72) -> dict[str, Any]:
-    """The row with its description cut to `width` characters, and with the contexts that have a score if not all do."""
+    """The row with its description cut to `width` characters, and the number of compared contexts if it is not all."""
     text = str(row.get("description", ""))
     text = text if len(text) <= width else f"{text[: width - 1]}…"
     if unscored := sum((row.get("unscored") or {}).values()):
-        text += f" (scored in {row['n_items']} of {row['n_items'] + unscored} contexts)"
+        text += f" (compared in {row['n_items']} of {row['n_items'] + unscored} contexts)"
     return {**row, "description": text}
 
 
@@ -185,10 +185,12 @@ def _summary(document: Mapping[str, Any]) -> str:
         f"people score {number(people['score'])}; {document['tried']} strategies in {document['calls']} calls",
         *([] if named else ["no agent is called `human`: the replies of all agents are used as people's"]),
     ]
-    if document["unsearched"]:
+    if document["unsearched"] and not verdict["gameable"]:
+        from turnwise.attacks.attack import MIN_SEARCH_CALLS
+
         lines.append(
-            "too little was searched for a verdict: after testing, --budget leaves fewer than 500 calls; raise it (the "
-            "default is 20,000), or lower --count"
+            f"too little was searched for a verdict: after testing, --budget leaves fewer than {MIN_SEARCH_CALLS} "
+            "calls; raise it (the default is 20,000), or lower --count"
         )
     if document["unjudged"]:
         lines.append(

@@ -59,7 +59,7 @@ def _card(record: dict[str, Any]) -> str:
         f"{one['human_score']:.3g}"
         for one in record.get("attacks", ())
     )
-    name = record["name"]
+    name = record["name"].partition("[")[0]
     guards = _guard(record.get("guarded"), f"guarded[metric={name}]") + _guard(
         record.get("hardened"), f"{name}[trained=hardened]"
     )

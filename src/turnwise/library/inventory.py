@@ -198,6 +198,7 @@ def _of_model(entry: dict[str, Any], name: str) -> dict[str, Any]:
     """
     from turnwise.encode.models.folder import Folder
     from turnwise.metrics import resolve, settings
+    from turnwise.metrics.learned.trained import HARDENED
 
     if "trained" not in settings(name)[1]:
         return entry
@@ -209,8 +210,8 @@ def _of_model(entry: dict[str, Any], name: str) -> dict[str, Any]:
         **entry,
         "name": name,
         "attacks": [one for one in attacks if isinstance(one, Mapping)],
-        "guarded": None,  # these two were measured with the shipped model
-        "hardened": None,
+        "guarded": None,  # was measured with the plain model
+        "hardened": entry["hardened"] if settings(name)[1]["trained"] == HARDENED else None,
         "model": {
             **{
                 key: folder.card.get(key)

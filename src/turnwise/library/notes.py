@@ -50,7 +50,7 @@ def item_notes(findings: Sequence[Finding]) -> list[str]:
         if uneven := finding.details.get("uneven"):
             found.append(
                 f"{WARNING}{metric}{_in_group(finding)} depends on the number of items, and agents have {uneven[0]} to "
-                f"{uneven[1]}: their order may be that of these numbers; select equally many, for example with --by"
+                f"{uneven[1]}: their order may be that of these numbers; compare agents with about equally many"
             )
         if "position_bias" in finding.details:
             found.append(_position_bias(finding))

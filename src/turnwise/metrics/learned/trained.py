@@ -10,7 +10,7 @@ from typing import Any
 
 from turnwise.encode import TextEncoder
 from turnwise.encode.models.catalogue import NotFetched
-from turnwise.encode.models.folder import CONFIG, Folder, load, shipped
+from turnwise.encode.models.folder import CONFIG, Folder, is_trained, load, shipped
 from turnwise.errors import UsageError
 from turnwise.metrics import models
 
@@ -27,12 +27,18 @@ class NotTrained(NotFetched):
 def load_trained(kind: str, spec: str) -> Folder:
     """The model of this kind in the folder `spec`; "" and `hardened` are those that ship with the package.
 
-    Raises `NotTrained` if none ships, and `UsageError` for `hardened` of a metric that has no such model.
+    Raises `NotTrained` if none ships, and `UsageError` for `hardened` of a metric that has no such model, or where a
+    folder of this name has a model.
     """
     if spec == HARDENED and kind not in HARDENED_MODELS:
         raise UsageError(
             f"`{kind}` has no hardened model: {', '.join(HARDENED_MODELS)} do; for others guarded[metric={kind}]. A "
             f"folder of this name is ./{HARDENED}"
+        )
+    if spec == HARDENED and is_trained(Path(HARDENED)):
+        raise UsageError(
+            f"`trained={HARDENED}` is the model that ships, and the folder {HARDENED} here has a model too: for that "
+            f"one write trained=./{HARDENED}, for the shipped one use another working folder"
         )
     path = (
         shipped(HARDENED_MODELS[kind] if spec == HARDENED else kind) if spec in ("", HARDENED) else Path(spec)

@@ -31,7 +31,7 @@ def gaming_claims(run: Run) -> Iterator[Claim]:
         return
     metric = run.results[0]["metric"]
     if not verdict["gameable"]:
-        unsearched = "; nothing was searched for" if run.document.get("unsearched") else ""
+        unsearched = "; too little was searched" if run.document.get("unsearched") else ""
         yield Claim(
             kind="no-fraud-shown", question="gaming", strength="limited", run=run.name,
             verdict=f"No way to game {metric} was shown",

@@ -101,7 +101,10 @@ def run_attack(spec: AttackSpec, *, report: Report = lambda _: None) -> Outcome:
     run = attack_metric(spec, name, metric, census, report=report)
     check_scored(run.found, metric.unscored)
     document_verdict = verdict(run.found)
-    add_attack(metric, document_verdict, [spec.names.get(path, path) for path in spec.data])
+    if (
+        run.found.gameable or not run.found.unsearched
+    ):  # an attack that hardly searched says nothing good of a judge
+        add_attack(metric, document_verdict, [spec.names.get(path, path) for path in spec.data])
     sign = run.sign
     findings = tuple(_findings(name, str(metric.signature), run.found, sign, better_direction(metric)))
     if card is not None:

@@ -84,7 +84,8 @@ class FileAttack:
         known = frauds(made)
         if not known:
             raise Unmeasured(
-                f"the metric scored none of the frauds on {name}, and cannot be hardened against any"
+                f"the metric scored the frauds on {name} in fewer than half of the contexts, or not at all: there is "
+                "nothing to harden it against"
             )
         best = max(known, key=lambda one: one.gain)
         return cls(

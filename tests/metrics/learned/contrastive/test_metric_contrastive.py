@@ -1,14 +1,19 @@
 """MAUDE and ATT: the head of the network, and a model that is missing."""
 
+import shutil
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from tests.tiny_trained import tiny_trained
 from turnwise.encode.models.catalogue import NotFetched
 from turnwise.errors import UsageError
 from turnwise.metrics import resolve
 from turnwise.metrics.learned.contrastive.head import Head
 from turnwise.metrics.learned.contrastive.metric import Contrastive
 from turnwise.metrics.learned.trained import HARDENED_MODELS
+from turnwise.run.attack.trained_model_card import model_folder
 
 
 def test_an_untrained_metric_says_how_to_train_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -59,3 +64,15 @@ def test_the_hardened_model_that_ships_has_the_heads_of_the_plain_one_and_a_guar
 def test_a_metric_without_a_hardened_model_says_what_to_do_instead() -> None:
     with pytest.raises(UsageError, match=r"`turnwise` has no hardened model: .* guarded\[metric=turnwise\]"):
         str(resolve("turnwise[trained=hardened]").signature)
+
+
+def test_a_folder_of_the_same_name_is_not_taken_for_the_hardened_model_that_ships(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(tiny_trained("maude"), tmp_path / "hardened")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError, match=r"write trained=\./hardened"):
+        str(resolve("maude[trained=hardened]").signature)
+    assert str(resolve("maude[trained=./hardened]").signature)
+    with pytest.raises(UsageError, match="card of a model that you trained"):
+        model_folder("maude[trained=hardened]")

@@ -56,7 +56,7 @@ def train(task: TrainingTask) -> TrainedModel:
     fit = calibrate(x, centred, contexts, shipped.weights, rng=task.rng)
     task.say(f"{len(items)} rated replies; penalty {fit.penalty:g} by cross-validation over contexts")
     if fit.penalty >= PENALTIES[-1]:
-        task.say("these ratings change the scale of the scores alone, not the order of replies")
+        task.say("these ratings change the scale of the scores, and hardly the order of replies")
     if known_before := training_items.count_training_items(start, items):
         task.say(
             f"warning: the model that this starts from learned from {known_before} of these {len(items)} replies: the "
