@@ -208,7 +208,7 @@ def test_an_unknown_stage_is_named(capsys, corpus: str) -> None:
 def test_a_budget_too_small_for_a_search_is_reported_and_fails_the_gate(
     capsys, corpus: str, budget: str
 ) -> None:
-    asked = ["attack", "question-rate", "--contexts", corpus, "--budget", budget, "--no-perturb"]
+    asked = ["attack", "rouge-l", "--contexts", corpus, "--budget", budget, "--no-perturb"]
     assert run(asked) == 0
     assert "too little was searched for a verdict" in capsys.readouterr().out
     assert run([*asked, "--gate"]) == 1
