@@ -176,10 +176,13 @@ def test_a_user_says_and_asks_nothing_that_is_not_in_its_goal(name, seed):
             domain = acts.domain
             if domain is None:
                 continue
-            wish = goal[domain]
-            assert set(acts.requests) <= set(wish.requests), turn.text
+            # Seldom a user goes on to the next domain without naming it, and the parser stays with the last one, so the
+            # whole goal counts.
+            assert set(acts.requests) <= {one for wish in goal.values() for one in wish.requests}, turn.text
             for slot, value in acts.informs.items():
-                said = [d[slot] for d in (wish.info, wish.fail_info, wish.book or {}) if slot in d]
+                said = [
+                    d[slot] for w in goal.values() for d in (w.info, w.fail_info, w.book or {}) if slot in d
+                ]
                 free = domain == "taxi" and slot in ("departure", "destination")  # between the places found
                 assert free or value in [ANYTHING, *(canonical(slot, one) for one in said)], turn.text
 
