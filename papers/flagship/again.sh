@@ -12,8 +12,9 @@ set -u
 cd "$(dirname "$0")/../.."
 W=${W:?} PY=${PY:-python3}
 mkdir -p "$W/r1" "$W/s1" "$W/s2"
-export PYTHONPATH=src:.:$W/site OMP_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false PYTHONUNBUFFERED=1
 export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True
+HERE=$W . papers/gpu.sh
+export PYTHONPATH=.:$PYTHONPATH:$W/site
 large() { "$PY" -m papers.flagship.train_large "$@" --text "$W" --base "$W/smollm2.gguf"; }
 student() { "$PY" -m papers.flagship.train_student "$@" --text "$W"; }
 label() { student label --base "$W/smollm2.gguf" --seconds "${LABEL:-70}" $TAUGHT "$@"; }

@@ -151,8 +151,13 @@ def merged(model: ReplyModel) -> ReplyModel:
 
 
 def large_name(given: argparse.Namespace) -> str:
-    """The name of the files of a large model; SmolLM2 is the base where none is named."""
-    return f"large-{of_base(given)}{'free-' if given.free else ''}{given.seed}"
+    """The name of the files of a large model."""
+    return f"large-{variant(given)}{given.seed}"
+
+
+def variant(given: argparse.Namespace) -> str:
+    """The part of a file's name that tells another base than SmolLM2, and free text."""
+    return f"{of_base(given)}{'free-' if given.free else ''}"
 
 
 def of_base(given: argparse.Namespace) -> str:
@@ -536,7 +541,7 @@ def soup(given: argparse.Namespace) -> None:
     corpus = Corpus.load(given.text)
     parts = []
     for seed in range(3):
-        with np.load(given.out / f"large-{of_base(given)}{seed}.npz") as packed:
+        with np.load(given.out / f"large-{variant(given)}{seed}.npz") as packed:
             parts.append(from_bytes(dict(packed)))
     model = ReplyModel(base_llama(given.base, rank=given.rank))
     with torch.no_grad():
@@ -547,10 +552,10 @@ def soup(given: argparse.Namespace) -> None:
                 model.trainable()[f"{key.removesuffix('.down')}.up"].copy_(up)
             elif not key.endswith(".up"):
                 one.copy_(torch.stack([part[key] for part in parts]).mean(0))
-    save_adapters(model, given.out / f"{of_base(given)}soup.npz")
+    save_adapters(model, given.out / f"{variant(given)}soup.npz")
     merged(model).to(given.device)
     np.savez_compressed(
-        given.out / f"{of_base(given)}soup-rated.npz",
+        given.out / f"{variant(given)}soup-rated.npz",
         columns=report(model, corpus, given, "soup", half=False),
     )
 

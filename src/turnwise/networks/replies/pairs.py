@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Tokens = NDArray[np.int64]
-CONTEXT_TOKENS, REPLY_TOKENS = 96, 48  # longest context, cut on the left, and longest reply
+CONTEXT_TOKENS, REPLY_TOKENS = 96, 104  # longest context, cut on the left, and longest reply: about 80 words
 FIRST, BETWEEN, PADDING = 101, 102, 0  # BERT's [CLS], [SEP] and [PAD]
 
 

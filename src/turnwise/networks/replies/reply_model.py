@@ -17,7 +17,7 @@ from torch.nn import functional
 from turnwise.networks.replies.llama import CONTEXT, END, PADDING, REVERSED, START, Llama, attention_mask
 
 Tokens = NDArray[np.int64]
-CONTEXT_TOKENS, REPLY_TOKENS = 112, 64  # longest context, cut on the left, and longest reply
+CONTEXT_TOKENS, REPLY_TOKENS = 112, 104  # longest context, cut on the left, and longest reply: about 80 words
 MULTIPLE = 8  # lengths are padded to a multiple of this, which fast attention needs
 KINDS, RELATIONS = 9, 3
 CHUNK = 8192  # tokens whose logits over the vocabulary are held at a time
