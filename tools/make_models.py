@@ -6,8 +6,8 @@ Heads, exchange index and lexicon are trained on dialogues that share no turn wi
 mostly for encoding.
 
 The readers of replies come from a GPU (`papers/flagship/ship.py`) and must be there. NAME can also be `turnwise-large`,
-`ridge`, which fits the regression of `turnwise` again to the present readers, and `cards`, which copies the results of
-`python -m papers.learned DATA` to the cards.
+`turnwise-large-free`, `ridge`, which fits the regression of `turnwise` again to the present readers, and `cards`, which
+copies the results of `python -m papers.learned DATA` to the cards.
 """
 
 import os
@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from papers.flagship import taught
 from papers.flagship.contexts import for_teaching
+from papers.flagship.prepare import PROBED
 from papers.rated_corpora import Rated, pretraining, rated
 from papers.rated_dimensions import DIMENSIONS, SOURCES, rated_units
 from tools import dimension_heads
@@ -182,11 +183,15 @@ def reader_card(name: str) -> dict[str, str]:
     return {"name": name, "signature": str(ReplyReader(folder.load(MODELS / name, name)).signature)}
 
 
-def fit_large(data: Path, groups: Sequence[Rated]) -> None:
-    """`turnwise-large` has the heads, the index and the lexicon of `turnwise`, which are not stored again."""
+def fit_large(data: Path, groups: Sequence[Rated], *, free: bool = False) -> None:
+    """`turnwise-large` has the heads, the index and the lexicon of `turnwise`, which are not stored again.
+
+    The free model is taught frauds in PersonaChat's contexts alone, and predicts overall ratings alone.
+    """
     source = folder.load(MODELS / "turnwise", "turnwise")
     config = {"encoder": encoder_card(ENCODER), "signals": signals_digest(source)}
-    fit_turnwise(data, groups, folder.Folder(MODELS, "turnwise-large", {}, config, {}, ""), "reader-large")
+    parts = folder.Folder(MODELS, "turnwise-large", {}, config, {}, "")
+    fit_turnwise(data, groups, parts, "reader-large-free" if free else "reader-large", free=free)
 
 
 def with_reader(parts: folder.Folder, reader: str) -> folder.Folder:
@@ -195,14 +200,17 @@ def with_reader(parts: folder.Folder, reader: str) -> folder.Folder:
     return replace(parts, config={**kept, "reader": reader_card(reader)})
 
 
-def fit_turnwise(data: Path, rated_groups: Sequence[Rated], parts: folder.Folder, reader: str) -> None:
+def fit_turnwise(
+    data: Path, rated_groups: Sequence[Rated], parts: folder.Folder, reader: str, *, free: bool = False
+) -> None:
     """Fit and save the weights. The signals are computed with loaded tensors, which are rounded to fewer digits."""
     parts = with_reader(parts, reader)
     signals = Signals.load(parts)
     columns = signals.columns
     groups = [Group.of(group, signals, columns) for group in rated_groups]
     frauds = taught.pairs(
-        for_teaching(data), lambda items: signals.table(items, text_encoder(ENCODER), columns)
+        for_teaching(data, ("personachat",) if free else PROBED),
+        lambda items: signals.table(items, text_encoder(ENCODER), columns),
     )
     # Predictions are not centred on the tested corpus, because a user's corpus has no ratings to centre on.
     errors = [
@@ -219,7 +227,9 @@ def fit_turnwise(data: Path, rated_groups: Sequence[Rated], parts: folder.Folder
         for group, error in zip(groups, errors, strict=True)
     }
     say(f"half-width {half_width:.3f}, covers {covered}")
-    heads, config, measured = fit_heads(data, rated_groups, signals, groups, weights, frauds)
+    heads, config, measured = (
+        ({}, {}, {}) if free else fit_heads(data, rated_groups, signals, groups, weights, frauds)
+    )
     trained = TrainedModel(
         kind=parts.kind,
         tensors={
@@ -251,7 +261,7 @@ def fit_turnwise(data: Path, rated_groups: Sequence[Rated], parts: folder.Folder
             "attacks": list(ATTACKS),
         },
     )
-    keep(parts.kind, trained, **card(data, rated_groups, ratings=True))
+    keep(f"{parts.kind}-free" if free else parts.kind, trained, **card(data, rated_groups, ratings=True))
 
 
 def fit_heads(
@@ -348,14 +358,14 @@ def main() -> None:
         fit_turnwise(data, groups, folder.load(MODELS / "turnwise", "turnwise"), "reader-small")
     if "turnwise-large" in wanted:
         fit_large(data, groups)
+    if "turnwise-large-free" in wanted:
+        fit_large(data, groups, free=True)
     if "usr-full" in wanted:
         learned = usr_full.train(rated_task(groups, "usr-full"))
         keep("usr-full", learned, **card(data, groups, ratings=True))
     if "cards" in wanted:
         for path in sorted(MODELS / name for name in ROWS):
-            complete(
-                path, card(data, groups, ratings=path.name in ("turnwise", "turnwise-large", "usr-full"))
-            )
+            complete(path, card(data, groups, ratings=path.name.startswith(("turnwise", "usr-full"))))
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ ROWS = {  # model -> its row in papers/learned.json
     "usr-full": "usr-full, corpus left out",
     "turnwise": "**turnwise**, corpus left out",
     "turnwise-large": "**turnwise-large**, corpus left out",
+    "turnwise-large-free": "**turnwise-large[trained=free]**, corpus left out",
 }
 TEXT_LICENCE = (
     "PersonaChat (as carried by Xpersona) and DailyDialog++ are under MIT, but 91 % of the utterances in the contexts "

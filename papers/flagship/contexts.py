@@ -8,6 +8,7 @@ those for teaching instead, on which an attack may look for frauds to teach.
 
 import argparse
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 from papers.flagship.prepare import PROBED, PROBES, dialogues
@@ -31,9 +32,10 @@ def held_out(data: Path) -> dict[str, list[Dialogue]]:
     }
 
 
-def for_teaching(data: Path) -> list[Dialogue]:
-    """Those that frauds are taught on."""
-    return [one for some in held_out(data).values() for one in some[PROBES::2]]
+def for_teaching(data: Path, corpora: Sequence[str] = PROBED) -> list[Dialogue]:
+    """Those of these corpora that frauds are taught on."""
+    found = held_out(data)
+    return [one for name in corpora for one in found[name][PROBES::2]]
 
 
 def main() -> None:

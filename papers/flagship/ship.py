@@ -1,7 +1,8 @@
 """`python -m papers.flagship.ship RESULTS TEXT`: the trained readers as folders of the package.
 
 RESULTS has the files of gpu.sh. The large reader is the mean of the three large models, cut to rank 32 (`soup.npz`).
-The small reader is the mean of three students (`student-soup.npz`).
+The small reader is the mean of three students (`student-soup.npz`). The free reader is the mean of three large models
+of rank 16 that were trained on freely licensed text alone (`free-soup.npz`). Those whose file is there are written.
 """
 
 import argparse
@@ -20,7 +21,7 @@ from turnwise.networks.replies.columns import COLUMNS
 from turnwise.types import Floats
 
 MODELS = Path(__file__).parents[2] / "src" / "turnwise" / "data" / "models"
-RANK, GROUP = 32, 64  # of the stored adapters, and weights that share a scale
+GROUP = 64  # weights of an adapter that share a scale
 LANGUAGES = "English"
 
 
@@ -29,16 +30,17 @@ def read(path: Path) -> dict[str, Tensor]:
         return from_bytes(dict(packed))
 
 
-def large(results: Path, about: dict[str, object]) -> None:
-    trained = {name: one.numpy() for name, one in read(results / "soup.npz").items()}
+def large(path: Path, about: dict[str, object], name: str = "reader-large") -> None:
+    trained = {part: one.numpy() for part, one in read(path).items()}
     adapters: dict[str, Floats] = {
-        name: one.T if name.endswith(".up") else one
-        for name, one in trained.items()
-        if name.startswith("llama.")
+        part: one.T if part.endswith(".up") else one
+        for part, one in trained.items()
+        if part.startswith("llama.")
     }
-    heads = {name: one.astype(np.float16) for name, one in trained.items() if name not in adapters}
-    save("reader-large", {**pack(adapters, {}, group=GROUP), **heads},
-         {"size": "large", "base": "smollm2", "rank": RANK, "columns": list(COLUMNS)}, about)  # fmt: skip
+    heads = {part: one.astype(np.float16) for part, one in trained.items() if part not in adapters}
+    rank = next(len(one) for part, one in trained.items() if part.endswith(".down"))
+    save(name, {**pack(adapters, {}, group=GROUP), **heads},
+         {"size": "large", "base": "smollm2", "rank": rank, "columns": list(COLUMNS)}, about)  # fmt: skip
 
 
 def small(results: Path, about: dict[str, object]) -> None:
@@ -76,13 +78,21 @@ def main() -> None:
     parser.add_argument("text", type=Path, help="the folder of papers.flagship.prepare")
     given = parser.parse_args()
     text = json.loads((given.text / "corpus.json").read_text())
-    about: dict[str, object] = {
-        "data": {"text": text, "left_out": "dialogues that share a turn of six words with a rated item",
-                 "pairs": "SNLI, 100,000 pairs, CC BY-SA 4.0"},
-        "command": "papers/flagship/gpu.sh large label students, then again.sh, then python -m papers.flagship.ship",
-    }  # fmt: skip
-    large(given.results, about)
-    small(given.results, about)
+
+    def about(text: dict[str, dict[str, object]], command: str) -> dict[str, object]:
+        data = {"text": text, "left_out": "dialogues that share a turn of six words with a rated item",
+                "pairs": "SNLI, 100,000 pairs, CC BY-SA 4.0"}  # fmt: skip
+        return {"data": data, "command": f"{command}, then python -m papers.flagship.ship"}
+
+    both = about(text, "papers/flagship/gpu.sh large label students, then again.sh")
+    if (given.results / "soup.npz").exists():
+        large(given.results / "soup.npz", both)
+    if (given.results / "student-soup.npz").exists():
+        small(given.results, both)
+    if (given.results / "free-soup.npz").exists():
+        free = {name: one for name, one in text.items() if one["free"]}
+        command = 'VARIANTS="free-0 free-1 free-2" RANK=16 papers/flagship/gpu.sh large soup'
+        large(given.results / "free-soup.npz", about(free, command), "reader-large-free")
 
 
 if __name__ == "__main__":

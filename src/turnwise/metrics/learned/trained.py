@@ -1,7 +1,8 @@
 """Loading of a learned metric's trained model: from the folder in its setting `trained`, else from the package.
 
-`trained=hardened` is the model with a guard of its own that ships beside the plain one (`usr-ret`, `maude`, `att`). A
-metric stores only the folder's path. The contents are loaded once per process.
+`trained=hardened` is the model with a guard of its own that ships beside the plain one (`usr-ret`, `maude`, `att`), and
+`trained=free` the one whose reader was trained on freely licensed text alone (`turnwise-large`). A metric stores only
+the folder's path. The contents are loaded once per process.
 """
 
 from functools import cache
@@ -18,6 +19,10 @@ HARDENED = "hardened"
 # Shipped models with a guard that was taught with frauds against this metric. That of `usr-ret`, which was taught with
 # those of four other metrics too, is also the guard of `guarded[metric=NAME]`.
 HARDENED_MODELS = {"usr-ret": "guard", "maude": "maude-hardened", "att": "att-hardened"}
+FREE = "free"
+# Further models that ship: setting `trained` -> metric -> folder; and what to do for a metric that has none.
+FURTHER = {HARDENED: HARDENED_MODELS, FREE: {"turnwise-large": "turnwise-large-free"}}
+ELSE = {HARDENED: "; for others guarded[metric={kind}]", FREE: ""}
 
 
 class NotTrained(NotFetched):
@@ -25,24 +30,21 @@ class NotTrained(NotFetched):
 
 
 def load_trained(kind: str, spec: str) -> Folder:
-    """The model of this kind in the folder `spec`; "" and `hardened` are those that ship with the package.
+    """The model of this kind in the folder `spec`; "", `hardened` and `free` are those that ship with the package.
 
-    Raises `NotTrained` if none ships, and `UsageError` for `hardened` of a metric that has no such model, or where a
-    folder of this name has a model.
+    Raises `NotTrained` if none ships, and `UsageError` for `hardened` or `free` of a metric that has no such model, or
+    where a folder of this name has a model.
     """
-    if spec == HARDENED and kind not in HARDENED_MODELS:
+    further = FURTHER.get(spec)
+    if further is not None and kind not in further:
+        have = f"{', '.join(further)} {'do' if len(further) > 1 else 'does'}{ELSE[spec].format(kind=kind)}"
+        raise UsageError(f"`{kind}` has no {spec} model: {have}. A folder of this name is ./{spec}")
+    if further is not None and is_trained(Path(spec)):
         raise UsageError(
-            f"`{kind}` has no hardened model: {', '.join(HARDENED_MODELS)} do; for others guarded[metric={kind}]. A "
-            f"folder of this name is ./{HARDENED}"
+            f"`trained={spec}` is the model that ships, and the folder {spec} here has a model too: for that one write "
+            f"trained=./{spec}, for the shipped one use another working folder"
         )
-    if spec == HARDENED and is_trained(Path(HARDENED)):
-        raise UsageError(
-            f"`trained={HARDENED}` is the model that ships, and the folder {HARDENED} here has a model too: for that "
-            f"one write trained=./{HARDENED}, for the shipped one use another working folder"
-        )
-    path = (
-        shipped(HARDENED_MODELS[kind] if spec == HARDENED else kind) if spec in ("", HARDENED) else Path(spec)
-    )
+    path = Path(spec) if spec and further is None else shipped(further[kind] if further else kind)
     if path is None:
         raise NotTrained(
             f"`{kind}` is not trained: turnwise train {kind} DATA -o MODEL, then {kind}[trained=MODEL]"
