@@ -108,6 +108,32 @@ def encoders(data: Path, given: argparse.Namespace) -> tuple[Any, str]:
     return found, table(["metric", *REFERENCED, "mean", "mean less the first encoder's `adem`"], lines)
 
 
+def vectors(data: Path, given: argparse.Namespace) -> tuple[Any, str]:
+    """`adem` on changed vectors of one encoder, with a brief search: is it their scale, their lengths, their number?"""
+    people = pool(data)
+    seen, fold = examples(people, given.encoder[0]), fold_of(people)
+
+    def of_unit_length(one: Floats) -> Floats:
+        return one / np.maximum(np.linalg.norm(one, axis=1, keepdims=True), 1e-9)
+
+    def in_deviations(one: Floats) -> Floats:
+        return (one - np.nanmean(one, axis=0)) / (np.nanstd(one, axis=0) + 1e-6)
+
+    changes: dict[str, tuple[Callable[[Floats], Floats], Search]] = {
+        "as they are": (lambda one: one, BRIEF),
+        "ten times as long": (lambda one: 10 * one, BRIEF),
+        "of unit length": (of_unit_length, BRIEF),
+        "each dimension standardised": (in_deviations, BRIEF),
+        "150 or 300 components": (lambda one: one, replace(BRIEF, components=(150, 300))),
+    }
+    found = {}
+    for name, (change, search) in changes.items():
+        sides = {side: change(one) for side, one in seen.triples.sides.items()}
+        triples = replace(seen.triples, reply=change(seen.triples.reply), sides=sides)
+        found[name] = mean(by_group(crossed(replace(seen, triples=triples), fold, FULL, search), people))
+    return found, table(["vectors", "mean Spearman"], [[name, f"{one:.3f}"] for name, one in found.items()])
+
+
 def unseen(data: Path, given: argparse.Namespace) -> tuple[Any, str]:
     """Agreement when one system is left out of training, for groups of four systems or more.
 
@@ -271,7 +297,7 @@ def scatter(data: Path, given: argparse.Namespace) -> tuple[Any, str]:
 
 
 SECTIONS: dict[str, Callable[[Path, argparse.Namespace], tuple[Any, str]]] = {
-    "replies": replies, "encoders": encoders, "unseen": unseen, "amount": amount, "length": length,
+    "replies": replies, "encoders": encoders, "vectors": vectors, "unseen": unseen, "amount": amount, "length": length,
     "speakers": speakers, "parting": parted, "contexts": contexts, "curves": curves, "scatter": scatter,
 }  # fmt: skip
 

@@ -10,6 +10,7 @@ All are on the paper's six files; the correlations are kept in fbd_encoders.json
     python -m papers.fbd_encoders seeds DATA NAME=FOLDER...             PRD over 8 seeds of the clusters
     python -m papers.fbd_encoders parts DATA FOLDER                     the two terms of the distance by themselves
     python -m papers.fbd_encoders show                                  the table of papers/fbd-prd.md
+    python -m papers.fbd_encoders figures                               its means by encoder and by file
 
 One pass through an encoder gives the vectors of all its layers; they are put into the cache of vectors, from which
 `fbd` and `fbd-paper` then read them. papers/fbd-prd.md names the packages; nothing of them is run.
@@ -216,9 +217,31 @@ def show() -> None:
         print(f"| {name} | {' | '.join(cells)} |")
 
 
+def figures() -> None:
+    """Metrics at the output: by encoder, means over files (Figure 2), and by file, means over encoders (Figure 1)."""
+    values: dict[str, dict[str, dict[str, list[float]]]] = {}  # metric -> encoder -> file
+    for about, found in json.loads(RESULTS.read_text()).items():
+        metric, encoder, setting = about.split(", ")
+        if setting == "output":
+            values.setdefault(metric, {})[encoder] = found
+    encoders = list(dict.fromkeys(encoder for by_encoder in values.values() for encoder in by_encoder))
+    groups = sorted(next(iter(values["fbd"].values())))
+    print(f"| | {' | '.join(encoders)} |\n|{'---|' * (len(encoders) + 1)}")
+    for metric, found in values.items():
+        means = {encoder: np.mean(list(by_file.values()), axis=0) for encoder, by_file in found.items()}
+        cells = [_two(means[encoder]) if encoder in means else "-" for encoder in encoders]
+        print(f"| {metric} | {' | '.join(cells)} |")
+    print(f"\n| | {' | '.join(groups)} |\n|{'---|' * (len(groups) + 1)}")
+    for metric, found in values.items():
+        cells = [_two(np.mean([by_file[group] for by_file in found.values()], axis=0)) for group in groups]
+        print(f"| {metric} | {' | '.join(cells)} |")
+
+
 if __name__ == "__main__":
     if sys.argv[1:] == ["show"]:
         show()
+    elif sys.argv[1:] == ["figures"]:
+        figures()
     elif sys.argv[1] == "join":
         join(sys.argv[2], sys.argv[3:])
     elif sys.argv[1] in ("others", "seeds"):

@@ -48,6 +48,7 @@ RESULTS = Path(__file__).with_name("probing.json")
 CARDS = Path(__file__).parents[1] / "src" / "turnwise" / "data" / "attacks.json"
 FLAGSHIP = Path(__file__).parent / "flagship" / "attacks.json"  # attacks on `turnwise` and `turnwise-large`
 POLICIES = Path(__file__).with_name("probing_rl.json")
+TRANSFER = Path(__file__).with_name("probing_transfer.json")
 # name -> file, and the key and value that select the dialogues for contexts
 CORPORA = {
     "dailydialog": ("dailydialog.jsonl.gz", ("meta.split", "test")),
@@ -284,7 +285,10 @@ def write_cards() -> None:
 
 
 def shown_frauds() -> dict[str, list[dict[str, Any]]]:
-    """Metric -> shown frauds: of the table or, for editions of `turnwise`, of the attacks on them, and of policies."""
+    """Metric -> shown frauds: of the table or, for editions of `turnwise`, of the attacks on them, and of policies.
+
+    An edition of `turnwise` that no policy was trained against has those that were trained against the other.
+    """
     cards: dict[str, list[dict[str, Any]]] = {}
     for line in json.loads(RESULTS.read_text()):
         if line["what"] == "table" and line["metric"] in names():
@@ -317,6 +321,17 @@ def shown_frauds() -> dict[str, list[dict[str, Any]]]:
                     "description": f"a policy trained against it says such as “{best['samples'][0][:80]}”",
                     "score": round(best["score"], 4), "human_score": round(best["people"], 4),
                 })  # fmt: skip
+    for trained_against, by_metric in json.loads(TRANSFER.read_text()).items():
+        for edition, line in by_metric.items():
+            for corpus in CORPORA if not cards.get(edition, True) else ():
+                rows = [one for one in line["policies"] if one["corpus"] == corpus and one["significant"]]
+                if rows:
+                    best = max(rows, key=lambda one: float(one["gain"]))
+                    cards[edition] = [*cards[edition], {
+                        "contexts": corpus, "kind": "policy",
+                        "description": f"a policy trained against {trained_against}",
+                        "score": round(best["score"], 4), "human_score": round(best["people"], 4),
+                    }]  # fmt: skip
     return dict(sorted(cards.items()))
 
 

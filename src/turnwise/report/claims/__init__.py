@@ -71,7 +71,9 @@ def _knowledge(run: Run, among: Sequence[Run]) -> Knowledge:
             attacks[metric] = f"{metric} can be gamed ({verdict['frauds']} strategies)"
     for metric in {str(r["metric"]) for r in run.results}:
         if metric not in attacks and (frauds := known_attacks(metric.split("[")[0])):
-            attacks[metric] = f"{metric} is known to be gamed by {frauds[0]['kind']} replies"
+            kind = frauds[0]["kind"]
+            by = "a bot that was trained against it" if kind == "policy" else f"{kind} replies"
+            attacks[metric] = f"{metric} is known to be gamed by {by}"
     return Knowledge(agreement, attacks)
 
 

@@ -28,11 +28,11 @@ from turnwise.types import Finding, Floats, Ints, Item
 PENALTIES = (30.0, 100.0, 300.0, 1000.0, 3000.0, 1e6)  # with the last, the weights only change their scale
 FOLDS = 10  # folds of the cross-validation
 COVERAGE = 0.95  # coverage of the interval of a prediction
-# What one search of three found with 20,000 calls on contexts of people (papers/flagship/attacks.json). On those of
-# DailyDialog and EmpatheticDialogues no strategy was shown to score above people.
+# What reinforcement learning found (papers/probing.md). Eighteen searches of 20,000 calls found nothing that was shown
+# to score above people (papers/flagship/attacks.json).
 ATTACKS = (
-    "80 words and more of sentences about oneself, with words of the context between them, beat people in about 70 % "
-    "of contexts of PersonaChat",
+    "a bot that was trained against `turnwise` learned warm sentences around the user's words, which score above "
+    "people's replies on three corpora",
 )
 
 
