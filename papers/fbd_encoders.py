@@ -110,6 +110,7 @@ def fill(corpus: Corpus, metric: str, spec: str, layers: Sequence[int]) -> None:
     whole = models.text_encoder(spec, **options)
     if not isinstance(whole, Transformer):
         raise SystemExit(f"{spec} is no transformer")
+    whole.__dict__["_bert"] = None  # a plain BERT is otherwise computed without the blocks of transformers
     blocks = _blocks(whole.model, whole.config.num_hidden_layers)
     for part, texts in wanted(corpus, metric, spec).items():
         vectors = {layer: np.empty((len(texts), whole.dimension), np.float32) for layer in layers}
@@ -232,8 +233,10 @@ def figures() -> None:
         cells = [_two(means[encoder]) if encoder in means else "-" for encoder in encoders]
         print(f"| {metric} | {' | '.join(cells)} |")
     print(f"\n| | {' | '.join(groups)} |\n|{'---|' * (len(groups) + 1)}")
+    common = values["fbd"].keys() & values["prd"].keys() & values["bertscore"].keys()
     for metric, found in values.items():
-        cells = [_two(np.mean([by_file[group] for by_file in found.values()], axis=0)) for group in groups]
+        each = [by_file for encoder, by_file in found.items() if encoder in common]
+        cells = [_two(np.mean([by_file[group] for by_file in each], axis=0)) for group in groups]
         print(f"| {metric} | {' | '.join(cells)} |")
 
 

@@ -37,7 +37,7 @@ from papers.rated_corpora import pretraining, rated
 from turnwise.attacks.strategy import strategy
 from turnwise.cli.common.group import run
 from turnwise.logs import native
-from turnwise.metrics import resolve
+from turnwise.metrics import names, resolve
 from turnwise.metrics.learned.guard.metric import guarded
 from turnwise.run.attack.harden import MAX_TEMPLATES, attack_files, train_guard
 from turnwise.run.spec import HardenSpec
@@ -259,6 +259,7 @@ def effects(results: Path, shipped: Callable[[str], str]) -> dict[str, Any]:
             },
         }
         for name, line in sorted(kept.items())
+        if name in names()  # others are metrics of earlier versions
     }
     return {name: card for name, card in cards.items() if any(card.values())}
 

@@ -1,4 +1,4 @@
-"""What papers/fbd_encoders.py keeps of PRD and BERTScore with an encoder."""
+"""What papers/fbd_encoders.py keeps of PRD and BERTScore with an encoder, and the layers that it computes at once."""
 
 import gzip
 import json
@@ -11,6 +11,8 @@ pytest.importorskip("torch")
 from papers import fbd_encoders
 from papers.fbd_prd import FILES, Corpus, correlations, numbers
 from tests.corpus import dialogue
+from turnwise.encode import load
+from turnwise.metrics import models
 
 
 @pytest.fixture
@@ -42,6 +44,13 @@ def test_others_are_kept_and_shown_beside_what_was_there(home, data, bert, llama
     shown = capsys.readouterr().out.splitlines()
     assert shown[2] == "| fbd, tiny, output | .500 .250 | .500 .250 | .500 .250 |"
     assert len(shown) == 2 + len(kept)
+    fbd_encoders.figures()
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[0] == "| | tiny | smollm2 |"
+    assert shown[2] == "| fbd | .500 .250 | - |"
+    assert shown[6:9] == ["", "| | one |", "|---|---|"]
+    tiny = kept["bertscore, tiny, output"]["one"]
+    assert shown[11] == f"| bertscore | {fbd_encoders._two(tiny)} |"  # `fbd` was measured with `tiny` only
 
 
 def test_the_ratings_of_replies_without_a_reference_do_not_count_for_bertscore(home, data, bert):
@@ -57,3 +66,13 @@ def test_the_ratings_of_replies_without_a_reference_do_not_count_for_bertscore(h
     assert kept["bertscore, tiny, output"]["one"][1] != pytest.approx(
         correlations(whole, numbers(whole, metric))["one"][1]
     )
+
+
+def test_the_vectors_of_all_layers_from_one_pass_are_those_of_each_layer(home, data, bert):
+    corpus = Corpus.read(data / FILES["fbd"], "meta.corpus")
+    fbd_encoders.fill(corpus, "fbd", str(bert), [1, 2])
+    for layer in (1, 2):
+        options = {"layer": layer, "pooling": "mean", "normalise": False}
+        encoder = models.text_encoder(str(bert), **options)
+        texts = fbd_encoders.wanted(corpus, "fbd", str(bert))["all"]
+        np.testing.assert_allclose(encoder.encode(texts), load(str(bert), **options).encode(texts), atol=1e-5)
