@@ -109,7 +109,7 @@ def encoders(data: Path, given: argparse.Namespace) -> tuple[Any, str]:
 
 
 def vectors(data: Path, given: argparse.Namespace) -> tuple[Any, str]:
-    """`adem` on changed vectors of one encoder, with a brief search: is it their scale, their lengths, their number?"""
+    """`adem` on changed vectors of one encoder, with a brief search: do lengths or the number of components matter?"""
     people = pool(data)
     seen, fold = examples(people, given.encoder[0]), fold_of(people)
 
@@ -121,7 +121,6 @@ def vectors(data: Path, given: argparse.Namespace) -> tuple[Any, str]:
 
     changes: dict[str, tuple[Callable[[Floats], Floats], Search]] = {
         "as they are": (lambda one: one, BRIEF),
-        "ten times as long": (lambda one: 10 * one, BRIEF),
         "of unit length": (of_unit_length, BRIEF),
         "each dimension standardised": (in_deviations, BRIEF),
         "150 or 300 components": (lambda one: one, replace(BRIEF, components=(150, 300))),
@@ -131,7 +130,8 @@ def vectors(data: Path, given: argparse.Namespace) -> tuple[Any, str]:
         sides = {side: change(one) for side, one in seen.triples.sides.items()}
         triples = replace(seen.triples, reply=change(seen.triples.reply), sides=sides)
         found[name] = mean(by_group(crossed(replace(seen, triples=triples), fold, FULL, search), people))
-    return found, table(["vectors", "mean Spearman"], [[name, f"{one:.3f}"] for name, one in found.items()])
+    text = table(["vectors", "mean Spearman"], [[name, f"{one:.3f}"] for name, one in found.items()])
+    return {Path(given.encoder[0]).name: found}, text
 
 
 def unseen(data: Path, given: argparse.Namespace) -> tuple[Any, str]:
@@ -316,7 +316,9 @@ def main() -> None:
     if given.what == "untrained":
         write_untrained(given.data, given.output)
         return
-    for name in SECTIONS if given.what == "all" else [given.what]:
+    # `vectors` asks about one encoder, which has to be named.
+    every = [name for name in SECTIONS if name != "vectors"]
+    for name in every if given.what == "all" else [given.what]:
         found, text = SECTIONS[name](given.data, given)
         kept = json.loads(KEPT.read_text()) if KEPT.exists() else {}
         KEPT.write_text(json.dumps({**kept, name: found}, indent=1) + "\n")

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from papers.flagship import taught
-from papers.flagship.contexts import for_teaching
+from papers.flagship.contexts import TAUGHT_FREE, for_teaching
 from papers.flagship.prepare import PROBED
 from papers.learned_page import PAGE, page
 from papers.rated_corpora import GROUPS, Rated, rated
@@ -142,7 +142,7 @@ class Corpora:
     @cached_property
     def frauds(self) -> tuple[Floats, Floats] | None:
         """The signals of people's replies and of the frauds that are taught."""
-        return taught.pairs(for_teaching(self.data, ("personachat",) if self.free else PROBED), self._table)
+        return taught.pairs(for_teaching(self.data, TAUGHT_FREE if self.free else PROBED), self._table)
 
     def _table(self, some: Sequence[Item]) -> Floats:
         return self.signals.table(some, text_encoder("minilm"))

@@ -287,7 +287,7 @@ def write_cards() -> None:
 def shown_frauds() -> dict[str, list[dict[str, Any]]]:
     """Metric -> shown frauds: of the table or, for editions of `turnwise`, of the attacks on them, and of policies.
 
-    An edition of `turnwise` that no policy was trained against has those that were trained against the other.
+    For an edition of `turnwise` that nothing was shown against, policies that were trained against the other count.
     """
     cards: dict[str, list[dict[str, Any]]] = {}
     for line in json.loads(RESULTS.read_text()):
@@ -323,7 +323,9 @@ def shown_frauds() -> dict[str, list[dict[str, Any]]]:
                 })  # fmt: skip
     for trained_against, by_metric in json.loads(TRANSFER.read_text()).items():
         for edition, line in by_metric.items():
-            for corpus in CORPORA if not cards.get(edition, True) else ():
+            if cards.get(edition) != []:
+                continue
+            for corpus in CORPORA:
                 rows = [one for one in line["policies"] if one["corpus"] == corpus and one["significant"]]
                 if rows:
                     best = max(rows, key=lambda one: float(one["gain"]))

@@ -636,7 +636,7 @@ def keep(files: Sequence[str]) -> None:
         before, corpora = kept.get(line["metric"], {}), {one["corpus"] for one in line["policies"]}
         same = before.get("signature") == line["signature"]
         rows = [row for row in before.get("policies", []) if same and row["corpus"] not in corpora]
-        rows_stay, tested = bool(rows), len(line["policies"]) + len(rows)
+        tested = len(line["policies"]) + len(rows)
         for one in line["policies"]:
             corpus = one["corpus"]
             people = np.array(line["people"][corpus], dtype=float)
@@ -666,7 +666,8 @@ def keep(files: Sequence[str]) -> None:
             })  # fmt: skip
         kept[line["metric"]] = {
             **{key: line[key] for key in ("signature", "device", "settings")},
-            **{key: max(line[key], before[key] if rows_stay else 0) for key in ("updates", "seconds")},
+            "updates": max(row["curve"]["update"][-1] for row in rows),
+            "seconds": line["seconds"],
             "policies": sorted(rows, key=lambda row: (row["corpus"], row["repetition"])),
         }
     RESULTS.write_text(json.dumps(dict(sorted(kept.items())), indent=None, separators=(",", ":")) + "\n")

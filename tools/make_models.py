@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from papers.flagship import taught
-from papers.flagship.contexts import for_teaching
+from papers.flagship.contexts import TAUGHT_FREE, for_teaching
 from papers.flagship.prepare import PROBED
 from papers.rated_corpora import Rated, pretraining, rated
 from papers.rated_dimensions import DIMENSIONS, SOURCES, rated_units
@@ -209,7 +209,7 @@ def fit_turnwise(
     columns = signals.columns
     groups = [Group.of(group, signals, columns) for group in rated_groups]
     frauds = taught.pairs(
-        for_teaching(data, ("personachat",) if free else PROBED),
+        for_teaching(data, TAUGHT_FREE if free else PROBED),
         lambda items: signals.table(items, text_encoder(ENCODER), columns),
     )
     # Predictions are not centred on the tested corpus, because a user's corpus has no ratings to centre on.
@@ -257,8 +257,8 @@ def fit_turnwise(
         card={
             "intervals": {"inside, half-width of the other corpora": covered},
             "dimensions": measured,
-            "dialogue_ratings": dialogue_data(data),
-            "attacks": list(ATTACKS),
+            "dialogue_ratings": [] if free else dialogue_data(data),
+            "attacks": [] if free else list(ATTACKS),  # the free model was not attacked
         },
     )
     keep(f"{parts.kind}-free" if free else parts.kind, trained, **card(data, rated_groups, ratings=True))

@@ -16,6 +16,8 @@ from papers.rated_corpora import RatedText, rated
 from turnwise.encode.text.normalise import plain
 from turnwise.types import Dialogue
 
+TAUGHT_FREE = ("personachat",)  # corpora with free text, on which alone the free variant is taught frauds
+
 
 def held_out(data: Path) -> dict[str, list[Dialogue]]:
     """Corpus -> dialogues that were left out of the training text."""

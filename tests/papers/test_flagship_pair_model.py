@@ -51,12 +51,12 @@ def test_a_score_does_not_depend_on_padding(peer):
 
 
 def test_long_contexts_are_cut_on_the_left_and_long_replies_on_the_right():
-    tokens, start = pair_tokens([np.full(300, 111), np.full(4, 112)], np.full(90, 113))
+    tokens, start = pair_tokens([np.full(300, 111), np.full(4, 112)], np.full(190, 113))
     assert tokens[0] == FIRST
     assert tokens[start - 1] == BETWEEN
     assert (tokens[1:start] == 112).sum() == 4
     assert start == 97
-    assert (tokens == 113).sum() == 48
+    assert (tokens == 113).sum() == 104
 
 
 def test_embeddings_stay_fixed(peer):

@@ -20,9 +20,9 @@ HARDENED = "hardened"
 # those of four other metrics too, is also the guard of `guarded[metric=NAME]`.
 HARDENED_MODELS = {"usr-ret": "guard", "maude": "maude-hardened", "att": "att-hardened"}
 FREE = "free"
-# Further models that ship: setting `trained` -> metric -> folder; and what to do for a metric that has none.
-FURTHER = {HARDENED: HARDENED_MODELS, FREE: {"turnwise-large": "turnwise-large-free"}}
-ELSE = {HARDENED: "; for others guarded[metric={kind}]", FREE: ""}
+# Further models that ship: setting `trained` -> metric -> folder; and what to do instead for a metric that has none.
+SHIPPED_VARIANTS = {HARDENED: HARDENED_MODELS, FREE: {"turnwise-large": "turnwise-large-free"}}
+ADVICE = {HARDENED: "; for others guarded[metric={kind}]", FREE: ""}
 
 
 class NotTrained(NotFetched):
@@ -35,16 +35,18 @@ def load_trained(kind: str, spec: str) -> Folder:
     Raises `NotTrained` if none ships, and `UsageError` for `hardened` or `free` of a metric that has no such model, or
     where a folder of this name has a model.
     """
-    further = FURTHER.get(spec)
-    if further is not None and kind not in further:
-        have = f"{', '.join(further)} {'do' if len(further) > 1 else 'does'}{ELSE[spec].format(kind=kind)}"
-        raise UsageError(f"`{kind}` has no {spec} model: {have}. A folder of this name is ./{spec}")
-    if further is not None and is_trained(Path(spec)):
+    variants = SHIPPED_VARIANTS.get(spec)
+    if variants is not None and kind not in variants:
+        have = (
+            f"{', '.join(variants)} {'do' if len(variants) > 1 else 'does'}{ADVICE[spec].format(kind=kind)}"
+        )
+        raise UsageError(f"`{kind}` has no {spec} model: {have}. For a folder called {spec} write ./{spec}")
+    if variants is not None and is_trained(Path(spec)):
         raise UsageError(
             f"`trained={spec}` is the model that ships, and the folder {spec} here has a model too: for that one write "
             f"trained=./{spec}, for the shipped one use another working folder"
         )
-    path = Path(spec) if spec and further is None else shipped(further[kind] if further else kind)
+    path = Path(spec) if spec and variants is None else shipped(variants[kind] if variants else kind)
     if path is None:
         raise NotTrained(
             f"`{kind}` is not trained: turnwise train {kind} DATA -o MODEL, then {kind}[trained=MODEL]"

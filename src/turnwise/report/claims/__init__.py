@@ -5,6 +5,7 @@ have the same inputs. Numbers of different runs are never ranked against each ot
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 from turnwise.metrics.attacks import known_attacks
 from turnwise.report.claims.agents import Knowledge, agent_claims
@@ -70,11 +71,19 @@ def _knowledge(run: Run, among: Sequence[Run]) -> Knowledge:
             metric = other.results[0]["metric"]
             attacks[metric] = f"{metric} can be gamed ({verdict['frauds']} strategies)"
     for metric in {str(r["metric"]) for r in run.results}:
-        if metric not in attacks and (frauds := known_attacks(metric.split("[")[0])):
-            kind = frauds[0]["kind"]
-            by = "a bot that was trained against it" if kind == "policy" else f"{kind} replies"
-            attacks[metric] = f"{metric} is known to be gamed by {by}"
+        name, _, settings = metric.partition("[")
+        # What is known is of the model that ships under this name.
+        if metric not in attacks and "trained=" not in settings and (frauds := known_attacks(name)):
+            attacks[metric] = f"{metric} is known to be gamed by {_fraud_in_words(frauds[0])}"
     return Knowledge(agreement, attacks)
+
+
+def _fraud_in_words(fraud: Mapping[str, Any]) -> str:
+    """`pattern replies`, or for a policy the metric that it was trained against."""
+    if fraud["kind"] != "policy":
+        return f"{fraud['kind']} replies"
+    against = str(fraud["description"]).removeprefix("a policy trained against ").split(" says ")[0]
+    return f"a bot that was trained against {against}"
 
 
 def _digests(run: Run) -> frozenset[str]:

@@ -8,7 +8,7 @@ from typing import Any
 from turnwise.encode.models.folder import CARD, read_config
 from turnwise.errors import UsageError
 from turnwise.metrics import settings
-from turnwise.metrics.learned.trained import FURTHER
+from turnwise.metrics.learned.trained import SHIPPED_VARIANTS
 from turnwise.report.results import replacing, to_json
 
 
@@ -18,7 +18,7 @@ def model_folder(metric: str) -> Path:
     Raises `UsageError` if the metric names none or it is not a model folder.
     """
     trained = settings(metric)[1].get("trained")
-    if not trained or trained in FURTHER:
+    if not trained or trained in SHIPPED_VARIANTS:
         raise UsageError(
             f"--card writes to the card of a model that you trained, and `{metric}` names none: name[trained=DIR]"
         )

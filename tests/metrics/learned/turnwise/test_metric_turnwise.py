@@ -9,7 +9,7 @@ import pytest
 
 from tests.tiny_trained import rated_items, task, tiny_trained
 from turnwise.encode.models import folder
-from turnwise.errors import DataError
+from turnwise.errors import DataError, UsageError
 from turnwise.metrics import resolve
 from turnwise.metrics.learned.turnwise import calibration
 from turnwise.metrics.learned.turnwise.exchange_index import NEIGHBOURS, ExchangeIndex, Neighbours
@@ -201,3 +201,20 @@ def test_replies_that_the_shipped_model_learned_from_are_counted_with_a_guard_to
     assert run(asked) == 0
     said = " ".join(capsys.readouterr().err.split())
     assert "the model that this starts from learned from 40 of these 40 replies" in said
+
+
+def test_the_free_variant_has_a_reader_that_saw_only_freely_licensed_text() -> None:
+    free = resolve("turnwise-large[trained=free]")
+    assert "[reader-large-free|" in str(free.signature)
+    assert str(free.signature) != str(resolve("turnwise-large").signature)
+    reader = folder.load(folder.shipped("reader-large-free") or "", "reader-large-free")
+    assert all(corpus["free"] for corpus in reader.card["data"]["text"].values())
+    every = folder.load(folder.shipped("reader-large") or "", "reader-large")
+    assert not all(corpus["free"] for corpus in every.card["data"]["text"].values())
+
+
+def test_a_metric_without_a_free_model_says_which_one_has_it() -> None:
+    with pytest.raises(UsageError, match=r"`turnwise` has no free model: turnwise-large does"):
+        str(resolve("turnwise[trained=free]").signature)
+    with pytest.raises(UsageError, match="has no dimension `engaging`"):
+        str(resolve("turnwise-large[trained=free,dimension=engaging]").signature)

@@ -28,8 +28,8 @@ from turnwise.types import Finding, Floats, Ints, Item
 PENALTIES = (30.0, 100.0, 300.0, 1000.0, 3000.0, 1e6)  # with the last, the weights only change their scale
 FOLDS = 10  # folds of the cross-validation
 COVERAGE = 0.95  # coverage of the interval of a prediction
-# What reinforcement learning found (papers/probing.md). Eighteen searches of 20,000 calls found nothing that was shown
-# to score above people (papers/flagship/attacks.json).
+# What reinforcement learning found (papers/probing.md). Eighteen searches of up to 20,000 calls found nothing that was
+# shown to score above people (papers/flagship/attacks.json).
 ATTACKS = (
     "a bot that was trained against `turnwise` learned warm sentences around the user's words, which score above "
     "people's replies on three corpora",
