@@ -55,7 +55,7 @@ def test_gains_are_over_the_same_contexts_and_replies_without_a_score_are_counte
     assert not level["significant"]
     assert level["gain_interval"][0] < 0 < level["gain_interval"][1]
     assert high["best_update"] == 10
-    assert kept["usr-ret"]["updates"] == 90
+    assert kept["usr-ret"]["updates"] == 20
 
 
 def test_texts_that_may_be_of_a_corpus_are_kept_in_part_only(kept):
@@ -105,3 +105,24 @@ def test_files_of_one_metric_on_different_corpora_are_put_together() -> None:
     assert (found["updates"], sorted(found["people"])) == (30, ["dailydialog", "personachat"])
     with pytest.raises(SystemExit, match=r"m: policies against m\|v:1 and m\|v:2"):
         probing_gpu.joined([line("dailydialog", 20), line("personachat", 30, "m|v:2")])
+
+
+def test_policies_on_another_corpus_join_those_of_the_same_metric_and_replace_those_of_another_one(
+    kept, tmp_path
+) -> None:
+    def keep(corpus: str, signature: str) -> dict[str, object]:
+        people = [0.5] * 30
+        file = tmp_path / f"{corpus}.json"
+        file.write_text(json.dumps({
+            "metric": "usr-ret", "signature": signature, "device": "cuda", "settings": {}, "updates": 10, "seconds": 3,
+            "people": {corpus: people}, "ids": {corpus: [str(at) for at in range(30)]},
+            "policies": [{**policy(0, ["no"] * 30, people, [0.2, 0.5]), "corpus": corpus}],
+        }))  # fmt: skip
+        probing_gpu.keep([str(file)])
+        return json.loads(probing_gpu.RESULTS.read_text())["usr-ret"]
+
+    joined = keep("personachat", "usr-ret|v:1")
+    assert [one["corpus"] for one in joined["policies"]] == ["dailydialog", "dailydialog", "personachat"]
+    assert joined["updates"] == 20  # of the longest policy that is kept
+    other = keep("personachat", "usr-ret|v:2")
+    assert [one["corpus"] for one in other["policies"]] == ["personachat"]

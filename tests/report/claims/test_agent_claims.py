@@ -145,3 +145,13 @@ def test_what_is_known_of_a_metric_comes_from_runs_on_the_same_data():
 
 def test_shipped_attacks_are_known():
     assert "usr-ret is known to be gamed by" in said(record("usr-ret", 0.5, 0.01)).evidence
+
+
+def test_a_known_policy_is_named_by_what_it_was_trained_against():
+    assert (
+        "turnwise is known to be gamed by a bot that was trained against it"
+        in said(record("turnwise", 0.5, 0.01)).evidence
+    )
+    large = said(record("turnwise-large", 0.5, 0.01)).evidence
+    assert "turnwise-large is known to be gamed by a bot that was trained against turnwise" in large
+    assert "known to be gamed" not in said(record("turnwise-large[trained=free]", 0.5, 0.01)).evidence
