@@ -24,7 +24,12 @@ def report_truncation(model: str, longest: int, count: int) -> None:
     if not count:
         return
     log.warning("note: %s read only %d tokens of %s", model, longest, counted(count, "longer text"))
-    if (counts := _counts.get()) is not None:
+    add_truncations(count)
+
+
+def add_truncations(count: int) -> None:
+    """Add the count to those of the enclosing `collect_truncations`, without a line in the log."""
+    if count and (counts := _counts.get()) is not None:
         counts.append(count)
 
 

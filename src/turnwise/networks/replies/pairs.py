@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Tokens = NDArray[np.int64]
+WORDS = 80  # of a turn or a reply that either reader reads, as in training
 CONTEXT_TOKENS, REPLY_TOKENS = 96, 104  # longest context, cut on the left, and longest reply: about 80 words
 FIRST, BETWEEN, PADDING = 101, 102, 0  # BERT's [CLS], [SEP] and [PAD]
 

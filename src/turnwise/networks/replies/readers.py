@@ -25,11 +25,10 @@ from turnwise.encode.neural.differences import unpack
 from turnwise.errors import DataError
 from turnwise.networks.replies.columns import Group, batches, columns
 from turnwise.networks.replies.llama import Llama, Shape
-from turnwise.networks.replies.pairs import Tokens, pair_tokens
+from turnwise.networks.replies.pairs import WORDS, Tokens, pair_tokens
 from turnwise.networks.replies.reply_model import ReplyModel
 from turnwise.types import Floats
 
-WORDS = 80  # of a turn or a reply that are read, as in training
 BUDGET = 2048  # tokens of a batch
 GRID = 16  # multiple to which the length of a reply is rounded up
 REPLIES = 12  # replies to the same context that share one sequence: attention grows with its square

@@ -72,8 +72,9 @@ def _knowledge(run: Run, among: Sequence[Run]) -> Knowledge:
             attacks[metric] = f"{metric} can be gamed ({verdict['frauds']} strategies)"
     for metric in {str(r["metric"]) for r in run.results}:
         name, _, settings = metric.partition("[")
-        # What is known is of the model that ships under this name.
-        if metric not in attacks and "trained=" not in settings and (frauds := known_attacks(name)):
+        # What is known is of the overall score of the model that ships under this name.
+        another = "trained=" in settings or "dimension=" in settings
+        if metric not in attacks and not another and (frauds := known_attacks(name)):
             attacks[metric] = f"{metric} is known to be gamed by {_fraud_in_words(frauds[0])}"
     return Knowledge(agreement, attacks)
 

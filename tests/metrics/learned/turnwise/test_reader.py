@@ -9,11 +9,13 @@ pytest.importorskip("torch")
 
 from turnwise.encode.models.catalogue import NotFetched, locate
 from turnwise.encode.models.folder import load, shipped
+from turnwise.encode.truncation import collect_truncations
 from turnwise.errors import UsageError
 from turnwise.metrics import resolve
 from turnwise.metrics.learned.turnwise.metric import is_copy
 from turnwise.metrics.learned.turnwise.reader import ReplyReader, Text, _network, reader_of
 from turnwise.metrics.learned.turnwise.signals import signals_folder
+from turnwise.networks.replies.pairs import WORDS
 from turnwise.types import Item, Turn
 
 CONTEXT = ("my dog died yesterday and i feel awful", "hi how are you today")  # newest turn first
@@ -62,6 +64,14 @@ def test_the_kinds_of_replies_are_told_apart(reader: ReplyReader) -> None:
 def test_a_long_text_is_cut(reader: ReplyReader) -> None:
     long = " ".join(["word"] * 5000)
     assert np.isfinite(_network(reader.folder).read([(FITS, (long,)), (long, CONTEXT)])).all()
+
+
+def test_replies_of_which_only_the_beginning_is_read_are_counted(reader: ReplyReader) -> None:
+    long = " ".join(["really"] * (WORDS + 1))
+    with collect_truncations() as counts:
+        table = reader.table([(long, CONTEXT), (f"{long} and rude", CONTEXT), (FITS, CONTEXT)])
+    assert counts == [2]
+    assert np.allclose(table[0], table[1], atol=1e-4)
 
 
 @pytest.mark.parametrize("name", ["turnwise", "turnwise-large"])

@@ -12,8 +12,8 @@ predicts on your scale (`turnwise train turnwise`).
 dimension and shrunk towards the overall one. The model's card says which corpora each was fitted to.
 
 A reply of three words or more that copies its context (more than .8 of its words, in order) gets the lowest score.
-Texts are normalised first: case and punctuation are ignored. A reply in another language, or one that is unlike all
-rated replies (familiar.py), is unscored.
+Of a reply 80 words are read. Texts are normalised first: case and punctuation are ignored. A reply in another language,
+or one that is unlike all rated replies (familiar.py), is unscored.
 """
 
 from collections.abc import Mapping, Sequence
@@ -68,9 +68,9 @@ class Turnwise(Ratio):
         "turnwise[dimension=engaging] predicts one dimension of rating: also fluent, specific, relevant and dialogue.",
         range="about -2 to 2; on the scale of your own ratings once calibrated to them; log odds of being preferred "
         "once trained on preferences",
-        limits="For English small talk. A friendly reply that fits any context scored above people's own in a tenth "
-        "of contexts. Raters of different corpora prefer different things: check with `meta` on your own ratings, or "
-        "calibrate.",
+        limits="For English small talk; of a reply it reads 80 words. A friendly reply that fits any context scored "
+        "above people's own in a tenth of contexts. It does not hear rudeness. Raters of different corpora prefer "
+        "different things: check with `meta` on your own ratings, or calibrate.",
         citation="papers/learned.md",
     )
 
@@ -135,9 +135,9 @@ class TurnwiseLarge(Turnwise):
     model: ClassVar[str] = "turnwise-large"
     card: ClassVar[Card] = replace(
         Turnwise.card,
-        limits="For English small talk. It reads with a language model of 135 million weights: about six times the "
-        "cost of `turnwise`. Raters of different corpora prefer different things: check with `meta` on your own "
-        "ratings, or calibrate.",
+        limits="For English small talk; of a reply it reads 80 words, with a language model of 135 million weights: "
+        "about six times the cost of `turnwise`. It does not hear rudeness. Raters of different corpora prefer "
+        "different things: check with `meta` on your own ratings, or calibrate.",
     )
 
 
@@ -194,7 +194,7 @@ def head(folder: Folder, dimension: str) -> Mapping[str, Any]:
     there: Mapping[str, Any] = folder.config.get("dimensions", {})
     if dimension not in there:
         raise UsageError(
-            f"this `{folder.kind}` has no dimension `{dimension}`; it has: {', '.join([OVERALL, *there])}"
+            f"this model of `{folder.kind}` has no dimension `{dimension}`; it has: {', '.join([OVERALL, *there])}"
         )
     found: Mapping[str, Any] = there[dimension]
     return found

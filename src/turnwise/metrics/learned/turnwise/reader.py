@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 from turnwise.encode.cache.disk import Cache
 from turnwise.encode.models.catalogue import label, locate
 from turnwise.encode.models.folder import Folder
+from turnwise.encode.truncation import add_truncations
 from turnwise.errors import MissingExtra, UsageError
 from turnwise.metrics.learned.trained import load_trained
+from turnwise.networks.replies.pairs import WORDS
 from turnwise.types import Floats, Signature
 
 if TYPE_CHECKING:
@@ -44,7 +46,11 @@ class ReplyReader:
         return Signature(self.folder.kind, (("weights", self.folder.digest), ("base", base)))
 
     def table(self, texts: Sequence[Text]) -> Floats:
-        """(n, k) the columns of each (normalised reply, turns of the context, newest first)."""
+        """(n, k) the columns of each (normalised reply, turns of the context, newest first).
+
+        Replies of more words than it reads are counted.
+        """
+        add_truncations(sum(len(reply.split()) > WORDS for reply in {reply for reply, _ in texts}))
         space, cache, size = str(self.signature), Cache(), PART[self.folder.config["size"]]
         rows: list[Array] = []
         for start in range(0, len(texts), size):
