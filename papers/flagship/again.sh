@@ -32,7 +32,7 @@ wait
   wait
   student soup --student "$W/minilm" --out "$W/s1"
 ) &
-FIRST_STUDENTS=$! LARGE_ONES=
+LARGE_ONES=
 for n in 0 1 2; do
   large discriminate --start shipped --rate 3e-4 $TAUGHT --out "$W/r1" --seed $n --seconds "${LARGE:-215}" --workers 2 \
     > "$W/large-$n.log" 2>&1 &
@@ -41,8 +41,7 @@ done
 wait $LARGE_ONES
 large soup --out "$W/r1"
 for n in 20 21; do label --start "$W/r1/soup.npz" --out "$W/s2" --seed $n > "$W/label-$n.log" 2>&1 & done
-wait
-wait $FIRST_STUDENTS
+wait  # for the labels and for the first students
 for n in 0 1 2; do
   student train --student "$W/minilm" --start "$W/s1/student-soup.npz" --labels "$W"/s2/large-2?-labels.npz --out "$W/s2" \
     --seed $n --seconds "${SECOND:-165}" --workers 2 > "$W/second-$n.log" 2>&1 &
