@@ -174,11 +174,14 @@ def others(data: Path, name: str, spec: str) -> None:
 
 
 def seeds(data: Path, name: str, spec: str) -> None:
-    """The mean correlations of `prd` over the six files: their mean and deviation over 8 seeds of the clusters."""
+    """Keep the correlations of `prd` with 8 seeds of the clusters; print the mean and deviation of their means."""
     corpus = Corpus.read(data / FILES["fbd"], "meta.corpus")
-    found = [correlations(corpus, numbers(corpus, f"prd[model={spec},seed={seed}]")) for seed in range(8)]
-    means = np.array([list(one.values()) for one in found]).mean(axis=1)
-    print(f"| {name} | {_two(means.mean(axis=0))} | {_two(means.std(axis=0, ddof=1))} |", flush=True)
+    means = []
+    for seed in range(8):
+        found = correlations(corpus, numbers(corpus, f"prd[model={spec},seed={seed}]"))
+        add(f"prd, {name}, seed={seed}", found)
+        means.append(np.mean(list(found.values()), axis=0))
+    print(f"| {name} | {_two(np.mean(means, axis=0))} | {_two(np.std(means, axis=0, ddof=1))} |", flush=True)
 
 
 def add(name: str, found: dict[str, tuple[float, float]]) -> None:
