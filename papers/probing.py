@@ -317,7 +317,7 @@ def shown_frauds() -> dict[str, list[dict[str, Any]]]:
             )
             if best is not None and best["significant"]:
                 cards.setdefault(metric, []).append({
-                    "contexts": corpus, "kind": "policy",
+                    "contexts": corpus, "kind": "policy", "against": metric,
                     "description": f"a policy trained against it says such as “{best['samples'][0][:80]}”",
                     "score": round(best["score"], 4), "human_score": round(best["people"], 4),
                 })  # fmt: skip
@@ -330,7 +330,7 @@ def shown_frauds() -> dict[str, list[dict[str, Any]]]:
                 if rows:
                     best = max(rows, key=lambda one: float(one["gain"]))
                     cards[edition] = [*cards[edition], {
-                        "contexts": corpus, "kind": "policy",
+                        "contexts": corpus, "kind": "policy", "against": trained_against,
                         "description": f"a policy trained against {trained_against}",
                         "score": round(best["score"], 4), "human_score": round(best["people"], 4),
                     }]  # fmt: skip

@@ -8,7 +8,7 @@ writes them there.
 import json
 from functools import cache
 from importlib.resources import files
-from typing import Any, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 
 class Fraud(TypedDict):
@@ -19,6 +19,7 @@ class Fraud(TypedDict):
     description: str
     score: float
     human_score: float
+    against: NotRequired[str]  # of a policy: the metric that it was trained against
 
 
 class GuardEffect(TypedDict):

@@ -5,9 +5,8 @@ have the same inputs. Numbers of different runs are never ranked against each ot
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
 
-from turnwise.metrics.attacks import known_attacks
+from turnwise.metrics.attacks import Fraud, known_attacks
 from turnwise.report.claims.agents import Knowledge, agent_claims
 from turnwise.report.claims.changes import change_claims
 from turnwise.report.claims.claim import QUESTIONS, Claim, Question, Strength
@@ -75,16 +74,15 @@ def _knowledge(run: Run, among: Sequence[Run]) -> Knowledge:
         # What is known is of the overall score of the model that ships under this name.
         another = "trained=" in settings or "dimension=" in settings
         if metric not in attacks and not another and (frauds := known_attacks(name)):
-            attacks[metric] = f"{metric} is known to be gamed by {_fraud_in_words(frauds[0])}"
+            attacks[metric] = f"{metric} is known to be gamed by {_in_words(frauds[0], name)}"
     return Knowledge(agreement, attacks)
 
 
-def _fraud_in_words(fraud: Mapping[str, Any]) -> str:
-    """`pattern replies`, or for a policy the metric that it was trained against."""
-    if fraud["kind"] != "policy":
-        return f"{fraud['kind']} replies"
-    against = str(fraud["description"]).removeprefix("a policy trained against ").split(" says ")[0]
-    return f"a bot that was trained against {against}"
+def _in_words(fraud: Fraud, metric: str) -> str:
+    """`pattern replies`, or a policy by the metric that it was trained against."""
+    if against := fraud.get("against"):
+        return f"a bot that was trained against {'it' if against == metric else against}"
+    return f"{fraud['kind']} replies"
 
 
 def _digests(run: Run) -> frozenset[str]:
