@@ -60,7 +60,9 @@ READ = (
     "contradicts",
     "follows",
     "natural",
-)  # beginnings of the reader's columns
+    "informed",
+    "small ",
+)  # beginnings of the readers' columns
 # Sets of columns for the ablation: name -> which columns are used.
 KINDS: dict[str, Callable[[str], bool]] = {
     "all": lambda name: True,

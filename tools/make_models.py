@@ -175,36 +175,43 @@ def floor_of(weights: RidgeWeights, tables: Sequence[Floats]) -> float:
 def make_turnwise(data: Path, dialogues: Sequence[Dialogue], groups: Sequence[Rated]) -> None:
     tensors, shapes = make_signals(dialogues, folder.load(MODELS / "usr-ret", "usr-ret"))
     config: dict[str, Any] = {"encoder": encoder_card(ENCODER), "heads": shapes}
-    fit_turnwise(data, groups, folder.Folder(MODELS, "turnwise", tensors, config, {}, ""), "reader-small")
+    fit_turnwise(data, groups, folder.Folder(MODELS, "turnwise", tensors, config, {}, ""), ["reader-small"])
 
 
 def reader_card(name: str) -> dict[str, str]:
-    """The entry `reader` of a model's config: the reader's name and its present signature."""
+    """A reader in a model's config: its name and its present signature."""
     return {"name": name, "signature": str(ReplyReader(folder.load(MODELS / name, name)).signature)}
 
 
 def fit_large(data: Path, groups: Sequence[Rated], *, free: bool = False) -> None:
-    """`turnwise-large` has the heads, the index and the lexicon of `turnwise`, which are not stored again.
+    """`turnwise-large` has both readers. Heads, index and lexicon are those of `turnwise`, and not stored again.
 
-    The free model is taught frauds in PersonaChat's contexts alone, and predicts overall ratings alone.
+    The free model lacks the small reader, which was trained on all text. It is taught frauds in PersonaChat's contexts
+    alone, and predicts overall ratings alone.
     """
     source = folder.load(MODELS / "turnwise", "turnwise")
     config = {"encoder": encoder_card(ENCODER), "signals": signals_digest(source)}
     parts = folder.Folder(MODELS, "turnwise-large", {}, config, {}, "")
-    fit_turnwise(data, groups, parts, "reader-large-free" if free else "reader-large", free=free)
+    readers = ["reader-large-free"] if free else ["reader-large", "reader-small"]
+    fit_turnwise(data, groups, parts, readers, free=free)
 
 
-def with_reader(parts: folder.Folder, reader: str) -> folder.Folder:
-    """What the signals are computed with: the heads and the index of a folder, and the present reader."""
+def with_readers(parts: folder.Folder, readers: Sequence[str]) -> folder.Folder:
+    """What the signals are computed with: the heads and the index of a folder, and the present readers."""
     kept = {key: parts.config[key] for key in ("encoder", "heads", "signals") if key in parts.config}
-    return replace(parts, config={**kept, "reader": reader_card(reader)})
+    return replace(parts, config={**kept, "readers": [reader_card(name) for name in readers]})
 
 
 def fit_turnwise(
-    data: Path, rated_groups: Sequence[Rated], parts: folder.Folder, reader: str, *, free: bool = False
+    data: Path,
+    rated_groups: Sequence[Rated],
+    parts: folder.Folder,
+    readers: Sequence[str],
+    *,
+    free: bool = False,
 ) -> None:
     """Fit and save the weights. The signals are computed with loaded tensors, which are rounded to fewer digits."""
-    parts = with_reader(parts, reader)
+    parts = with_readers(parts, readers)
     signals = Signals.load(parts)
     columns = signals.columns
     groups = [Group.of(group, signals, columns) for group in rated_groups]
@@ -355,7 +362,7 @@ def main() -> None:
         if "maude" in wanted:
             keep("maude", maude.train(task), **of_text)
     if "ridge" in wanted:
-        fit_turnwise(data, groups, folder.load(MODELS / "turnwise", "turnwise"), "reader-small")
+        fit_turnwise(data, groups, folder.load(MODELS / "turnwise", "turnwise"), ["reader-small"])
     if "turnwise-large" in wanted:
         fit_large(data, groups)
     if "turnwise-large-free" in wanted:

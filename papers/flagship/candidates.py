@@ -111,12 +111,20 @@ class Candidates:
         samples: dict[int, list[Ids]],
         weights: Mapping[str, float] = WEIGHTS,
         mined: Mined | None = None,
+        share: float = 1.0,
     ) -> None:
-        """`samples` has replies of a language model by the number of the turn that they replace."""
+        """`samples` has replies of a language model by the number of the turn that they replace.
+
+        `share` is that of the dialogues that are used.
+        """
         self.corpus, self.samples, self.weights = corpus, samples, weights
         self.mined = mined or Mined([], [])
         table = corpus.arrays["dialogues"]
         kept = np.flatnonzero(np.isin(table[:, 2], sorted(sources)))
+        if share < 1:
+            kept = np.sort(
+                np.random.default_rng(0).choice(kept, size=round(share * len(kept)), replace=False)
+            )
         self.ranges = table[:, :2]
         self.positives, self.wrong = defaultdict(list), defaultdict(list)
         for dialogue, kind, turn in corpus.arrays["extra"]:

@@ -24,11 +24,11 @@ RESULTS = Path(__file__).with_name("seeds.json")
 
 
 def read(path: Path) -> Floats:
-    """(n, k) the columns of the rated replies by a network; a student's are stored in standard deviations."""
+    """(n, k) `COLUMNS` of the rated replies by a network; a student's are stored in standard deviations."""
     with np.load(path) as kept:
         if "rated" in kept:
             return np.asarray(kept["rated"] * kept["spread"] + kept["mean"], dtype=np.float64)
-        return np.asarray(kept["columns"], dtype=np.float64)
+        return np.asarray(kept["columns"][:, : len(COLUMNS)], dtype=np.float64)
 
 
 def with_network(corpora: Corpora, network: Floats) -> None:

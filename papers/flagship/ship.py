@@ -17,7 +17,7 @@ from papers.flagship.weights import from_bytes
 from turnwise.encode.models import folder
 from turnwise.encode.models.catalogue import locate
 from turnwise.encode.neural.differences import pack
-from turnwise.networks.replies.columns import COLUMNS
+from turnwise.networks.replies.columns import COLUMNS, ENOUGH, INFORMED
 from turnwise.types import Floats
 
 MODELS = Path(__file__).parents[2] / "src" / "turnwise" / "data" / "models"
@@ -40,7 +40,8 @@ def large(path: Path, about: dict[str, object], name: str = "reader-large") -> N
     heads = {part: one.astype(np.float16) for part, one in trained.items() if part not in adapters}
     rank = next(len(one) for part, one in trained.items() if part.endswith(".down"))
     save(name, {**pack(adapters, {}, group=GROUP), **heads},
-         {"size": "large", "base": "smollm2", "rank": rank, "columns": list(COLUMNS)}, about)  # fmt: skip
+         {"size": "large", "base": "smollm2", "rank": rank, "columns": [*COLUMNS, INFORMED], "enough": ENOUGH},
+         about)  # fmt: skip
 
 
 def small(results: Path, about: dict[str, object]) -> None:

@@ -156,8 +156,9 @@ def large_name(given: argparse.Namespace) -> str:
 
 
 def variant(given: argparse.Namespace) -> str:
-    """The part of a file's name that tells another base than SmolLM2, and free text."""
-    return f"{of_base(given)}{'free-' if given.free else ''}"
+    """The part of a file's name that tells another base than SmolLM2, and a part of the text."""
+    share = "" if given.share is None else f"share-{given.share:g}-"
+    return f"{of_base(given)}{'free-' if given.free else ''}{share}"
 
 
 def of_base(given: argparse.Namespace) -> str:
@@ -391,11 +392,17 @@ class Examples(IterableDataset[tuple[Packed, Tensor, Tensor, Tensor]]):
         `weights` are those of the kinds of replies; `machine_made` is the share of contexts with a machine-made reply.
         """
         self.given, self.step, self.machine_made = given, step, machine_made
-        # The sampled replies are of a model that was trained on all text, so the free variant cannot use them.
-        samples = {} if given.free else read_samples(given.samples or given.out / "samples.npz")
+        # The sampled replies are of a model that was trained on all text, so a variant on a part of it cannot use them.
+        some = given.free or given.share is not None
+        samples = {} if some else read_samples(given.samples or given.out / "samples.npz")
         mined = read_mined(given.mined) if given.mined else None
         self.pool = Candidates(
-            corpus, sources=sources(given.free), samples=samples, weights=weights, mined=mined
+            corpus,
+            sources=sources(given.free),
+            samples=samples,
+            weights=weights,
+            mined=mined,
+            share=given.share or 1.0,
         )
         source = corpus.arrays["dialogues"][self.pool.targets[:, 0], 2]
         self.chance = source_chances(source, sources(given.free))
@@ -495,10 +502,10 @@ def discriminate(given: argparse.Namespace) -> None:
     corpus = Corpus.load(given.text)
     model = ReplyModel(base_llama(given.base, rank=given.rank)).to(given.device)
     name = large_name(given)
-    # The free variant cannot start from a model that was trained on all text.
+    # A variant on a part of the text cannot start from a model that was trained on all of it.
     if given.start:
         load_start(model, given.start)
-    elif not given.free and lm_path(given).exists():
+    elif not given.free and given.share is None and lm_path(given).exists():
         with np.load(lm_path(given)) as packed, torch.no_grad():
             for key, value in from_bytes(dict(packed)).items():
                 if key.startswith("llama."):
@@ -720,6 +727,9 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=300.0)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--free", action="store_true", help="only text that is free for commercial use")
+    parser.add_argument(
+        "--share", type=float, help="for `discriminate`: share of the dialogues that are used"
+    )
     parser.add_argument(
         "--batch", type=int, help="tokens of a batch; windows for `lm`, contexts for `sample`"
     )

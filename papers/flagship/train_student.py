@@ -50,7 +50,7 @@ Pair = tuple[list[Ids], Ids]  # words of the context's turns, oldest first, and 
 
 
 def label(given: argparse.Namespace) -> None:
-    """Contexts with replies of all kinds, and the columns of one large model; and its columns of the frauds."""
+    """Contexts with replies of all kinds, and `COLUMNS` of one large model; and its columns of the frauds."""
     corpus = Corpus.load(given.text)
     model = ReplyModel(base_llama(given.base, rank=given.rank))
     name = large_name(given)
@@ -80,7 +80,7 @@ def label(given: argparse.Namespace) -> None:
             texts += [*context, *one.replies]
             sizes.append((len(context), len(one.replies)))
         tables.append(table_of(model, groups, given.device, half=half))
-    table = np.concatenate(tables)
+    table = np.concatenate(tables)[:, : len(COLUMNS)]
     np.savez(
         given.out / f"{name}-labels.npz", table=table, sizes=np.array(sizes), words=np.concatenate(texts),
         ends=np.cumsum([len(one) for one in texts]),
@@ -326,6 +326,7 @@ def main() -> None:
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--workers", type=int, default=4)
     given = parser.parse_args()
+    given.share = None
     if given.base:
         given.base_name = base_name(given.base)
     torch.manual_seed(given.seed)

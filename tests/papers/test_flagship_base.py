@@ -17,7 +17,8 @@ import torch
 from transformers import AutoTokenizer, BertConfig, BertModel, Qwen2Config, Qwen2ForCausalLM
 from transformers.convert_slow_tokenizer import bytes_to_unicode
 
-from papers.flagship import cut_vocabulary, train_large, train_student
+from papers.flagship import cut_vocabulary, train_large, train_rated, train_student
+from papers.flagship.candidates import Candidates
 from papers.flagship.corpus import Corpus, save, table_arrays
 from papers.flagship.weights import base_llama, base_name
 from turnwise.networks.replies.columns import COLUMNS
@@ -174,7 +175,7 @@ def test_every_stage_runs_from_the_cut_file(text, tmp_path):
     run(train_large, "discriminate", *given, "--seconds", "4", "--batch", "1500", "--rate", "1e-3")
     with np.load(tmp_path / "large-qwen-0-rated.npz") as found:
         assert found["steps"] >= 2
-        assert found["columns"].shape == (15, len(COLUMNS))
+        assert found["columns"].shape == (15, len(COLUMNS) + 1)
     with np.load(tmp_path / "large-qwen-0.npz") as trained:
         assert np.abs(trained["llama.layers.0.q_proj.up"]).max() > 0
     run(train_student, "label", *given, "--seconds", "0.1")
@@ -226,6 +227,35 @@ def test_a_round_teaches_what_the_mean_of_three_models_is_fooled_by(text, tmp_pa
     with np.load(after / "large-qwen-0.npz") as trained, np.load(soup) as begun:
         assert trained.keys() == begun.keys()
         assert any((trained[name] != begun[name]).any() for name in begun)
+    turns = [np.array([3, 4, 5]), np.array([6, 7])]  # a context and its reply
+    np.savez(tmp_path / "read.npz", tokens=np.concatenate(turns), ends=[3, 5], turns=[1])
+    read = ["--read", str(tmp_path / "read.npz"), *given[:4], *given[6:], *more, "--rate", "1e-2"]
+    run(train_rated, "1.2", "none", *read, "--out", str(after), "--steps", "4")
+    run(train_rated, "none", *read, "--out", str(tmp_path / "begun"), "--steps", "0")
+    tables = [
+        np.load(path / f"rated-{fold}-0.npz")["table"]
+        for path, fold in ((after, "1.2"), (after, "none"), (tmp_path / "begun", "none"))
+    ]
+    assert [one.shape for one in tables] == [(1, len(COLUMNS) + 2)] * 3
+    assert all((one != tables[2]).any() for one in tables[:2])
+
+
+def test_a_share_of_the_text_is_drawn_from_alone(text):
+    whole, half = (
+        Candidates(Corpus.load(text), sources=frozenset(range(4)), samples={}, share=share)
+        for share in (1.0, 0.5)
+    )
+    assert set(half.turns) < set(whole.turns)
+    assert len(half.turns) == len(whole.turns) / 2
+
+
+def test_the_loss_of_frauds_counts_contexts_that_a_person_answered():
+    kinds = torch.tensor(
+        [[0, 6, 1], [5, 8, 0], [0, 8, -1]]
+    )  # logged, copy, random; machine, generic; logged, generic
+    predicted = torch.tensor([[1.0, 2.0, 9.0], [0.0, 9.0, 9.0], [3.0, 1.0, 9.0]])
+    wanted = (np.log1p(np.exp(2.0)) + np.log1p(np.exp(-1.0))) / 2
+    assert train_rated.fraud_loss(predicted, kinds).item() == pytest.approx(wanted)
 
 
 def test_a_table_of_other_words_is_refused(text, tmp_path):

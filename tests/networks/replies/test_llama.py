@@ -67,7 +67,7 @@ def test_columns_do_not_depend_on_what_else_is_in_the_batch(peer):
     groups = [(TURNS, REPLIES), (TURNS[:1], REPLIES[:2])]
     together = columns(model, groups)
     alone = [columns(model, [(turns, [reply])]) for turns, replies in groups for reply in replies]
-    assert together.shape == (5, len(COLUMNS))
+    assert together.shape == (5, len(COLUMNS) + 1)
     assert together == pytest.approx(np.concatenate(alone), abs=1e-4)
 
 

@@ -20,7 +20,9 @@ KIND_NAMES = ("right", "random", "same dialogue", "overlap", "wrong", "machine",
 WHOLE = (*(f"log p({name})" for name in KIND_NAMES), "score")
 LIKELIHOOD = ("likelihood mean", "likelihood sum", "likelihood least", "likelihood three least")
 RELATION = ("contradicts", "follows")
-COLUMNS = (*WHOLE, *LIKELIHOOD, *RELATION)
+COLUMNS = (*WHOLE, *LIKELIHOOD, *RELATION)  # of both readers
+INFORMED = "informed"  # of the large reader; see `informed`
+ENOUGH = 12.0  # nats by which a context should make its reply likelier
 CONTRADICTION, ENTAILMENT = 2, 0  # of the relation head
 
 Group = tuple[
@@ -29,18 +31,34 @@ Group = tuple[
 Table = NDArray[np.float32]
 
 
-def columns(model: ReplyModel, groups: Sequence[Group], *, device: str = "cpu", half: bool = False) -> Table:
-    """(n, k) the columns of all replies, group by group."""
-    packed = pack([
-        (context_tokens(turns), [reply_tokens(reply) for reply in replies]) for turns, replies in groups
-    ]).to(device)  # fmt: skip
+def columns(
+    model: ReplyModel,
+    groups: Sequence[Group],
+    *,
+    device: str = "cpu",
+    half: bool = False,
+    enough: float = ENOUGH,
+) -> Table:
+    """(n, k + 1) `COLUMNS` and `INFORMED` of all replies, group by group."""
+    coded = [(context_tokens(turns), [reply_tokens(reply) for reply in replies]) for turns, replies in groups]
+    alone = [(context_tokens(()), replies) for _, replies in coded]
     with torch.inference_mode(), torch.autocast(device, torch.bfloat16, enabled=half):
-        found = _Pass(model, packed)
-        likelihoods = [
-            [one.mean(), one.sum(), one.min(), np.sort(one)[:3].mean()] for one in found.token_likelihoods()
-        ]
-        parts = [found.heads(), np.array(likelihoods), found.relation()]
+        found = _Pass(model, pack(coded).to(device))
+        tokens = found.token_likelihoods()
+        likelihoods = [[one.mean(), one.sum(), one.min(), np.sort(one)[:3].mean()] for one in tokens]
+        anywhere = [one.sum() for one in _Pass(model, pack(alone).to(device)).token_likelihoods()]
+        gain = np.array([one.sum() for one in tokens]) - np.array(anywhere)
+        parts = [found.heads(), np.array(likelihoods), found.relation(), informed(gain, enough)[:, None]]
     return np.concatenate(parts, axis=1).astype(np.float32)
+
+
+def informed(gain: Table, enough: float = ENOUGH) -> Table:
+    """-softplus(enough - gain): near 0 if the context makes the reply much likelier, low if it fits anywhere.
+
+    The gain is the pointwise mutual information of context and reply, in nats.
+    """
+    found: Table = -np.logaddexp(0.0, enough - gain)
+    return found
 
 
 class _Pass:

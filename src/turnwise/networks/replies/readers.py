@@ -123,7 +123,7 @@ class LargeReader:
     """SmolLM2 with adapters that are merged into its weights."""
 
     def __init__(self, stored: Folder, base: Path, device: str) -> None:
-        self.device = device
+        self.device, self.enough = device, stored.config["enough"]
         shape = Shape.of(json.loads((base / "config.json").read_text()))
         self.model = ReplyModel(
             Llama(load_file(base / "model.safetensors"), shape, rank=stored.config["rank"])
@@ -157,7 +157,8 @@ class LargeReader:
         ]
         rows: dict[int, Floats] = {}
         for batch in batches(groups, BUDGET):
-            found = columns(self.model, [groups[at] for at in batch], device=self.device)
+            some = [groups[at] for at in batch]
+            found = columns(self.model, some, device=self.device, enough=self.enough)
             order = [at for number in batch for at in members[number]]
             rows.update(zip(order, found.astype(np.float64), strict=True))
         return np.stack([rows[at] for at in range(len(texts))])

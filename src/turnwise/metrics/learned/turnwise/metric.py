@@ -31,7 +31,7 @@ from turnwise.metrics.learned.trained import encoder_of, load_trained
 from turnwise.metrics.learned.training_items import KEY, OF_DIMENSIONS, count_training_items
 from turnwise.metrics.learned.turnwise.familiar import Familiarity
 from turnwise.metrics.learned.turnwise.lexicon import Lexicon
-from turnwise.metrics.learned.turnwise.reader import reader_of
+from turnwise.metrics.learned.turnwise.reader import readers_of
 from turnwise.metrics.learned.turnwise.ridge import RidgeWeights
 from turnwise.metrics.learned.turnwise.signals import Signals
 from turnwise.metrics.learned.turnwise.text_features import is_copied
@@ -92,11 +92,11 @@ class Turnwise(Ratio):
 
     @property
     def signature(self) -> Signature:
-        """The digest of the trained model, the dimension, and the signatures of its encoder and its reader."""
-        folder, reader = self.folder, reader_of(self.folder)
+        """The digest of the trained model, the dimension, and the signatures of its encoder and its readers."""
+        folder = self.folder
         head(folder, self.dimension)  # raises for an unknown dimension
         chosen = () if self.dimension == OVERALL else (("dimension", self.dimension),)
-        parts = (encoder_of(folder).signature, *([reader.signature] if reader else []))
+        parts = (encoder_of(folder).signature, *(reader.signature for reader in readers_of(folder)))
         return Signature(self.model, (*chosen, ("trained", folder.digest)), parts)
 
     def rows(self, items: Sequence[Item], /) -> Floats:

@@ -11,10 +11,8 @@ from numpy.typing import NDArray
 from turnwise.encode.cache.disk import Cache
 from turnwise.encode.models.catalogue import label, locate
 from turnwise.encode.models.folder import Folder
-from turnwise.encode.truncation import add_truncations
 from turnwise.errors import MissingExtra, UsageError
 from turnwise.metrics.learned.trained import load_trained
-from turnwise.networks.replies.pairs import WORDS
 from turnwise.types import Floats, Signature
 
 if TYPE_CHECKING:
@@ -46,11 +44,7 @@ class ReplyReader:
         return Signature(self.folder.kind, (("weights", self.folder.digest), ("base", base)))
 
     def table(self, texts: Sequence[Text]) -> Floats:
-        """(n, k) the columns of each (normalised reply, turns of the context, newest first).
-
-        Replies of more words than it reads are counted.
-        """
-        add_truncations(sum(len(reply.split()) > WORDS for reply in {reply for reply, _ in texts}))
+        """(n, k) the columns of each (normalised reply, turns of the context, newest first)."""
         space, cache, size = str(self.signature), Cache(), PART[self.folder.config["size"]]
         rows: list[Array] = []
         for start in range(0, len(texts), size):
@@ -68,21 +62,21 @@ class ReplyReader:
         return [(reply, *context) for reply, context in texts], read
 
 
-def reader_of(model: Folder) -> ReplyReader | None:
-    """The reader that a model was trained with; None for a model without one.
+def readers_of(model: Folder) -> tuple[ReplyReader, ...]:
+    """The readers that a model was trained with; none for a model of the first edition.
 
-    Raises `UsageError` if the one in this version of the package is another.
+    Raises `UsageError` if one of this version of the package is another.
     """
-    stated = model.config.get("reader")
-    if stated is None:
-        return None
-    reader = ReplyReader(load_trained(stated["name"], ""))
-    if str(reader.signature) != stated["signature"]:
-        raise UsageError(
-            f"{model.path} was trained with {stated['signature']}, and this version has {reader.signature}; "
-            "train it anew"
-        )
-    return reader
+    older = model.config.get("reader")  # models of one reader, before there were two
+    stated = model.config.get("readers", [] if older is None else [older])
+    readers = tuple(ReplyReader(load_trained(one["name"], "")) for one in stated)
+    for one, reader in zip(stated, readers, strict=True):
+        if str(reader.signature) != one["signature"]:
+            raise UsageError(
+                f"{model.path} was trained with {one['signature']}, and this version has {reader.signature}; "
+                "train it anew"
+            )
+    return readers
 
 
 @cache

@@ -1,4 +1,4 @@
-"""The signals of `turnwise`: what a network reads, heads, neighbours, cosines and counts, as named columns of a table.
+"""The signals of `turnwise`: what networks read, heads, neighbours, cosines and counts, as named columns of a table.
 
 The sign of some signals depends on the kind of dialogue. After a single turn, many new content words suggest that the
 reply misses the point; late in a dialogue, that it is not empty. So there are interaction columns: some signals times
@@ -15,14 +15,16 @@ from numpy.typing import NDArray
 
 from turnwise.encode import TextEncoder, Vectors
 from turnwise.encode.models.folder import Folder
+from turnwise.encode.truncation import add_truncations
 from turnwise.errors import UsageError
 from turnwise.metrics.learned.contrastive.head import Head, head_input, head_of
 from turnwise.metrics.learned.encoded_items import EncodedItem, encode_items
 from turnwise.metrics.learned.trained import load_trained
 from turnwise.metrics.learned.turnwise import exchange_index
 from turnwise.metrics.learned.turnwise.lexicon import Lexicon
-from turnwise.metrics.learned.turnwise.reader import ReplyReader, Text, reader_of
+from turnwise.metrics.learned.turnwise.reader import ReplyReader, Text, readers_of
 from turnwise.metrics.learned.turnwise.text_features import text_features
+from turnwise.networks.replies.pairs import WORDS
 from turnwise.types import Floats, Item, digest
 
 COSINES = ("cosine last", "cosine before", "cosine best", "cosine mean")
@@ -31,11 +33,12 @@ INTERACTING = (  # signals that have interaction columns
     "copied", "echo of last", "cosine last", "cosine mean", "head one", "head several", "head written",
 )  # fmt: skip
 NATURAL = "natural"  # see `natural`
+INFORMED = "informed"  # a column of the large reader, of networks/replies/columns.py, which needs torch
 OF_NATURAL = ("log p(right)", "log p(copy)", "log p(salad)")  # its arguments
 # The ridge regression shrinks the weights of these signals towards this value instead of 0, in standard deviations of
-# the rating per standard deviation of the signal. The first two agree with ratings by themselves. The third is against
-# frauds: few rated replies are copies or salads, so ratings alone say little of them.
-TRUSTED = ("log p(right)", "score", NATURAL)
+# the rating per standard deviation of the signal. The first two agree with ratings by themselves. The others are
+# against frauds: few rated replies are copies, salads or fit anywhere, so ratings alone say little of them.
+TRUSTED = ("log p(right)", "score", NATURAL, INFORMED)
 PRIOR_WEIGHT = 0.1
 PENALTY = 1000.0  # of the ridge regression
 CUT = 3.0  # standard deviations at which signals are cut off
@@ -45,23 +48,23 @@ CENTRES = {"turns": 1.1, "length of last": 2.3}
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Signals:
-    """What the signals are computed with: a reader of replies, heads, an index of exchanges and a lexicon."""
+    """What the signals are computed with: readers of replies, heads, an index of exchanges and a lexicon."""
 
     heads: Mapping[str, Head]
     exchanges: exchange_index.ExchangeIndex
     lexicon: Lexicon
-    reader: ReplyReader | None = None
+    readers: tuple[ReplyReader, ...] = ()
 
     @classmethod
     def load(cls, model: Folder) -> "Signals":
-        """The reader, the heads, the index and the lexicon of a model."""
+        """The readers, the heads, the index and the lexicon of a model."""
         source = signals_folder(model)
         heads = {name: head_of(source, name) for name in source.config["heads"]}
         exchanges = exchange_index.ExchangeIndex.load(source.tensors)
-        return cls(heads, exchanges, Lexicon.load(source.tensors), reader_of(model))
+        return cls(heads, exchanges, Lexicon.load(source.tensors), readers_of(model))
 
     def row(self, item: EncodedItem, near_turn: exchange_index.Neighbours | None = None) -> dict[str, float]:
-        """The value of every column but the reader's: head logits, neighbours, cosines, text features, interactions.
+        """The value of every column but the readers': head logits, neighbours, cosines, text features, interactions.
 
         `near_turn` are the neighbours of the last turn, if they are already computed.
         """
@@ -112,23 +115,34 @@ class Signals:
         return table
 
     def _read(self, items: Sequence[EncodedItem], wanted: set[str]) -> dict[Text, dict[str, float]]:
-        """The reader's columns of each reply in its context; empty if none of them is wanted."""
-        if self.reader is None or wanted.isdisjoint((*self.reader.columns, NATURAL)):
-            return {}
+        """The readers' columns of each reply in its context, as far as they are wanted.
+
+        Replies of more words than are read are counted.
+        """
         texts = list(dict.fromkeys((item.reply_text, item.context_texts) for item in items))
-        rows = self.reader.table(texts).tolist()
-        found = {}
-        for text, row in zip(texts, rows, strict=True):
-            read = dict(zip(self.reader.columns, row, strict=True))
-            found[text] = read | {NATURAL: float(natural(*(read[name] for name in OF_NATURAL)))}
+        found: dict[Text, dict[str, float]] = {text: {} for text in texts}
+        chosen = [reader for reader in self.readers if not wanted.isdisjoint(self._names(reader))]
+        if chosen:
+            add_truncations(sum(len(reply.split()) > WORDS for reply in {reply for reply, _ in texts}))
+        for reader in chosen:
+            names = self._names(reader)
+            for text, row in zip(texts, reader.table(texts).tolist(), strict=True):
+                read = dict(zip(reader.columns, row, strict=True))
+                row.append(float(natural(*(read[name] for name in OF_NATURAL))))
+                found[text] |= zip(names, row, strict=True)
         return found
+
+    def _names(self, reader: ReplyReader) -> list[str]:
+        """The names of a reader's signals. Those of a second reader begin with its size."""
+        prefix = "" if reader is self.readers[0] else f"{reader.folder.config['size']} "
+        return [f"{prefix}{name}" for name in (*reader.columns, NATURAL)]
 
     @property
     def columns(self) -> list[str]:
-        """The names of all columns: the reader's, and those of the row of a made-up item."""
+        """The names of all columns: the readers', and those of the row of a made-up item."""
         width = len(self.exchanges.mean)
         item = EncodedItem(np.ones(width, np.float32), np.ones((1, width), np.float32), ("a",), "a")
-        return [*((*self.reader.columns, NATURAL) if self.reader else ()), *self.row(item)]
+        return [*(name for reader in self.readers for name in self._names(reader)), *self.row(item)]
 
 
 def natural(right: Floats, copy: Floats, salad: Floats) -> Floats:
