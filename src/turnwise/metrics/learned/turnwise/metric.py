@@ -136,7 +136,7 @@ class TurnwiseLarge(Turnwise):
     card: ClassVar[Card] = replace(
         Turnwise.card,
         limits="For English small talk; of a reply it reads 80 words, with a language model of 135 million weights: "
-        "about six times the cost of `turnwise`. It does not hear rudeness. Raters of different corpora prefer "
+        "about eleven times the cost of `turnwise`. It does not hear rudeness. Raters of different corpora prefer "
         "different things: check with `meta` on your own ratings, or calibrate.",
     )
 
