@@ -82,9 +82,6 @@ def test_the_list_of_metrics_ends_with_names_that_depend_on_the_data() -> None:
 
 def test_single_names_are_listed_in_the_order_they_are_given() -> None:
     assert [one["name"] for one in tw.list_available("metrics", names="fbd,bleu-4")] == ["fbd", "bleu-4"]
-    assert [one["name"] for one in tw.list_available("metrics", names="turnwise[dimension=fluent]")] == [
-        "turnwise"
-    ]
     with pytest.raises(tw.UsageError, match=r"there is no metric `fdb`; the nearest are .*fbd"):
         tw.list_available("metrics", names=["fdb"])
     with pytest.raises(tw.UsageError, match="`rating:overall` depends on your data or code"):
@@ -113,6 +110,28 @@ def test_a_model_of_ones_own_is_listed_with_its_own_card(
     assert "\n  model     " in capsys.readouterr().out
     assert run(["ls", "metrics", f"usr-full[trained={tmp_path / 'nowhere'}]"]) == 2
     assert "does not exist" in capsys.readouterr().err
+
+
+def test_a_card_tells_agreement_and_text_and_does_not_lend_attacks_to_other_settings(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    large, free, fluent = tw.list_available(
+        "metrics", names=["turnwise-large", "turnwise-large[trained=free]", "turnwise[dimension=fluent]"]
+    )
+    assert large["attacks"]
+    assert len(large["agreement"]) == len(free["agreement"]) == 9
+    assert not all(large["text"].values())
+    assert all(free["text"].values())
+    for one in (free, fluent):
+        assert not one["attacks"]
+        assert one["plain"]
+    assert fluent["name"] == "turnwise[dimension=fluent]"
+    assert run(["ls", "metrics", "turnwise-large[trained=free]", "usr-ret[trained=hardened]"]) == 0
+    first, second = capsys.readouterr().out.split("\n\n")
+    assert "all under free licences" in first
+    assert "no other dimension" in first
+    assert "not attacked with these settings" in first
+    assert "not attacked" not in second
 
 
 def test_names_inside_names_are_not_split() -> None:

@@ -60,13 +60,32 @@ def _card(record: dict[str, Any]) -> str:
         for one in record.get("attacks", ())
     )
     name = record["name"].partition("[")[0]
+    if record.get("plain"):
+        attacks = f"\n  attack    not attacked with these settings; what is known of {name}: turnwise ls metrics {name}"
     guards = _guard(record.get("guarded"), f"guarded[metric={name}]") + _guard(
         record.get("hardened"), f"{name}[trained=hardened]"
     )
     return (
         f"{head}\n{needs}  meaning   {card.meaning}\n  range     {card.range}\n"
-        f"  limits    {card.limits}\n  citation  {card.citation}{_model(record)}{attacks}{guards}"
+        f"  limits    {card.limits}\n  citation  {card.citation}{_known(record)}{_model(record)}{attacks}{guards}"
     )
+
+
+def _known(record: dict[str, Any]) -> str:
+    """A model's agreement with people, and what text its readers saw, as lines of a card; else empty."""
+    lines = []
+    if agreement := record.get("agreement"):
+        mean = sum(agreement.values()) / len(agreement)
+        low, high = min(agreement, key=agreement.__getitem__), max(agreement, key=agreement.__getitem__)
+        lines.append(
+            f"agrees    Spearman with ratings of {len(agreement)} corpora that it had not seen: {mean:.2f} on average, "
+            f"{agreement[low]:.2f} ({low}) to {agreement[high]:.2f} ({high})"
+        )
+    if text := record.get("text"):
+        bound = [corpus for corpus, free in text.items() if not free]
+        which = f"{len(bound)} of them not free for commercial use or without a stated licence: {', '.join(bound)}"
+        lines.append(f"text      {len(text)} corpora, {which if bound else 'all under free licences'}")
+    return "".join(f"\n  {line}" for line in lines)
 
 
 def _model(record: dict[str, Any]) -> str:
@@ -79,6 +98,8 @@ def _model(record: dict[str, Any]) -> str:
     if raters.get("scale"):
         low, high = raters["scale"]
         lines.append(f"predicts `{raters['dimension']}` from {low:g} to {high:g}, and no other dimension")
+    if model["overall"]:
+        lines.append("predicts overall ratings, and no other dimension")
     if model["guard"]:
         lines.append("has a guard against frauds, which the limits above do not know")
     if model["known_before"]:

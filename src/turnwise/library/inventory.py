@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as installed_version
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from turnwise import __version__
 from turnwise.errors import MissingExtra, PluginError, UsageError, unknown
@@ -15,6 +15,9 @@ from turnwise.library.arguments import Names, PathLike, checked, one_or_more
 from turnwise.report.fitting import HINT, Layout, sized
 from turnwise.terminal import say
 from turnwise.types import Card
+
+if TYPE_CHECKING:
+    from turnwise.encode.models.folder import Folder
 
 Listed = Literal[
     "metrics",
@@ -100,7 +103,18 @@ class Listing:
         columns = [
             name
             for name in self.entries[0]
-            if name not in ("card", "attacks", "guarded", "hardened", "question", "model")
+            if name
+            not in (
+                "card",
+                "attacks",
+                "guarded",
+                "hardened",
+                "question",
+                "model",
+                "agreement",
+                "text",
+                "plain",
+            )
         ]
         rows = [[_cell(record[name]) for name in columns] for record in self.entries]
         shown = sized(rows, columns, LAYOUT, wide=wide, hint=hint)
@@ -192,15 +206,24 @@ def list_available(kind: Listed = "metrics", *, names: Names = ()) -> Listing:
 
 
 def _of_model(entry: dict[str, Any], name: str) -> dict[str, Any]:
-    """The entry of a metric; for `NAME[trained=DIR]` with the model's own card and attacks instead of the shipped ones.
+    """The entry of a metric with what the card of its shipped model says of agreement and text.
 
-    Raises `UsageError` for a folder without a model of this metric.
+    For `NAME[trained=DIR]`, the model's own card and attacks instead of the shipped ones. Raises `UsageError` for a
+    folder without a model of this metric.
     """
-    from turnwise.encode.models.folder import Folder
+    from turnwise.encode.models.folder import Folder, load, shipped
     from turnwise.metrics import resolve, settings
     from turnwise.metrics.learned.trained import HARDENED
 
-    if "trained" not in settings(name)[1]:
+    _, given = settings(name)
+    if not given:
+        there = shipped(name)
+        return {**entry, **_known(load(there, name))} if there else entry
+    # What is known of the plain metric was not measured with other settings.
+    hardened = entry["hardened"] if given.get("trained") == HARDENED else None
+    plain = bool(entry["attacks"]) and not hardened
+    entry = {**entry, "name": name, "attacks": [], "guarded": None, "hardened": hardened, "plain": plain}
+    if "trained" not in given:
         return entry
     folder = getattr(resolve(name), "folder", None)
     if not isinstance(folder, Folder):
@@ -208,18 +231,36 @@ def _of_model(entry: dict[str, Any], name: str) -> dict[str, Any]:
     attacks = folder.card.get("attacks") or ()
     return {
         **entry,
-        "name": name,
         "attacks": [one for one in attacks if isinstance(one, Mapping)],
-        "guarded": None,  # was measured with the plain model
-        "hardened": entry["hardened"] if settings(name)[1]["trained"] == HARDENED else None,
+        "plain": plain and not attacks,
+        **_known(folder),
         "model": {
             **{
                 key: folder.card.get(key)
                 for key in ("command", "raters", "ceiling", "held_out", "known_before")
             },
             "guard": "guard" in folder.config,
+            "overall": folder.config.get("dimensions") == {},  # a shipped model without other dimensions
             "known_attacks": [one for one in attacks if isinstance(one, str)],
         },
+    }
+
+
+def _known(model: "Folder") -> dict[str, Any]:
+    """Of a model: its Spearman with people on corpora left out, and the corpora that its readers were trained on.
+
+    `text` maps each corpus to whether it is free for commercial use. Either is None if the card does not have it.
+    """
+    from turnwise.encode.models.folder import load, shipped
+
+    people = (model.card.get("held_out") or {}).get("people")
+    text: dict[str, bool] = {}
+    for reader in model.config.get("readers", ()):
+        about = load(shipped(reader["name"]) or "", reader["name"]).card["data"]["text"]
+        text |= {corpus: one["free"] for corpus, one in about.items()}
+    return {
+        "agreement": people and {corpus: one["spearman"] for corpus, one in people.items()},
+        "text": text or None,
     }
 
 
