@@ -28,7 +28,7 @@ def read(path: Path) -> Floats:
     with np.load(path) as kept:
         if "rated" in kept:
             return np.asarray(kept["rated"] * kept["spread"] + kept["mean"], dtype=np.float64)
-        return np.asarray(kept["columns"][:, : len(COLUMNS)], dtype=np.float64)
+        return np.asarray(kept["columns"], dtype=np.float64)
 
 
 def with_network(corpora: Corpora, network: Floats) -> None:

@@ -86,10 +86,15 @@ def main() -> None:
         return {"data": data, "command": f"{command}, then python -m papers.flagship.ship"}
 
     both = about(text, "papers/flagship/gpu.sh large label students, then again.sh")
+    again = about(
+        text,
+        "papers/flagship/gpu.sh large label students, then again.sh, then train_student label, train and soup "
+        "(papers/learned.md)",
+    )
     if (given.results / "soup.npz").exists():
         large(given.results / "soup.npz", both)
     if (given.results / "student-soup.npz").exists():
-        small(given.results, both)
+        small(given.results, again)
     if (given.results / "free-soup.npz").exists():
         free = {name: one for name, one in text.items() if one["free"]}
         command = 'VARIANTS="free-0 free-1 free-2" RANK=16 papers/flagship/gpu.sh large soup'

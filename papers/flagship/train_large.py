@@ -670,14 +670,15 @@ def table_of(
     *,
     most: int = 60_000,
     half: bool = False,
+    enough: float | None = None,
 ) -> np.ndarray:
-    """(n, k) the columns of all replies in the order of the groups."""
+    """(n, k) the columns of all replies in the order of the groups; `enough` as in `columns`."""
     model.eval()
     found: list[np.ndarray | None] = [None] * len(groups)
     for batch in batches(groups, most):
         some = [groups[at] for at in batch]
         ends = np.cumsum([len(replies) for _, replies in some])[:-1]
-        parts = np.split(columns(model, some, device=device, half=half), ends)
+        parts = np.split(columns(model, some, device=device, half=half, enough=enough), ends)
         for at, part in zip(batch, parts, strict=True):
             found[at] = part
     model.train()

@@ -4,7 +4,8 @@ A further head predicts ratings, in standard deviations of their group, and is t
 word salads and generic replies by 1. The losses of `train_large discriminate` go on beside it, so that the other
 columns stay what they are. A fold names the groups whose ratings are left out, by their numbers: `0`, `1.2.3`, or
 `none`; each starts anew from --start. Writes OUT/rated-FOLD-SEED.npz: the columns and, last, the predicted rating of
-all texts of --read.
+all texts of --read. The program that wrote these texts (rated replies, taught frauds and frauds for measuring, as
+tokens of SmolLM2), and the one that put the results into the regression, are not kept.
 """
 
 import argparse
@@ -33,7 +34,7 @@ from papers.flagship.train_large import (
     table_of,
 )
 from papers.flagship.weights import base_llama, base_name
-from turnwise.networks.replies.columns import Group, batches
+from turnwise.networks.replies.columns import ENOUGH, Group, batches
 from turnwise.networks.replies.reply_model import Packed, ReplyModel, context_tokens, pack, reply_tokens
 
 STEPS, BATCH, TOKENS = 160, 64, 3000  # steps of a fold, rated replies and tokens of examples of a step
@@ -43,7 +44,11 @@ FRAUDS = [KINDS.index(name) for name in ("copy", "salad", "generic")]
 
 
 def read_texts(path: Path) -> list[Group]:
-    """The texts of a file: contexts and replies as tokens, one reply a context."""
+    """The texts of a file, one reply a context.
+
+    `turns` has the number of turns of each context; its turns and its reply follow each other in `tokens`, and `ends`
+    has where each ends.
+    """
     with np.load(path) as kept:
         parts = iter(np.split(kept["tokens"].astype(np.int64), kept["ends"][:-1]))
         return [([next(parts) for _ in range(turns)], [next(parts)]) for turns in kept["turns"].tolist()]
@@ -110,7 +115,7 @@ def train(given: argparse.Namespace, corpus: Corpus, loader: DataLoader, fold: s
             print(f"{fold} {step + 1}: {shown}, {time.time() - started:.0f} s", flush=True)
     merged(model)
     texts = read_texts(given.read)
-    table = table_of(model, texts, given.device, half=given.device == "cuda")
+    table = table_of(model, texts, given.device, half=given.device == "cuda", enough=ENOUGH)
     last = np.zeros((len(texts), 1), np.float32)
     model.eval()
     with torch.inference_mode(), torch.autocast(given.device, torch.bfloat16):

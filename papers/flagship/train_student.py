@@ -80,7 +80,7 @@ def label(given: argparse.Namespace) -> None:
             texts += [*context, *one.replies]
             sizes.append((len(context), len(one.replies)))
         tables.append(table_of(model, groups, given.device, half=half))
-    table = np.concatenate(tables)[:, : len(COLUMNS)]
+    table = np.concatenate(tables)
     np.savez(
         given.out / f"{name}-labels.npz", table=table, sizes=np.array(sizes), words=np.concatenate(texts),
         ends=np.cumsum([len(one) for one in texts]),

@@ -175,7 +175,7 @@ def test_every_stage_runs_from_the_cut_file(text, tmp_path):
     run(train_large, "discriminate", *given, "--seconds", "4", "--batch", "1500", "--rate", "1e-3")
     with np.load(tmp_path / "large-qwen-0-rated.npz") as found:
         assert found["steps"] >= 2
-        assert found["columns"].shape == (15, len(COLUMNS) + 1)
+        assert found["columns"].shape == (15, len(COLUMNS))
     with np.load(tmp_path / "large-qwen-0.npz") as trained:
         assert np.abs(trained["llama.layers.0.q_proj.up"]).max() > 0
     run(train_student, "label", *given, "--seconds", "0.1")
@@ -238,6 +238,21 @@ def test_a_round_teaches_what_the_mean_of_three_models_is_fooled_by(text, tmp_pa
     ]
     assert [one.shape for one in tables] == [(1, len(COLUMNS) + 2)] * 3
     assert all((one != tables[2]).any() for one in tables[:2])
+    load = Corpus.load
+
+    def with_other_ratings(folder: Path) -> Corpus:
+        corpus = load(folder)
+        of_left_out = np.isin(corpus.arrays["rated_group"], [1, 2])
+        corpus.arrays["rated_value"] = np.where(of_left_out, -1, 1) * corpus.arrays["rated_value"]
+        return corpus
+
+    monkeypatch.setattr(Corpus, "load", staticmethod(with_other_ratings))
+    run(train_rated, "1.2", "none", *read, "--out", str(tmp_path / "other"), "--steps", "4")
+    without, with_all = (
+        np.load(tmp_path / "other" / f"rated-{fold}-0.npz")["table"] for fold in ("1.2", "none")
+    )
+    assert (without == tables[0]).all()  # the changed ratings are left out
+    assert (with_all != tables[1]).any()
 
 
 def test_a_share_of_the_text_is_drawn_from_alone(text):

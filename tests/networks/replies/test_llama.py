@@ -9,7 +9,8 @@ pytest.importorskip("transformers")
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from turnwise.networks.replies.columns import COLUMNS, batches, columns
+from turnwise.metrics.learned.turnwise.signals import TRUSTED
+from turnwise.networks.replies.columns import COLUMNS, ENOUGH, INFORMED, batches, columns
 from turnwise.networks.replies.llama import Llama, Shape
 from turnwise.networks.replies.reply_model import ReplyModel, context_tokens, pack, reply_tokens
 
@@ -69,6 +70,17 @@ def test_columns_do_not_depend_on_what_else_is_in_the_batch(peer):
     alone = [columns(model, [(turns, [reply])]) for turns, replies in groups for reply in replies]
     assert together.shape == (5, len(COLUMNS) + 1)
     assert together == pytest.approx(np.concatenate(alone), abs=1e-4)
+
+
+def test_what_a_context_adds_is_the_difference_of_two_likelihoods(peer):
+    torch.manual_seed(1)
+    model = own(peer)
+    inside, outside = columns(model, [(TURNS, REPLIES)]), columns(model, [([], REPLIES)], enough=None)
+    assert outside.shape[1] == len(COLUMNS)
+    at = COLUMNS.index("likelihood sum")
+    wanted = -np.logaddexp(0, ENOUGH - (inside[:, at] - outside[:, at]))
+    assert inside[:, -1] == pytest.approx(wanted, abs=1e-4)
+    assert INFORMED in TRUSTED
 
 
 def test_batches_hold_every_group_once_and_stay_below_the_limit():

@@ -37,22 +37,23 @@ def columns(
     *,
     device: str = "cpu",
     half: bool = False,
-    enough: float = ENOUGH,
+    enough: float | None = ENOUGH,
 ) -> Table:
-    """(n, k + 1) `COLUMNS` and `INFORMED` of all replies, group by group."""
+    """(n, k + 1) `COLUMNS` and `INFORMED` of all replies, group by group; with no `enough`, `COLUMNS` alone."""
     coded = [(context_tokens(turns), [reply_tokens(reply) for reply in replies]) for turns, replies in groups]
-    alone = [(context_tokens(()), replies) for _, replies in coded]
     with torch.inference_mode(), torch.autocast(device, torch.bfloat16, enabled=half):
         found = _Pass(model, pack(coded).to(device))
         tokens = found.token_likelihoods()
         likelihoods = [[one.mean(), one.sum(), one.min(), np.sort(one)[:3].mean()] for one in tokens]
-        anywhere = [one.sum() for one in _Pass(model, pack(alone).to(device)).token_likelihoods()]
-        gain = np.array([one.sum() for one in tokens]) - np.array(anywhere)
-        parts = [found.heads(), np.array(likelihoods), found.relation(), informed(gain, enough)[:, None]]
+        parts = [found.heads(), np.array(likelihoods), found.relation()]
+        if enough is not None:
+            alone = _Pass(model, pack([(context_tokens(()), replies) for _, replies in coded]).to(device))
+            anywhere = np.array([one.sum() for one in alone.token_likelihoods()])
+            parts.append(informed(np.array([one.sum() for one in tokens]) - anywhere, enough)[:, None])
     return np.concatenate(parts, axis=1).astype(np.float32)
 
 
-def informed(gain: Table, enough: float = ENOUGH) -> Table:
+def informed(gain: Table, enough: float) -> Table:
     """-softplus(enough - gain): near 0 if the context makes the reply much likelier, low if it fits anywhere.
 
     The gain is the pointwise mutual information of context and reply, in nats.

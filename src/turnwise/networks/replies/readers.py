@@ -1,8 +1,9 @@
 """The two readers of replies, with their shipped weights: columns of numbers about a reply in its context.
 
-The large reader is SmolLM2 with adapters of rank 32: the mean of three trainings, cut to this rank, which agrees better
-with people than any of the three. The small reader is MiniLM with other weights, which imitates the large ones. Both
-are stored as 4-bit differences from the model of the catalogue that they start from.
+The large reader is SmolLM2 with adapters of rank 32 (16 if trained on free text): the mean of three trainings, cut to
+this rank, which agrees better with people than any of the three. It reads a reply twice, with its context and without.
+The small reader is MiniLM with other weights, which imitates the large one. Both are stored as 4-bit differences from
+the model of the catalogue that they start from.
 Inputs are normalised texts. The numbers are those of float32 on every machine: with bfloat16 a score would differ
 between processors by more than a thousandth of a standard deviation.
 """

@@ -2,11 +2,12 @@
 
 The score is in standard deviations of ratings: 0 is an average reply, higher is better. A network reads the reply in
 its context and says how likely each of nine kinds of reply is (one that fits, one of another dialogue, a copy, a word
-salad, ...). `turnwise` has a small network (MiniLM), which imitates the large one (SmolLM2) of `turnwise-large`.
-Neither has seen a rating. Heads on turn vectors, an index of real exchanges, cosines and counts are further signals. A
-ridge regression over the signals, each cut off at 3 standard deviations, was fitted to published ratings of nine
-corpora. `papers/learned.md` has the agreement on corpora whose ratings were not used. With 30 ratings of your own it
-predicts on your scale (`turnwise train turnwise`).
+salad, ...). `turnwise` has a small network (MiniLM), which imitates a large one (SmolLM2). `turnwise-large` has both;
+its large network also reads the reply without its context, and so tells how much likelier the context makes it. Neither
+has seen a rating. Heads on turn vectors, an index of real exchanges, cosines and counts are further signals. A ridge
+regression over the signals, each cut off at 3 standard deviations, was fitted to published ratings of nine corpora.
+`papers/learned.md` has the agreement on corpora whose ratings were not used. With 30 ratings of your own it predicts on
+your scale (`turnwise train turnwise`).
 
 `dimension` chooses what is predicted: `overall`, or another regression over the same signals, fitted to ratings of one
 dimension and shrunk towards the overall one. The model's card says which corpora each was fitted to.
@@ -130,14 +131,15 @@ class Turnwise(Ratio):
 
 @dataclass(frozen=True)
 class TurnwiseLarge(Turnwise):
-    """`turnwise-large`: the predicted rating of a reply, read by a language model."""
+    """`turnwise-large`: the predicted rating of a reply, read by a language model and by the small network."""
 
     model: ClassVar[str] = "turnwise-large"
     card: ClassVar[Card] = replace(
         Turnwise.card,
         limits="For English small talk; of a reply it reads 80 words, with a language model of 135 million weights: "
-        "about eleven times the cost of `turnwise`. It does not hear rudeness. Raters of different corpora prefer "
-        "different things: check with `meta` on your own ratings, or calibrate.",
+        "about eleven times the cost of `turnwise`. A friendly reply that fits any context scored above people's own "
+        "in a tenth of contexts. It does not hear rudeness. Raters of different corpora prefer different things: check "
+        "with `meta` on your own ratings, or calibrate.",
     )
 
 
