@@ -329,9 +329,14 @@ def shown_frauds() -> dict[str, list[dict[str, Any]]]:
                 rows = [one for one in line["policies"] if one["corpus"] == corpus and one["significant"]]
                 if rows:
                     best = max(rows, key=lambda one: float(one["gain"]))
+                    said = next(
+                        one["samples"][0]
+                        for one in json.loads(POLICIES.read_text())[trained_against]["policies"]
+                        if (one["corpus"], one["repetition"]) == (corpus, best["repetition"])
+                    )
                     cards[edition] = [*cards[edition], {
                         "contexts": corpus, "kind": "policy", "against": trained_against,
-                        "description": f"a policy trained against {trained_against}",
+                        "description": f"a policy trained against {trained_against} says such as “{said[:80]}”",
                         "score": round(best["score"], 4), "human_score": round(best["people"], 4),
                     }]  # fmt: skip
     return dict(sorted(cards.items()))

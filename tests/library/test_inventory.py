@@ -128,7 +128,8 @@ def test_a_card_tells_agreement_and_text_and_does_not_lend_attacks_to_other_sett
     assert fluent["name"] == "turnwise[dimension=fluent]"
     assert run(["ls", "metrics", "turnwise-large[trained=free]", "usr-ret[trained=hardened]"]) == 0
     first, second = capsys.readouterr().out.split("\n\n")
-    assert "all under free licences" in first
+    assert "all published under free licences" in first
+    assert "without a stated licence" in first
     assert "no other dimension" in first
     assert "not attacked with these settings" in first
     assert "not attacked" not in second

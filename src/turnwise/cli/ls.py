@@ -13,6 +13,8 @@ KINDS = [
     "metrics", "estimators", "readers", "agents", "worlds", "trainers", "statistics", "weights", "rubrics", "judges"
 ]  # fmt: skip
 
+UNSTATED = "none stated"  # licence of a file, in the cards of models
+
 
 @click.command(name="ls")
 @click.argument("kind", default="metrics", type=click.Choice(KINDS))
@@ -78,13 +80,21 @@ def _known(record: dict[str, Any]) -> str:
         mean = sum(agreement.values()) / len(agreement)
         low, high = min(agreement, key=agreement.__getitem__), max(agreement, key=agreement.__getitem__)
         lines.append(
-            f"agrees    Spearman with ratings of {len(agreement)} corpora that it had not seen: {mean:.2f} on average, "
+            f"agrees    Spearman with {len(agreement)} groups of ratings that it had not seen: {mean:.2f} on average, "
             f"{agreement[low]:.2f} ({low}) to {agreement[high]:.2f} ({high})"
         )
     if text := record.get("text"):
         bound = [corpus for corpus, free in text.items() if not free]
         which = f"{len(bound)} of them not free for commercial use or without a stated licence: {', '.join(bound)}"
-        lines.append(f"text      {len(text)} corpora, {which if bound else 'all under free licences'}")
+        lines.append(
+            f"text      {len(text)} corpora, {which if bound else 'all published under free licences'}"
+        )
+    if ratings := record.get("ratings"):
+        silent = sum(one == UNSTATED for one in ratings)
+        lines.append(
+            f"ratings   of {len(ratings)} files, {silent} without a stated licence; some rate replies to contexts that "
+            "are not free for commercial use (docs/learned.md)"
+        )
     return "".join(f"\n  {line}" for line in lines)
 
 

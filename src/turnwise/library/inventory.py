@@ -68,6 +68,9 @@ LAYOUT = Layout(
     others=("download", "level", "kind", "sha256"),
 )
 EXTRAS_LAYOUT = Layout(names=("extra",), results=("state",), prose=("allows", "packages"))
+OF_CARDS = frozenset(  # what an entry has for its card, and a table does not show
+    "card attacks guarded hardened question model agreement text ratings plain".split()
+)
 MORE_METRICS = """\
 -m also takes names that depend on the data or on your code:
 rating:DIMENSION      people's ratings of a dimension, such as rating:overall
@@ -100,22 +103,7 @@ class Listing:
         """
         if not self.entries:
             return f"no {self.kind} are installed"
-        columns = [
-            name
-            for name in self.entries[0]
-            if name
-            not in (
-                "card",
-                "attacks",
-                "guarded",
-                "hardened",
-                "question",
-                "model",
-                "agreement",
-                "text",
-                "plain",
-            )
-        ]
+        columns = [name for name in self.entries[0] if name not in OF_CARDS]
         rows = [[_cell(record[name]) for name in columns] for record in self.entries]
         shown = sized(rows, columns, LAYOUT, wide=wide, hint=hint)
         return shown + (f"\n\n{MORE_METRICS}" if self.kind == "metrics" else "")
@@ -247,13 +235,15 @@ def _of_model(entry: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def _known(model: "Folder") -> dict[str, Any]:
-    """Of a model: its Spearman with people on corpora left out, and the corpora that its readers were trained on.
+    """Of a model: its Spearman with people on corpora left out, the corpora that its readers were trained on, and the
+    licences of the ratings that it was fitted to.
 
-    `text` maps each corpus to whether it is free for commercial use. Either is None if the card does not have it.
+    `text` maps each corpus to whether it is free for commercial use. What the card does not have is None.
     """
     from turnwise.encode.models.folder import load, shipped
 
     people = (model.card.get("held_out") or {}).get("people")
+    rated = (model.card.get("data") or {}).get("ratings", ())
     text: dict[str, bool] = {}
     for reader in model.config.get("readers", ()):
         about = load(shipped(reader["name"]) or "", reader["name"]).card["data"]["text"]
@@ -261,6 +251,7 @@ def _known(model: "Folder") -> dict[str, Any]:
     return {
         "agreement": people and {corpus: one["spearman"] for corpus, one in people.items()},
         "text": text or None,
+        "ratings": [one["licence"] for one in rated if isinstance(one, Mapping)] or None,
     }
 
 

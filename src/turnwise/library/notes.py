@@ -43,8 +43,7 @@ def item_notes(findings: Sequence[Finding]) -> list[str]:
     for finding in findings:
         metric = finding.what.get("metric")
         if trained_on := finding.details.get("in_training"):
-            found.append(f"{WARNING}{metric} learned from {trained_on} items here: its agreement with people says "
-                         "nothing about new ones")  # fmt: skip
+            found.append(f"{WARNING}{metric} learned from {_learned(finding, trained_on)}")
         if thinned := _thinned(finding):
             found.append(thinned)
         if uneven := finding.details.get("uneven"):
@@ -63,6 +62,13 @@ def item_notes(findings: Sequence[Finding]) -> list[str]:
     return list(
         dict.fromkeys([*found, *_without_variation(findings), *_pairing(findings), *_judges(findings)])
     )
+
+
+def _learned(finding: Finding, count: str) -> str:
+    """What it means that a metric learned from so many of the items: for its agreement with people, or its scores."""
+    if "statistic" in finding.what:
+        return f"{count} items here: its agreement with people says nothing about new ones"
+    return f"the ratings of {count} items here: its scores are no evidence beside these ratings"
 
 
 def _without_variation(findings: Sequence[Finding]) -> list[str]:

@@ -26,6 +26,7 @@ from turnwise.run.scoring.judge_pairs import dry_run, is_judge_pair, judge_pairs
 from turnwise.run.scoring.pair_keys import PairKey, better_pair_key
 from turnwise.run.scoring.preferences import preference_names, preferences
 from turnwise.run.scoring.rated import names_of, rating_names
+from turnwise.run.scoring.seen_items import in_training, marked
 from turnwise.run.scoring.shards import Watch, prepare
 from turnwise.run.scoring.tally import generator
 from turnwise.run.spec import CompareSpec, Outcome, finish
@@ -95,6 +96,7 @@ def _by_metrics(spec: CompareSpec, census: Census) -> list[Finding]:
     if spec.output is not None:
         write_parts(spec.output, parts)
     findings = [*absent, *watch.findings()]
+    known = in_training(metrics, list(items.values()))
 
     @cache
     def better_key(group: str, scored: tuple[str, ...]) -> PairKey | None:
@@ -117,7 +119,7 @@ def _by_metrics(spec: CompareSpec, census: Census) -> list[Finding]:
             )
             finding = _with_texts(finding, items)
             better = better_key(group, table.ids) if has_unpaired(finding) else None
-            findings.append(_with_pair_key(finding, spec.selection.pair, better))
+            findings.append(marked(_with_pair_key(finding, spec.selection.pair, better), known))
     return findings
 
 

@@ -19,6 +19,7 @@ from turnwise.run.resume.finished_run import no_blocks, write_parts
 from turnwise.run.scoring.collect import listing
 from turnwise.run.scoring.costs import costs_record, forecast, prompts
 from turnwise.run.scoring.judge_cards import reminders
+from turnwise.run.scoring.seen_items import SeenItems, marked
 from turnwise.run.scoring.shards import SHARD, Watch, prepare, shards
 from turnwise.run.scoring.tally import Tally, generator
 from turnwise.run.spec import CalibrateSpec, Outcome, ScoreSpec, Spec, finish
@@ -58,6 +59,7 @@ def score(spec: ScoreSpec) -> Outcome:
     said: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}  # explanations of (metric, group, agent)
     explained: Counter[tuple[str, str, str]] = Counter()  # number of items with an explanation
     parts = no_blocks(metrics)
+    trained = SeenItems(metrics, lengths=False)
     with (
         BlockStore(spec.output, reuse=spec.reuse) as store,
         spec.executor() as workers,
@@ -67,6 +69,7 @@ def score(spec: ScoreSpec) -> Outcome:
         for shard in shards(spec, census, metrics, store, spec.selection, watch, workers):
             by_agent = _by_group_and_agent(shard.items)
             seen.update(dict.fromkeys(by_agent))
+            trained.add(shard.items)
             for name, block in shard.blocks.items():
                 if lines is not None:  # without -o no run is resumed or compared
                     parts[name].blocks.append(shard.keys[name])
@@ -107,6 +110,7 @@ def score(spec: ScoreSpec) -> Outcome:
         replace(finding, details={**finding.details, **_summary(metrics, said, explained, finding)})
         for finding in findings
     )
+    findings = tuple(marked(finding, trained.in_training) for finding in findings)
     found = (*findings, *watch.findings(), *absent)
     notes = [
         *_unnamed(spec, census),

@@ -1,6 +1,7 @@
-"""What `meta` needs of items after they were scored, so that their texts do not stay in memory.
+"""What `meta` and `score` need of items after they were scored, so that their texts do not stay in memory.
 
-Its agreement with people on items that a metric was trained on says nothing about new ones, so these are counted.
+Items that a metric was trained on are counted: its agreement with people on them says nothing about new ones, and its
+scores of them are no evidence beside their ratings.
 """
 
 from collections import Counter

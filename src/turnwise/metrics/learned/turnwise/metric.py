@@ -66,7 +66,8 @@ class Turnwise(Ratio):
     card: ClassVar[Card] = Card(
         kind="learned",
         meaning="Predicted rating of the reply, in standard deviations of ratings; 0 is an average reply. "
-        "turnwise[dimension=engaging] predicts one dimension of rating: also fluent, specific, relevant and dialogue.",
+        "With the models that ship by default, turnwise[dimension=engaging] predicts one dimension of rating: also "
+        "fluent, specific, relevant and dialogue.",
         range="about -2 to 2; on the scale of your own ratings once calibrated to them; log odds of being preferred "
         "once trained on preferences",
         limits="For English small talk; of a reply it reads 80 words. A friendly reply that fits any context scored "
@@ -137,9 +138,9 @@ class TurnwiseLarge(Turnwise):
     card: ClassVar[Card] = replace(
         Turnwise.card,
         limits="For English small talk; of a reply it reads 80 words, with a language model of 135 million weights: "
-        "about eleven times the cost of `turnwise`. A friendly reply that fits any context scored above people's own "
-        "in a tenth of contexts. It does not hear rudeness. Raters of different corpora prefer different things: check "
-        "with `meta` on your own ratings, or calibrate.",
+        "a fifth of a second a reply on a processor core, eleven times the cost of `turnwise`. A friendly reply that "
+        "fits any context scored above people's own in a tenth of contexts. It does not hear rudeness. Raters of "
+        "different corpora prefer different things: check with `meta` on your own ratings, or calibrate.",
     )
 
 
