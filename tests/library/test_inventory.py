@@ -84,6 +84,8 @@ def test_single_names_are_listed_in_the_order_they_are_given() -> None:
     assert [one["name"] for one in tw.list_available("metrics", names="fbd,bleu-4")] == ["fbd", "bleu-4"]
     with pytest.raises(tw.UsageError, match=r"there is no metric `fdb`; the nearest are .*fbd"):
         tw.list_available("metrics", names=["fdb"])
+    with pytest.raises(tw.UsageError, match="has no dimension `funny`; it has: overall"):
+        tw.list_available("metrics", names="turnwise[dimension=funny]")
     with pytest.raises(tw.UsageError, match="`rating:overall` depends on your data or code"):
         tw.list_available("metrics", names="rating:overall")
     with pytest.raises(tw.UsageError, match=r"there is no model `mini`; .*`turnwise ls weights` has all"):

@@ -207,13 +207,15 @@ def _of_model(entry: dict[str, Any], name: str) -> dict[str, Any]:
     if not given:
         there = shipped(name)
         return {**entry, **_known(load(there, name))} if there else entry
+    metric = resolve(name)
+    getattr(metric, "half_width", None)  # raises for a dimension that the model does not have
     # What is known of the plain metric was not measured with other settings.
     hardened = entry["hardened"] if given.get("trained") == HARDENED else None
     plain = bool(entry["attacks"]) and not hardened
     entry = {**entry, "name": name, "attacks": [], "guarded": None, "hardened": hardened, "plain": plain}
     if "trained" not in given:
         return entry
-    folder = getattr(resolve(name), "folder", None)
+    folder = getattr(metric, "folder", None)
     if not isinstance(folder, Folder):
         return entry
     attacks = folder.card.get("attacks") or ()
