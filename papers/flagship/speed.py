@@ -24,7 +24,9 @@ def main() -> None:
         network.read(texts[:FIRST])
         started = time.perf_counter()
         network.read(texts)
-        print(f"{name}: {len(texts) / (time.perf_counter() - started):.0f} replies a second, {len(texts)} in all")
+        print(
+            f"{name}: {len(texts) / (time.perf_counter() - started):.0f} replies a second, {len(texts)} in all"
+        )
 
 
 if __name__ == "__main__":
