@@ -121,7 +121,7 @@ def train(spec: TrainSpec, *, say: Callable[[str], None] = lambda _: None) -> Ou
     folder.check_replaceable(spec.output, metric)
     census = scan(spec.data)
     ratings = _ratings(spec, metric, census) if chosen.learns == "ratings" else None
-    if ratings is not None and spec.dimension is None and len(census.dimensions) > 1:
+    if ratings is not None and spec.dimension is None and ratings.dimension != "overall":
         say(f"learns the ratings of replies on `{ratings.dimension}`; --dimension chooses another")
     preferences = training_preferences(spec, metric, census) if chosen.learns == "preferences" else None
     work = spec.output.with_name(f".{spec.output.name}.training")
