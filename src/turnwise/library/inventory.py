@@ -202,13 +202,14 @@ def _of_model(entry: dict[str, Any], name: str) -> dict[str, Any]:
     from turnwise.encode.models.folder import Folder, load, shipped
     from turnwise.metrics import resolve, settings
     from turnwise.metrics.learned.trained import HARDENED
+    from turnwise.protocols import metric_extras
 
     _, given = settings(name)
     if not given:
         there = shipped(name)
         return {**entry, **_known(load(there, name))} if there else entry
     metric = resolve(name)
-    getattr(metric, "half_width", None)  # raises for a dimension that the model does not have
+    _ = metric_extras(metric).half_width  # raises for a dimension that the model does not have
     # What is known of the plain metric was not measured with other settings.
     hardened = entry["hardened"] if given.get("trained") == HARDENED else None
     plain = bool(entry["attacks"]) and not hardened
