@@ -497,6 +497,14 @@ def losses(
     return {"kinds": of_kinds, "list": listwise, "likelihood": likelihood, "relation": related}
 
 
+def total(found: Mapping[str, Tensor]) -> Tensor:
+    """The weighted sum of the four losses."""
+    return (
+        found["kinds"] + LIST_WEIGHT * found["list"] + LIKELIHOOD_WEIGHT * found["likelihood"]
+        + RELATION_WEIGHT * found["relation"]
+    )  # fmt: skip
+
+
 def discriminate(given: argparse.Namespace) -> None:
     torch.manual_seed(given.seed)
     corpus = Corpus.load(given.text)
@@ -524,10 +532,7 @@ def discriminate(given: argparse.Namespace) -> None:
         packed_batch = packed_batch.to(given.device)
         with torch.autocast(given.device, torch.bfloat16):
             found = losses(model, packed_batch, *(one.to(given.device) for one in labels))
-        trainer.update(
-            found["kinds"] + LIST_WEIGHT * found["list"] + LIKELIHOOD_WEIGHT * found["likelihood"]
-            + RELATION_WEIGHT * found["relation"]
-        )  # fmt: skip
+        trainer.update(total(found))
         if trainer.step % 25 == 0:
             for key, value in found.items():
                 sums[key] = 0.8 * sums.get(key, value.item()) + 0.2 * value.item()

@@ -21,10 +21,7 @@ from torch.utils.data import DataLoader
 from papers.flagship.candidates import KINDS
 from papers.flagship.corpus import Corpus, Ids
 from papers.flagship.train_large import (
-    LIKELIHOOD_WEIGHT,
-    LIST_WEIGHT,
     RANK,
-    RELATION_WEIGHT,
     Examples,
     load_start,
     losses,
@@ -32,6 +29,7 @@ from papers.flagship.train_large import (
     rate_at,
     rated_groups,
     table_of,
+    total,
 )
 from papers.flagship.weights import base_llama, base_name
 from turnwise.networks.replies.columns import ENOUGH, Group, batches
@@ -101,12 +99,8 @@ def train(given: argparse.Namespace, corpus: Corpus, loader: DataLoader, fold: s
             found = losses(model, examples, kinds, likely, relation)
             frauds = fraud_loss(ratings(model, head, examples), kinds)
         error = functional.mse_loss(predicted, wanted)
-        others = (
-            found["kinds"] + LIST_WEIGHT * found["list"] + LIKELIHOOD_WEIGHT * found["likelihood"]
-            + RELATION_WEIGHT * found["relation"]
-        )  # fmt: skip
         optimiser.zero_grad()
-        (error + FRAUDS_WEIGHT * frauds + KINDS_WEIGHT * others).backward()
+        (error + FRAUDS_WEIGHT * frauds + KINDS_WEIGHT * total(found)).backward()
         nn.utils.clip_grad_norm_(parameters, 1.0)
         optimiser.step()
         sums = 0.9 * sums + 0.1 * np.array([error.item(), frauds.item(), found["kinds"].item()])
