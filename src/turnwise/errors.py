@@ -1,7 +1,7 @@
 """Errors that a user can act on. The message says where the problem is and how to fix it; no traceback is shown."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -24,6 +24,18 @@ LISTS = {
 
 # Whether a command line runs, whose messages name options (`--agents A,B`) and not keywords (`agents="A,B"`).
 ON_COMMAND_LINE: ContextVar[bool] = ContextVar("on_command_line", default=False)
+# How messages write a setting, from its flag and its value. The library writes keywords in place of options.
+SETTING: ContextVar[Callable[[str, str], str]] = ContextVar(
+    "setting", default=lambda flag, value: f"{flag} {value}".rstrip()
+)
+
+
+def setting(flag: str, value: object = "") -> str:
+    """A setting as the reader of a message writes it: `--agents A,B` on a command line, `agents="A,B"` in Python.
+
+    A value in capitals, such as KEY, stands for one of the user's.
+    """
+    return SETTING.get()(flag, str(value))
 
 
 class TurnwiseError(Exception):

@@ -10,6 +10,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from turnwise.commands.diff import diff
+    from turnwise.commands.score import score
     from turnwise.library.attacking import attack, harden
     from turnwise.library.estimating import calibrate, ope
     from turnwise.library.exchange import convert, make_report, validate
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
         Scores,
         Trained,
     )
-    from turnwise.library.scoring import compare, diff, meta_evaluate, score
+    from turnwise.library.scoring import compare, meta_evaluate
     from turnwise.library.viewing import ViewerLink, view
     from turnwise.library.written import Converted, Replies, Report, Simulated, Validation
 
@@ -138,9 +140,7 @@ _HOMES = {  # module -> its public names
     ),
     "scoring": (
         "compare",
-        "diff",
         "meta_evaluate",
-        "score",
     ),
     "viewing": (
         "ViewerLink",
@@ -155,12 +155,17 @@ _HOMES = {  # module -> its public names
     ),
 }
 
+COMMANDS = {"score": ("score",), "diff": ("diff",)}  # module of `turnwise.commands` -> its public names
+
 if not TYPE_CHECKING:  # a type checker would accept any attribute of a module that has this function
 
     def __getattr__(name: str) -> object:
         for home, names in _HOMES.items():
             if name in names:
                 return getattr(import_module(f"turnwise.library.{home}"), name)
+        for home, names in COMMANDS.items():
+            if name in names:
+                return getattr(import_module(f"turnwise.commands.{home}"), name)
         raise AttributeError(f"module `turnwise.library` has no `{name}`", name=name)
 
 

@@ -13,7 +13,6 @@ from turnwise.library.arguments import (
     Natural,
     PathLike,
     Range,
-    check_labels,
     check_place,
     checked,
     one_or_more,
@@ -22,127 +21,15 @@ from turnwise.library.arguments import (
 )
 from turnwise.library.data import Data, Where, files, selected
 from turnwise.library.reading import MappingLike
-from turnwise.library.results import Agreement, Changes, Comparison, Scores, folder_of, result
+from turnwise.library.results import Agreement, Comparison, folder_of, result
 from turnwise.logs.items.items import ItemChoice
-from turnwise.run.spec import CompareSpec, DiffSpec, MetaSpec, Place, ScoreSpec
+from turnwise.run.spec import CompareSpec, MetaSpec, Place
 from turnwise.types import MetaLevel
 
 ScoredRole = Literal["assistant", "user"]
 Draws = Annotated[int, Range(least=100)]
 NO_PAIRS = "none"  # `pair` of a comparison of independent samples
 STATISTICS = ("pearson", "spearman", "kendall", "pairwise")
-
-
-@checked
-def score(
-    data: Data,
-    *,
-    metrics: Names,
-    reader: str | None = None,
-    mapping: MappingLike | None = None,
-    agent: str | None = None,
-    as_agents: Names = (),
-    items: ItemChoice | None = None,
-    role: ScoredRole = "assistant",
-    where: Where | None = None,
-    by: Names | None = None,
-    pair: str | None = None,
-    cluster: str | None = None,
-    limit: Count | None = None,
-    output: PathLike | None = None,
-    real: PathLike | None = None,
-    model: PathLike | None = None,
-    db: PathLike | None = None,
-    seed: Natural = 0,
-    draws: Draws = 1000,
-    jobs: Count | None = None,
-    on: Place = "local",
-    address: str | None = None,
-    max_errors: Natural = 20,
-    max_cost: Money | None = None,
-    reuse: bool = True,
-    calibrate: str | None = None,
-    dry_run: bool = False,
-    show_prompt: str | None = None,
-    progress: bool = False,
-    figures: bool = True,
-) -> Scores:
-    """Score replies, dialogues and agents with metrics.
-
-    Each score has a 95 % interval that resamples whole dialogues, and a count of what could not be scored.
-
-    Parameters:
-        data: A path, several paths, dialogues as dicts or `Dialogue` objects, or a table of dialogues.
-        metrics: Names of metrics, as `turnwise ls metrics` lists them; `rating:overall` is people's ratings,
-            `module:function` is your own.
-        reader: The format of the files where it is not the native one, as `turnwise ls readers` lists it.
-        mapping: A file that `turnwise convert --save-mapping` writes, or its content: `from`, `map`, `split`, `roles`,
-            `agent` and `each`, for files that a reader's name is not enough for.
-        agent: The agent's name where the records name none.
-        as_agents: Score what these agents would have said at the logged points; `@alternatives` is all of them.
-        items: What is scored. Default: the rated turns where the data has turn ratings, else all turns.
-        role: Whose messages are scored.
-        where: Only dialogues with these values, such as {"meta.corpus": "dailyz"}.
-        by: One result for each value of a key such as `meta.corpus`; `file` is the file.
-        pair: The key that pairs items of different agents; `id` is the id or line of a dialogue in its own file.
-            Default: the same context.
-        cluster: The key of what is resampled together. Default: the dialogue.
-        limit: Only the first dialogues.
-        output: Folder for results.json and items.jsonl; an interrupted run resumes there.
-        real: Reference dialogues for metrics that need fitting.
-        model: Model of the metrics that have one and do not name it themselves.
-        db: Folder of the venue tables of task metrics. Default: `multiwoz_db` beside the data.
-        seed: Seed of everything random.
-        draws: Resamples behind an interval.
-        jobs: Worker processes. Default: 1; on Ray, one for each CPU of the cluster.
-        on: Where the work is done: this machine or a Ray cluster. The scores are the same.
-        address: Address of a running Ray cluster.
-        max_errors: Stop when a metric has failed on more items than this.
-        max_cost: Spend at most this much on a judge, in the currency of its price; then it is not asked any more.
-        reuse: Reuse rows that are in `output`, and the cached verdicts of a judge.
-        calibrate: How the rated items of the data were drawn (`random`, `weights:KEY` or `unknown`, as `labels` of
-            `calibrate`): `document["calibrated"]` then has mean ratings from the scores and the ratings.
-        dry_run: Only say what judges would be asked and what it would cost, in `document["forecast"]`.
-        show_prompt: Only show what judges are sent for the item with this id ("" for the first), in
-            `document["prompts"]`.
-        progress: Show a progress bar on standard error.
-        figures: Keep the figures that a notebook shows. Without them nothing is written to a temporary folder.
-    """
-    check_place(on, address)
-    if calibrate is not None:
-        check_labels(calibrate)
-    with (
-        files(data, reader=reader, mapping=mapping, agent=agent) as given,
-        folder_of(output, figures=figures) as folder,
-    ):
-        from turnwise.run.scoring.score import score as run
-
-        spec = ScoreSpec(
-            data=given.paths,
-            names=given.names,
-            metrics=one_or_more("metrics", metrics),
-            selection=selected(
-                items=items, role=role, where=where, by=by, pair=pair, cluster=cluster, limit=limit,
-                as_agents=as_agents,
-            ),
-            real=optional_path(real),
-            model=optional_path(model),
-            db=optional_path(db),
-            seed=seed,
-            draws=draws,
-            output=folder,
-            jobs=jobs,
-            on=on,
-            address=address,
-            max_errors=max_errors,
-            max_cost=max_cost,
-            reuse=reuse,
-            calibrate=calibrate,
-            dry_run=dry_run,
-            show_prompt=show_prompt,
-            quiet=not progress,
-        )  # fmt: skip
-        return result(Scores, spec.command, run(spec), folder, figures=figures)
 
 
 @checked
@@ -299,55 +186,6 @@ def _check_unselected(**given: object) -> None:
         raise UsageError(
             f"{', '.join(idle)} cannot change two finished runs; give them to `score`, or compare files"
         )
-
-
-@checked
-def diff(
-    old: PathLike,
-    new: PathLike,
-    *,
-    metrics: Names = (),
-    agents: Names = (),
-    force: bool = False,
-    output: PathLike | None = None,
-    seed: Natural = 0,
-    draws: Draws = 1000,
-    figures: bool = True,
-) -> Changes:
-    """Say what changed between two finished runs of the same agent: paired test, and the items that changed most.
-
-    The estimate is new minus old. A metric that was not measured alike in the two runs is refused, and the others are
-    compared.
-
-    Parameters:
-        old: A folder that `score(output=...)` or `compare(output=...)` wrote.
-        new: Such a folder of a later version of the agent, on the same dialogues.
-        metrics: Names of metrics. Default: every metric that both runs have.
-        agents: Only these agents. Default: those that both runs have.
-        force: Compare metrics whose signatures differ.
-        output: Folder for results.json.
-        seed: Seed of everything random.
-        draws: Resamples behind an interval or a test.
-        figures: Keep the figures that a notebook shows.
-    """
-    from turnwise.run.scoring.diff import diff as run
-
-    folders = (str(old), str(new))
-    for folder in folders:
-        if not Path(folder).is_dir():
-            raise UsageError(
-                f"{folder} is no folder; `turnwise score DATA -m NAMES -o {folder}` would write one"
-            )
-    with folder_of(output, figures=figures) as place:
-        spec = DiffSpec(
-            data=folders,
-            metrics=split_names(metrics),
-            agents=split_names(agents),
-            seed=seed,
-            draws=draws,
-            output=place,
-        )
-        return result(Changes, spec.command, run(spec, force=force), place, figures=figures)
 
 
 @checked

@@ -37,5 +37,5 @@ def cut_agents(spec: Spec, census: Census, among: Collection[str] = ()) -> list[
 
 def _agents(spec: Spec, census: Census) -> list[str]:
     """The agents of the selected dialogues, in order of appearance."""
-    dialogues = chain.from_iterable(census.held or read_each(spec.data, apart=census.apart))
+    dialogues = chain.from_iterable(census.held or read_each(spec.paths, apart=census.apart))
     return list(dict.fromkeys(one.agent for one in selected_dialogues(dialogues, spec.selection)))

@@ -57,6 +57,16 @@ class Spec:
     names: Mapping[str, str] = field(default_factory=dict)  # path -> the name the user gave it: `-`
 
     @property
+    def paths(self) -> tuple[str, ...]:
+        """The files of the data."""
+        return self.data
+
+    @property
+    def folder(self) -> Path | None:
+        """The output folder."""
+        return self.output
+
+    @property
     def options(self) -> tuple[tuple[str, Any], ...]:
         """The command's own settings by name, as results.json and the keys of resumed work record them."""
         found = []
@@ -279,9 +289,9 @@ class TrainSpec(Spec):
 
 
 PACKAGES = ("numpy", "scipy", "msgspec", "sacrebleu", "rapidfuzz")  # packages that compute numbers
-# Settings that never change a number.
-NOT_RECORDED = {
-    "output", "jobs", "on", "address", "max_errors", "max_cost", "reuse", "quiet", "names", "data"
+# Common settings that can change a number, with the value that is recorded of a command that does not have them.
+SETTINGS: dict[str, Any] = {
+    "metrics": (), "selection": Selection(), "real": None, "model": None, "db": None, "seed": 0, "draws": 1000
 }  # fmt: skip
 
 
@@ -299,14 +309,14 @@ def finish(spec: Spec, findings: tuple[Finding, ...], sha256: Mapping[str, str],
     `sha256`: input path -> digest. `sections` are further entries of the document.
     """
     document = results.document(spec.command, findings, origin(spec, sha256), **sections)
-    if spec.output is not None:
-        results.write(spec.output / "results.json", document)
+    if spec.folder is not None:
+        results.write(spec.folder / "results.json", document)
     return Outcome(findings, document)
 
 
 def origin(spec: Spec, sha256: Mapping[str, str]) -> dict[str, Any]:
     """Where results come from: versions, the commit of this code, the inputs with their hashes, the settings."""
-    settings = {one.name: getattr(spec, one.name) for one in fields(Spec) if one.name not in NOT_RECORDED}
+    settings = {name: getattr(spec, name, default) for name, default in SETTINGS.items()}
     recorded = msgspec.to_builtins({**settings, "options": dict(spec.options)})
     # The key of `Selection.items` in results.json has been `judged` since version 0.1.
     recorded["selection"] = {"judged": recorded["selection"].pop("items"), **recorded["selection"]}
@@ -315,7 +325,7 @@ def origin(spec: Spec, sha256: Mapping[str, str]) -> dict[str, Any]:
         "commit": _commit(),
         "python": platform.python_version(),
         "packages": {name: version(name) for name in PACKAGES} | _plugin_packages(spec),
-        "inputs": [{"path": spec.names.get(path, path), "sha256": sha256[path]} for path in spec.data],
+        "inputs": [{"path": spec.names.get(path, path), "sha256": sha256[path]} for path in spec.paths],
         "settings": recorded,
     }
 

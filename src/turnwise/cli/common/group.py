@@ -7,6 +7,7 @@ import os
 import re
 import sys
 from contextvars import ContextVar
+from importlib.util import find_spec
 from itertools import chain, pairwise
 from traceback import walk_tb
 from typing import Any
@@ -57,7 +58,13 @@ class LazyGroup(click.Group):
         """The command of this name, imported now; None if there is none."""
         if cmd_name not in COMMANDS:
             return None
-        command = importlib.import_module(f"turnwise.cli.{cmd_name}").command
+        if find_spec(f"turnwise.commands.{cmd_name}"):
+            from turnwise.cli.building import command_line
+
+            module = importlib.import_module(f"turnwise.commands.{cmd_name}")
+            command = command_line(module.COMMAND)
+        else:
+            command = importlib.import_module(f"turnwise.cli.{cmd_name}").command
         if not isinstance(command, click.Command):
             return None
         command.context_class = HelpContext

@@ -61,7 +61,7 @@ class PartialResults:
     def of(cls, spec: Spec, sha256: Mapping[str, str]) -> Self:
         """The partial results of this spec on input files with these digests."""
         inputs = {name: value for name, value in origin(spec, sha256).items() if name != "commit"}
-        return cls(spec.output, digest(results.to_json(inputs)))
+        return cls(spec.folder, digest(results.to_json(inputs)))
 
     def __enter__(self) -> Self:
         return self

@@ -55,7 +55,7 @@ class _Measured:
 
 def run(spec: CalibrateSpec) -> Outcome:
     """Run `turnwise calibrate`."""
-    census = scan(spec.data, apart=spec.selection.apart)
+    census = scan(spec.paths, apart=spec.selection.apart)
     if spec.plan is not None and not census.dimensions:
         return finish(spec, (), census.sha256, plan=_write(spec, _first_draw(spec, census)))
     labels = _labels(spec, census)
@@ -89,7 +89,7 @@ def choose(spec: CalibrateSpec) -> Choice:
     Raises `UsageError` where the data has ratings, and the metric or how they were drawn is not said; `Refused` if the
     metric has no scores to draw by.
     """
-    census = scan(spec.data, apart=spec.selection.apart)
+    census = scan(spec.paths, apart=spec.selection.apart)
     if not census.dimensions:
         return Choice(draw=_first_draw(spec, census))
     if not spec.metrics or spec.drawn == "unknown":
@@ -114,13 +114,13 @@ def choose(spec: CalibrateSpec) -> Choice:
 
 def items_of(spec: CalibrateSpec) -> Selection:
     """The items that the estimates are about: those of the kind that people rated, rated or not."""
-    return _labels(spec, scan(spec.data, apart=spec.selection.apart)).selection
+    return _labels(spec, scan(spec.paths, apart=spec.selection.apart)).selection
 
 
 def _first_draw(spec: CalibrateSpec, census: Census) -> Draw:
     """Draw from the selected dialogues of data without a rating."""
     dialogues = _dialogues(census)
-    there = {item.dialogue for item in all_items(spec.data, spec.selection, census)}
+    there = {item.dialogue for item in all_items(spec.paths, spec.selection, census)}
     return first_draw(spec, dialogues, there)
 
 
@@ -133,9 +133,9 @@ def _dialogues(census: Census) -> list[Dialogue]:
 
 def _write(spec: CalibrateSpec, draw: Draw) -> dict[str, Any]:
     """Write the drawn dialogues and the others to the output folder; returns what results.json says about it."""
-    if spec.output is None:
+    if spec.folder is None:
         raise UsageError("--plan writes plan.jsonl and rest.jsonl: name a folder with -o")
-    draw.write(spec.output)
+    draw.write(spec.folder)
     return draw.record()
 
 
@@ -164,9 +164,9 @@ def _measured(
     metrics, found = prepare(replace(spec, selection=labels.selection), census)
     watch = Watch(spec.max_errors)
     with (
-        BlockStore(spec.output, reuse=spec.reuse) as store,
+        BlockStore(spec.folder, reuse=spec.reuse) as store,
         spec.executor() as workers,
-        listing(metrics, spec.output) as lines,
+        listing(metrics, spec.folder) as lines,
     ):
         tables, items = collect(
             spec, census, metrics, store, labels.selection, watch=watch, workers=workers, lines=lines

@@ -258,8 +258,8 @@ def collect_in_store(
 ) -> tuple[dict[str, ScoreTable], dict[str, Item]]:
     """As `collect`, with the spec's workers; rows, and with `listed` the lines, go to its output folder."""
     with (
-        BlockStore(spec.output, reuse=spec.reuse) as store,
+        BlockStore(spec.folder, reuse=spec.reuse) as store,
         spec.executor() as workers,
-        listing(metrics, spec.output if listed else None) as lines,
+        listing(metrics, spec.folder if listed else None) as lines,
     ):
         return collect(spec, census, metrics, store, selection, watch=watch, workers=workers, lines=lines)

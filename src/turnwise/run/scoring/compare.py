@@ -39,7 +39,7 @@ def compare(spec: CompareSpec) -> Outcome:
     Without metrics the ratings and preferences of the data are compared. Preferences compare every two agents unless
     two are chosen. Raises `UsageError` if it is not clear which two agents are meant, or if nothing can be compared.
     """
-    census = scan_agents(spec.data, apart=spec.selection.apart)
+    census = scan_agents(spec.paths, apart=spec.selection.apart)
     for name in spec.lower:
         if name not in census.dimensions:
             known = f"; {nearest(name, tuple(census.dimensions))}" if census.dimensions else ""
@@ -78,9 +78,9 @@ def _by_metrics(spec: CompareSpec, census: Census) -> list[Finding]:
     watch = Watch(spec.max_errors)
     parts = no_blocks(metrics)
     with (
-        BlockStore(spec.output, reuse=spec.reuse) as store,
+        BlockStore(spec.folder, reuse=spec.reuse) as store,
         spec.executor() as workers,
-        listing(metrics, spec.output) as lines,
+        listing(metrics, spec.folder) as lines,
     ):
         tables, items = collect(
             spec,
@@ -93,8 +93,8 @@ def _by_metrics(spec: CompareSpec, census: Census) -> list[Finding]:
             lines=lines,
             parts=parts,
         )
-    if spec.output is not None:
-        write_parts(spec.output, parts)
+    if spec.folder is not None:
+        write_parts(spec.folder, parts)
     findings = [*absent, *watch.findings()]
     known = in_training(metrics, list(items.values()))
 
@@ -145,7 +145,7 @@ def _by_people(spec: CompareSpec, census: Census) -> tuple[Finding, ...]:
 def _own_id(spec: CompareSpec, census: Census, dialogue: str) -> str:
     """The id that a dialogue has in its own file, from the id that it has among all files."""
     prefixes = (
-        prefix for prefix in id_prefixes(spec.data).values() if prefix and dialogue.startswith(prefix)
+        prefix for prefix in id_prefixes(spec.paths).values() if prefix and dialogue.startswith(prefix)
     )
     return own_id(dialogue, next(prefixes, ""), apart=census.apart)
 
@@ -193,7 +193,7 @@ def _two_agents(spec: CompareSpec, census: Census) -> tuple[str, str]:
     if not asked and len(known) == 2:
         asked = known
     if len(asked) != 2 and len(known) == 1:
-        apart = spec.selection.apart and len(spec.data) > 1
+        apart = spec.selection.apart and len(spec.paths) > 1
         more = "; leave --by file out to compare the files with each other" if apart else ""
         raise UsageError(
             f"the data has only {known[0]}; two agents are compared, in one file or a file each{more}"
@@ -226,7 +226,7 @@ def compare_runs(spec: CompareSpec, *, force: bool = False) -> Outcome:
     Raises `Refused` if a metric has different signatures in the two, unless `force`, and `UsageError` for metrics or
     agents that a run does not have.
     """
-    first, second = (read_run(Path(path)) for path in spec.data)
+    first, second = (read_run(Path(path)) for path in spec.paths)
     wanted = spec.metrics or tuple(name for name in first.parts if name in second.parts)
     if not wanted:
         raise UsageError(f"{first.folder} and {second.folder} have no metric in common")
@@ -243,8 +243,8 @@ def compare_runs(spec: CompareSpec, *, force: bool = False) -> Outcome:
                 f"{name} was not measured alike in the two runs:\n  {signatures[0]}\n  {signatures[1]}\n"
                 "score both with the same settings, or compare anyway with --force"
             )
-        a, agent_a = _one_agent(first.table(name), asked[:1], spec.data[0])
-        b, agent_b = _one_agent(second.table(name), asked[-1:], spec.data[1])
+        a, agent_a = _one_agent(first.table(name), asked[:1], spec.paths[0])
+        b, agent_b = _one_agent(second.table(name), asked[-1:], spec.paths[1])
         for group in dict.fromkeys(a.groups + b.groups) or ("",):
             rng = generator(spec.seed, name, group, agent_a, agent_b)
             sides, names = (a.of_group(group), b.of_group(group)), (agent_a, agent_b)
@@ -257,7 +257,7 @@ def compare_runs(spec: CompareSpec, *, force: bool = False) -> Outcome:
                 independent=spec.independent,
             )
             findings.append(_with_pair_key(finding, pair_key, None))
-    inputs = {path: sha256((Path(path) / "results.json").read_bytes()).hexdigest() for path in spec.data}
+    inputs = {path: sha256((Path(path) / "results.json").read_bytes()).hexdigest() for path in spec.paths}
     return finish(spec, with_adjusted_p(findings), inputs)
 
 

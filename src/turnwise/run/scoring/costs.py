@@ -67,7 +67,7 @@ def prompts(spec: ScoreSpec, census: Census, metrics: Mapping[str, Metric]) -> l
     found = []
     for name, metric in asking.items():
         whole = "dialogue" in metrics[name].needs
-        for item in all_items(spec.data, spec.selection, census, whole=whole):
+        for item in all_items(spec.paths, spec.selection, census, whole=whole):
             if item.missing is None and spec.show_prompt in ("", item.id):
                 break
         else:

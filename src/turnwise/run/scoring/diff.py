@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -20,8 +20,11 @@ from turnwise.meta.compare import UNPAIRED, compare, match_pairs, with_adjusted_
 from turnwise.meta.table import ScoreTable
 from turnwise.run.resume.finished_run import FinishedRun, ItemLine, read_run
 from turnwise.run.scoring.tally import generator
-from turnwise.run.spec import DiffSpec, Outcome, finish
+from turnwise.run.spec import Outcome, finish
 from turnwise.types import Finding, Item, Rows
+
+if TYPE_CHECKING:
+    from turnwise.commands.diff import Diff
 
 IDENTICAL = "paired; every item that is in both runs has the same evidence in both"
 INDEPENDENT = "independent samples, as fewer than half of the items are in both runs"
@@ -44,14 +47,14 @@ class Text(NamedTuple):
     reply: str
 
 
-def diff(spec: DiffSpec, *, force: bool = False) -> Outcome:
+def diff(spec: "Diff") -> Outcome:
     """Compare two folders that `score -o` or `compare -o` wrote, the old and the new one: a finding for each metric,
     agent and group. The estimate is new minus old.
 
-    A metric that has different signatures in the two is refused with the reason, unless `force`. Raises `UsageError`
-    if the runs have no metric or no agent in common, or lack one that the spec names.
+    A metric that has different signatures in the two is refused with the reason, unless the command has
+    `force`. Raises `UsageError` if the runs have no metric or no agent in common, or lack one that the spec names.
     """
-    old, new = runs = read_run(Path(spec.data[0])), read_run(Path(spec.data[1]))
+    old, new = runs = read_run(Path(spec.paths[0])), read_run(Path(spec.paths[1]))
     names = spec.metrics or tuple(name for name in new.parts if name in old.parts)
     if not names:
         raise UsageError(f"{old.folder} and {new.folder} have no metric in common")
@@ -60,9 +63,9 @@ def diff(spec: DiffSpec, *, force: bool = False) -> Outcome:
             if name not in run.parts:
                 raise UsageError(f"{run.folder} has no rows of `{name}`; it has {', '.join(run.parts)}")
     agents = _agents(runs, spec)
-    changes = [change for name in names for change in _changes(name, runs, agents, spec, force=force)]
+    changes = [change for name in names for change in _changes(name, runs, agents, spec)]
     findings, unread = _with_texts(changes, old, new)
-    inputs = {path: sha256((Path(path) / "results.json").read_bytes()).hexdigest() for path in spec.data}
+    inputs = {path: sha256((Path(path) / "results.json").read_bytes()).hexdigest() for path in spec.paths}
     left_out = {
         "old": [name for name in old.parts if name not in new.parts],
         "new": [name for name in new.parts if name not in old.parts],
@@ -91,15 +94,13 @@ def _changes(
     name: str,
     runs: tuple[FinishedRun, FinishedRun],
     agents: Sequence[tuple[str, str]],
-    spec: DiffSpec,
-    *,
-    force: bool,
+    spec: "Diff",
 ) -> Iterator[Finding]:
     """Yield the change of one metric for each of the `agents`, by their names in the old and in the new run, and each
     group; a refused finding for each agent if the metric cannot be compared between the runs.
     """
     try:
-        tables = _tables(name, runs, force=force)
+        tables = _tables(name, runs, force=spec.force)
     except (Refused, UsageError) as error:  # UsageError: it was fitted on its data, or its rows are gone
         for _, agent in agents:
             what = {"metric": name, "agent": agent, "group": None, "level": "system"}
@@ -134,7 +135,7 @@ def _tables(
     return runs[0].table(name), runs[1].table(name)
 
 
-def _agents(runs: tuple[FinishedRun, FinishedRun], spec: DiffSpec) -> list[tuple[str, str]]:
+def _agents(runs: tuple[FinishedRun, FinishedRun], spec: "Diff") -> list[tuple[str, str]]:
     """The name in the old run and the name in the new run of each agent that is compared.
 
     These are the agents of the spec, or those that both runs have. Two runs of one agent each need not agree on its
@@ -142,7 +143,7 @@ def _agents(runs: tuple[FinishedRun, FinishedRun], spec: DiffSpec) -> list[tuple
     """
     known = [list(dict.fromkeys(line.agent for line in run.lines)) for run in runs]
     for agent in spec.agents:
-        for path, names in zip(spec.data, known, strict=True):
+        for path, names in zip(spec.paths, known, strict=True):
             if agent not in names:
                 raise UsageError(f"{path} has no agent `{agent}`; it has {', '.join(names)}")
     common = list(spec.agents) or [agent for agent in known[1] if agent in known[0]]
@@ -150,7 +151,7 @@ def _agents(runs: tuple[FinishedRun, FinishedRun], spec: DiffSpec) -> list[tuple
         return [(known[0][0], known[1][0])]
     if not common:
         there = "; ".join(
-            f"{path} has {', '.join(names)}" for path, names in zip(spec.data, known, strict=True)
+            f"{path} has {', '.join(names)}" for path, names in zip(spec.paths, known, strict=True)
         )
         raise UsageError(f"the two runs have no agent in common: {there}")
     return [(agent, agent) for agent in common]

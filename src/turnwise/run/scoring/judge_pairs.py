@@ -77,8 +77,8 @@ def judge_pairs(
             mine = [one for one in judged if one.a.group == group]
             found.append(_finding(name, signature, group, mine, agents, spec))
         lines += [_line(name, one) for one in judged]
-    if spec.output is not None:
-        with replacing(spec.output / PAIRS) as file:
+    if spec.folder is not None:
+        with replacing(spec.folder / PAIRS) as file:
             file.writelines(msgspec.json.encode(line) + b"\n" for line in lines)
     return found
 
@@ -128,7 +128,7 @@ def _pairs(
 ) -> Iterator[tuple[Item, Item]]:
     """The items of the two agents with the same pair, the first of each."""
     sides: dict[str, dict[str, Item]] = {agent: {} for agent in agents}
-    for item in all_items(spec.data, spec.selection, census, whole=whole):
+    for item in all_items(spec.paths, spec.selection, census, whole=whole):
         if item.agent in sides and item.missing is None:
             sides[item.agent].setdefault(item.pair, item)
     a, b = (sides[agent] for agent in agents)

@@ -81,7 +81,7 @@ def meta(spec: MetaSpec) -> Outcome:
 
     Raises `UsageError` if no metric has a number at the level that was asked for.
     """
-    census = scan(spec.data, apart=spec.selection.apart, command="meta")
+    census = scan(spec.paths, apart=spec.selection.apart, command="meta")
     for name in spec.statistics:
         if name not in STATISTICS:
             raise unknown("statistic", name, tuple(STATISTICS))
@@ -131,7 +131,7 @@ def meta(spec: MetaSpec) -> Outcome:
                 task = tasks.setdefault(key, _LevelTask([], level, of_group))
                 task.questions.append((places, question, people))
                 places += 1
-            if spec.output is not None:
+            if spec.folder is not None:
                 for table in of_group:
                     examples += disagreements(table, people, group=question.group)
             if "length_bias" in more and question.rated == "turn":
@@ -149,11 +149,11 @@ def meta(spec: MetaSpec) -> Outcome:
         raise UsageError(
             "none of these metrics has a number at that level; `turnwise ls metrics` shows levels"
         )
-    if spec.output is not None:
-        results.write_lines(spec.output / "people.jsonl", rated)
-        read = all_items(spec.data, selection(spec, "turn"), census) if examples else ()
-        results.write_lines(spec.output / "examples.jsonl", with_texts(examples, read))
-    add_agreement(metrics, found, [spec.names.get(path, path) for path in spec.data])
+    if spec.folder is not None:
+        results.write_lines(spec.folder / "people.jsonl", rated)
+        read = all_items(spec.paths, selection(spec, "turn"), census) if examples else ()
+        results.write_lines(spec.folder / "examples.jsonl", with_texts(examples, read))
+    add_agreement(metrics, found, [spec.names.get(path, path) for path in spec.paths])
     sections: dict[str, Any] = {"differences": with_adjusted_p(compared), "raters": reports, **more}
     sections |= census.automatic_section()
     sections |= {"notes": notes} if (notes := [*cut_agents(spec, census), *watch.silence()]) else {}
@@ -183,7 +183,7 @@ def _collected(
     workers: Executor,
 ) -> dict[RatedLevel, tuple[dict[str, ScoreTable], SeenItems]]:
     """For each rated level: the score table of each metric, and what is known of the items."""
-    with BlockStore(spec.output, reuse=spec.reuse) as store, listing(metrics, spec.output) as lines:
+    with BlockStore(spec.folder, reuse=spec.reuse) as store, listing(metrics, spec.folder) as lines:
         settings: dict[str, Any] = {"watch": watch, "workers": workers, "lines": lines}
         found: dict[RatedLevel, tuple[dict[str, ScoreTable], SeenItems]] = {}
         for level in dict.fromkeys(question.rated for question in questions):

@@ -38,8 +38,8 @@ def pair_meta(spec: MetaSpec, census: Census) -> Outcome:
     chosen = replace(spec.selection, items="all", as_agents=())
     with (
         spec.executor() as workers,
-        BlockStore(spec.output, reuse=spec.reuse) as store,
-        listing(metrics, spec.output) as lines,
+        BlockStore(spec.folder, reuse=spec.reuse) as store,
+        listing(metrics, spec.folder) as lines,
     ):
         settings: dict[str, Any] = {"watch": watch, "workers": workers, "lines": lines}
         tables, items = collect(spec, census, metrics, store, chosen, **settings)

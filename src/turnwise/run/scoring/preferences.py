@@ -135,7 +135,7 @@ def _units(census: Census) -> list[bool]:
 
 def _items(spec: Spec, census: Census, *, whole: bool) -> Iterator[Item]:
     """All replies, or all whole dialogues, of the selection."""
-    return all_items(spec.data, replace(spec.selection, items="all", as_agents=()), census, whole=whole)
+    return all_items(spec.paths, replace(spec.selection, items="all", as_agents=()), census, whole=whole)
 
 
 def _by_group(

@@ -76,7 +76,7 @@ def prepared_rating(name: str, spec: Spec, census: Census) -> Metric:
         return metric
     whole = level == "dialogue"
     chosen = rating_selection(selection, {name: metric}) if whole else selection
-    return fitted_on(metric, all_items(spec.data, chosen, census, whole=whole, silent=True))
+    return fitted_on(metric, all_items(spec.paths, chosen, census, whole=whole, silent=True))
 
 
 def rating_selection(selection: Selection, metrics: Mapping[str, Metric | NeedsFitting]) -> Selection:

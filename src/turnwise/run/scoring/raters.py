@@ -62,7 +62,7 @@ def raters(spec: MetaSpec) -> Outcome:
     It is about preferences if the level is `pair`, or if the data has preferences and no ratings. Raises `DataError` if
     nothing in the selection was rated.
     """
-    census = scan(spec.data, apart=spec.selection.apart, command="meta")
+    census = scan(spec.paths, apart=spec.selection.apart, command="meta")
     if spec.level == "pair" or (spec.level is None and census.preferences and not census.dimensions):
         return pair_raters(spec, census)
     check_dimension(census, spec.dimension)
@@ -147,7 +147,7 @@ def rated_units(spec: MetaSpec, census: Census, rated: RatedLevel) -> dict[str, 
     """Group -> its units of the selection, rated turns or dialogues, whether or not a metric can score them."""
     groups: dict[str, RatedUnits] = {}
     whole = rated == "dialogue"
-    for item in all_items(spec.data, selection(spec, rated), census, whole=whole, silent=True):
+    for item in all_items(spec.paths, selection(spec, rated), census, whole=whole, silent=True):
         units = groups.setdefault(item.group, RatedUnits())
         units.clusters[item.id] = item.cluster
         units.dialogues.add(item.dialogue)

@@ -39,7 +39,7 @@ def score(spec: ScoreSpec) -> Outcome:
 
         # All items of the rated kind, also those without a rating, so that the forecast covers what is asked for.
         spec = replace(spec, selection=items_of(_calibration(spec)))
-    census = scan(spec.data, apart=spec.selection.apart)
+    census = scan(spec.paths, apart=spec.selection.apart)
     metrics, absent = prepare(spec, census)
     if (
         spec.calibrate is not None
@@ -61,9 +61,9 @@ def score(spec: ScoreSpec) -> Outcome:
     parts = no_blocks(metrics)
     trained = SeenItems(metrics, lengths=False)
     with (
-        BlockStore(spec.output, reuse=spec.reuse) as store,
+        BlockStore(spec.folder, reuse=spec.reuse) as store,
         spec.executor() as workers,
-        listing(metrics, spec.output) as lines,
+        listing(metrics, spec.folder) as lines,
         progress("scoring", census.n_dialogues, quiet=spec.quiet) as advance,
     ):
         for shard in shards(spec, census, metrics, store, spec.selection, watch, workers):
@@ -87,8 +87,8 @@ def score(spec: ScoreSpec) -> Outcome:
             if lines is not None:
                 lines.add(shard)
             advance(len({item.dialogue for item in shard.items}))
-    if spec.output is not None:
-        write_parts(spec.output, parts)
+    if spec.folder is not None:
+        write_parts(spec.folder, parts)
     findings = tuple(
         tallies[name, group, agent].finding(
             {"metric": name, "agent": agent, "group": group or None, "level": "system"},
@@ -167,11 +167,11 @@ def _dry_run(spec: ScoreSpec, census: Census, metrics: Mapping[str, Metric]) -> 
         sections["prompts"] = prompts(spec, census, metrics)
     else:
         costs: dict[str, Any] = {}
-        with BlockStore(spec.output, reuse=spec.reuse) as store:
+        with BlockStore(spec.folder, reuse=spec.reuse) as store:
             for whole in (False, True):
                 mine = {name: one for name, one in metrics.items() if ("dialogue" in one.needs) is whole}
                 if any(isinstance(one, Priced) for one in mine.values()):
-                    stream = all_items(spec.data, spec.selection, census, whole=whole)
+                    stream = all_items(spec.paths, spec.selection, census, whole=whole)
                     costs |= forecast(mine, store, stream, shard=SHARD)
         if not costs:
             raise UsageError("no metric costs anything; --dry-run is for judges")

@@ -67,7 +67,7 @@ def prepare(spec: Spec, census: Census) -> tuple[dict[str, Metric], list[Finding
     for name in dict.fromkeys(spec.metrics):
         what = {"metric": name}
         try:
-            db, cache = spec.db or tables_beside(spec.data), None if spec.reuse else False
+            db, cache = spec.db or tables_beside(spec.paths), None if spec.reuse else False
             if is_rating(name):
                 metric = prepared_rating(name, spec, census)
             else:
@@ -110,7 +110,7 @@ def _fitted(metric: Metric | NeedsFitting, spec: Spec, census: Census) -> Metric
     if not isinstance(metric, NeedsFitting):
         return metric
     if spec.real is None:
-        there = all_items(spec.data, spec.selection, census)
+        there = all_items(spec.paths, spec.selection, census)
         return fitted_on(metric, (item for item in there if item.missing is None))
     there = items(read_all([spec.real], command=None), Selection(items="all", role=spec.selection.role))
     return fitted_on(metric, (_real(item) for item in there))
@@ -219,11 +219,11 @@ def shards(
             chosen = rating_selection(selection, of_unit) if whole else selection
             announced = not spec.quiet or spec.max_cost is not None
             if announced and any(isinstance(metric, Priced) for metric in of_unit.values()):
-                stream = all_items(spec.data, chosen, census, whole=whole)
+                stream = all_items(spec.paths, chosen, census, whole=whole)
                 announce(forecast(of_unit, store, stream, shard=SHARD), cap=spec.max_cost, quiet=spec.quiet)
             unrated, without_reply = Counter[str](), Counter[str]()
             stream = all_items(
-                spec.data,
+                spec.paths,
                 chosen,
                 census,
                 whole=whole,

@@ -1,0 +1,383 @@
+"""Groups of settings that several commands share, each stated once.
+
+A group is a mixin: `class Score(Measuring, Reading)` has the settings of both. A command that means something else by
+a setting declares the field again.
+"""
+
+from collections.abc import Mapping
+from copy import copy
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, cast
+
+from msgspec import Meta
+
+from turnwise.errors import UsageError, setting
+from turnwise.logs.items.items import ItemChoice, Selection
+from turnwise.settings.data import Data, MappingLike
+from turnwise.settings.option import (
+    Checked,
+    Count,
+    Money,
+    Names,
+    Natural,
+    Option,
+    Pairs,
+    PathLike,
+    settings,
+    split_names,
+)
+
+if TYPE_CHECKING:
+    from turnwise.run.workers.execute import Executor
+
+Place = Literal["local", "ray"]  # where the work is done
+ScoredRole = Literal["assistant", "user"]
+
+DATA = "Files of dialogues; in Python also dialogues as dicts or `Dialogue` objects, or a table of dialogues."
+PAIR = (
+    "The key that pairs items of different agents; `id` is the id or line of a dialogue in its file. Default: the same "
+    "context."
+)
+
+
+class Command(Checked):
+    """Base class of all commands and groups of settings."""
+
+    command: ClassVar[str] = ""  # its name on the command line
+    function: ClassVar[str] = ""  # the name of its function, where it is not that of the command
+    screen: ClassVar[Any] = None  # class of the settings that its command line has beside these
+    configurable: ClassVar[bool] = True  # whether its command line has --config
+
+    @classmethod
+    def on_command_line(cls, screen: Any, given: dict[str, Any]) -> int:
+        """Run the command with the values that its command line was given, print its result, return the exit code."""
+        command: Any = cls(**given)
+        return int(command.show(command.run(), screen) or 0)
+
+    @classmethod
+    def title(cls) -> str:
+        """The name of the function, as messages say it."""
+        return cls.function or cls.command
+
+    @property
+    def options(self) -> tuple[tuple[str, Any], ...]:
+        """The command's own settings by name, as results.json and the keys of resumed work record them."""
+        recorded = []
+        for one in settings(type(self)):
+            key, value = one.option.record, getattr(self, one.name)
+            if key is not None and (one.option.record_default or value != one.default):
+                recorded.append((key or one.name, value))
+        return tuple(sorted(recorded))
+
+    @property
+    def lower_dimensions(self) -> tuple[str, ...]:
+        """Dimensions on which a low rating is good whatever the data says, where the command has that setting."""
+        return ()
+
+    def plugins(self) -> list[tuple[str, str]]:
+        """The plugins that the settings name: kind (`metrics`, `estimators`, `trainers`) and name."""
+        return []
+
+    def changed(self, **values: Any) -> Self:
+        """A copy with these attributes, which are not checked again."""
+        made = copy(self)
+        for name, value in values.items():
+            object.__setattr__(made, name, value)
+        return made
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading(Command):
+    """Settings of every command that reads dialogues."""
+
+    names: ClassVar[Mapping[str, str]] = {}  # path -> the name that the user gave it: `-`
+
+    data: Annotated[
+        Data, Option(DATA, flags="DATA...", checked=False, record=None)
+    ] = field(kw_only=False)  # fmt: skip
+    reader: Annotated[
+        str | None,
+        Option(
+            "Format of the data where it is not the native one; `turnwise ls readers` lists them.",
+            flags="--from", metavar="FORMAT", record=None,
+        ),
+    ] = None  # fmt: skip
+    mapping: Annotated[
+        MappingLike | None,
+        Option(
+            "Read the data as this file says, which `turnwise convert --save-mapping` writes; in Python also its "
+            "content as a dict.",
+            metavar="FILE.toml", checked=False, record=None,
+        ),
+    ] = None  # fmt: skip
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The files of the data, once it has been opened (`opened`)."""
+        return cast("tuple[str, ...]", self.data)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measuring(Command):
+    """The metrics of a command that needs some."""
+
+    metrics: Annotated[
+        Names,
+        Option(
+            "Metrics, separated by commas; `turnwise ls metrics` lists them; `rating:overall` is people's ratings, "
+            "`module:function` is your own.",
+            flags="-m --metric", metavar="NAMES", repeatable=True, record=None,
+        ),
+    ]  # fmt: skip
+
+    def __post_init__(self) -> None:
+        """As in `Checked`; without a name raises `UsageError` where metrics are required."""
+        super().__post_init__()
+        required = next(one.required for one in settings(type(self)) if one.name == "metrics")
+        if required and not self.metrics:
+            raise UsageError("`metrics` names nothing")
+
+    def plugins(self) -> list[tuple[str, str]]:
+        """As in `Command`."""
+        return [("metrics", name) for name in self.metrics]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AsAgents(Command):
+    """In whose name replies are read."""
+
+    as_agents: Annotated[
+        Names,
+        Option(
+            "Score what these agents would have said at the logged points.",
+            flags="--as", metavar="NAMES|@alternatives", record=None,
+        ),
+    ] = ()  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class Filtering(Command):
+    """Which dialogues are read."""
+
+    where: Annotated[
+        Pairs | None,
+        Option(
+            "Only dialogues with this value, e.g. meta.corpus=dailyz. Repeatable.",
+            metavar="KEY=VALUE", repeatable=True, record=None,
+        ),
+    ] = None  # fmt: skip
+    limit: Annotated[
+        Count | None, Option("Only the first N dialogues of all files together.", metavar="N", record=None)
+    ] = None
+
+    @property
+    def selection(self) -> Selection:
+        """What is selected by the settings that the command has; `dimension` "all" selects no dimension."""
+        given = {one.name: getattr(self, one.name) for one in fields(Selection) if hasattr(self, one.name)}
+        given["where"] = tuple(self.where or ())
+        if given.get("dimension") == "all":
+            given["dimension"] = None
+        if "by" in given:
+            given["by"] = ",".join(given["by"] or ()) or None
+        return Selection(**given)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Selecting(Filtering):
+    """Which items are scored, and by which keys they are grouped, paired and clustered."""
+
+    items: Annotated[
+        ItemChoice | None,
+        Option(
+            "What is scored. Default: the rated turns where the data has turn ratings, else all turns.", record=None
+        ),
+    ] = None  # fmt: skip
+    role: Annotated[ScoredRole, Option("Whose messages are scored.", record=None)] = "assistant"
+    by: Annotated[
+        Names | None,
+        Option(
+            "One result for each value of KEYS, e.g. meta.corpus,meta.year; `file` is the file.",
+            metavar="KEYS", record=None,
+        ),
+    ] = None  # fmt: skip
+    pair: Annotated[str | None, Option(PAIR, metavar="KEY", record=None)] = None
+    cluster: Annotated[
+        str | None,
+        Option("The key of what is resampled together. Default: the dialogue.", metavar="KEY", record=None),
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Showing(Command):
+    """What is shown while and after a command runs."""
+
+    progress: Annotated[bool, Option("Show progress on standard error.", only_python=True, record=None)] = (
+        False
+    )
+
+    @property
+    def quiet(self) -> bool:
+        """Whether no progress is shown."""
+        return not self.progress
+
+
+@dataclass(frozen=True, kw_only=True)
+class Writing(Command):
+    """Where results go."""
+
+    output: Annotated[
+        PathLike | None,
+        Option(
+            "Write results.json and items.jsonl here; an interrupted run resumes.",
+            flags="-o --output", metavar="DIR", record=None,
+        ),
+    ] = None  # fmt: skip
+    figures: Annotated[
+        bool, Option("Keep the figures that a notebook shows.", only_python=True, record=None)
+    ] = True
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder of `output`."""
+        return Path(self.output) if self.output else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Modelling(Command):
+    """What metrics are made with."""
+
+    real: Annotated[
+        PathLike | None,
+        Option("Reference dialogues for metrics that need fitting.", metavar="FILE", record=None),
+    ] = None
+    model: Annotated[
+        PathLike | None,
+        Option(
+            "Model of the metrics that have one; metric[model=...] sets it for one metric.",
+            metavar="NAME|DIR|hub id", record=None,
+        ),
+    ] = None  # fmt: skip
+    db: Annotated[
+        PathLike | None,
+        Option(
+            "Venue tables of task metrics. Default: the folder multiwoz_db beside the data.",
+            metavar="DIR", record=None,
+        ),
+    ] = None  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seeding(Command):
+    """The seed of a command that draws random numbers."""
+
+    seed: Annotated[Natural, Option("Seed of everything random.", record=None)] = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Drawing(Seeding):
+    """Resampling."""
+
+    draws: Annotated[
+        int, Meta(ge=100), Option("Resamples behind an interval or a test.", record=None)
+    ] = 1000  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class Working(Command):
+    """Where the work is done; the results are the same."""
+
+    jobs: Annotated[
+        Count | None,
+        Option(
+            "Number of workers: processes, or actors of a Ray cluster.",
+            default="1; on ray the cluster's CPUs", record=None,
+        ),
+    ] = None  # fmt: skip
+    on: Annotated[
+        Place, Option("Where the work is done (docs/scale.md). The results are the same.", record=None)
+    ] = "local"
+    address: Annotated[
+        str | None,
+        Option(
+            "Address of a Ray cluster. Default: RAY_ADDRESS, else a cluster on this machine.",
+            metavar="HOST:PORT", record=None,
+        ),
+    ] = None  # fmt: skip
+
+    def __post_init__(self) -> None:
+        """As in `Checked`; an address without `on="ray"`, which would have no effect, raises `UsageError`."""
+        super().__post_init__()
+        if self.address and self.on != "ray":
+            raise UsageError(
+                f"{setting('--address', self.address)} is that of a Ray cluster: add {setting('--on', 'ray')}"
+            )
+
+    def executor(self) -> "Executor":
+        """The workers of this run."""
+        from turnwise.run.workers.execute import executor
+
+        return executor(self.jobs, on=self.on, address=self.address)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limiting(Command):
+    """When a run stops, and what it reuses."""
+
+    max_errors: Annotated[
+        Natural, Option("Stop when a metric has failed on more items than this.", record=None)
+    ] = 20
+    max_cost: Annotated[
+        Money | None,
+        Option(
+            "Spend at most X on a judge, in the currency of its price; then it is not asked any more.",
+            metavar="X", record=None,
+        ),
+    ] = None  # fmt: skip
+    reuse: Annotated[
+        bool,
+        Option(
+            "Do not reuse rows that are in the output folder, nor cached verdicts of a judge.",
+            flags="--no-cache", inverted=True, record=None,
+        ),
+    ] = True  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trying(Command):
+    """What is shown of judges before they are asked."""
+
+    dry_run: Annotated[
+        bool,
+        Option("Only say what judges would be asked and what it would cost; send nothing.", record=None),
+    ] = False
+    show_prompt: Annotated[
+        str | None,
+        Option(
+            "Only show what judges are sent for ITEM, an id of items.jsonl; without ITEM for the first.",
+            metavar="[ITEM]", record=None,
+        ),
+    ] = None  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class LowerIsBetter(Command):
+    """Which way dimensions point."""
+
+    lower_is_better: Annotated[
+        Names,
+        Option(
+            "Dimensions on which a high rating is bad, where the data does not say so itself.",
+            metavar="DIMENSIONS", record="lower", record_default=False,
+        ),
+    ] = ()  # fmt: skip
+
+    @property
+    def lower_dimensions(self) -> tuple[str, ...]:
+        """As in `Command`."""
+        return split_names(self.lower_is_better)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scoring(Showing, Limiting, Working, Seeding, Modelling, Writing, Selecting, Reading):
+    """Everything that a command needs to score items of dialogues."""
