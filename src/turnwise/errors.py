@@ -1,10 +1,12 @@
 """Errors that a user can act on. The message says where the problem is and how to fix it; no traceback is shown."""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
+from string import Formatter
+from typing import Any
 
 # Exit codes for errors. 0 means that the command succeeded, 1 that a gate failed.
 USAGE, UNMEASURED, REFUSED = 2, 3, 4
@@ -95,10 +97,74 @@ class TooManyErrors(Unmeasured):
     """Every metric, or the agent, failed more often than `max_errors` allows."""
 
 
+class _Wording(Formatter):
+    """Formats the words of a reason: `{--labels:random}` is a setting, `{n:#agent}` a count with its noun."""
+
+    def get_field(self, field_name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """The value of a field; a flag of the command line stands for itself."""
+        is_flag = field_name.startswith("-")
+        return (_Flag(field_name), "") if is_flag else super().get_field(field_name, args, kwargs)
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        """The value in words."""
+        if isinstance(value, _Range):
+            low, high = (self.format_field(end, format_spec) for end in value)
+            return low if low == high else f"{low} to {high}"
+        if isinstance(value, _Flag):
+            return setting(value, format_spec)
+        if format_spec.startswith("#"):
+            return counted(value, format_spec.removeprefix("#"))
+        return str(super().format_field(value, format_spec))
+
+
+class _Flag(str):
+    """A flag of the command line in the words of a reason."""
+
+
+class _Range(tuple[float, float]):
+    """The least and the largest value of a field over several reasons."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why there is no answer: a code, and words with fields, which are put together where they are read."""
+
+    code: str
+    words: str
+    fields: Mapping[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return _Wording().vformat(self.words, (), self.fields) if self.code else self.words
+
+    @staticmethod
+    def merged(reasons: "Sequence[Reason]") -> str:
+        """The words of reasons with the same code; numbers that differ as `LEAST to LARGEST`."""
+        first = reasons[0]
+        values = {name: [reason.fields[name] for reason in reasons] for name in first.fields}
+        ranges = {
+            name: _Range((min(every), max(every)))
+            if all(isinstance(one, float) for one in every)
+            else every[0]
+            for name, every in values.items()
+        }
+        return str(Reason(first.code, first.words, ranges))
+
+
 class Refused(TurnwiseError):
-    """The data cannot support the answer; the message says what data would."""
+    """The data cannot support the answer; the message says what data would.
+
+    With a code, the words are a template: `Refused("{n} agents, and {needed} are needed", "too-few-agents", n=2,
+    needed=4)`. Two refusals with one code differ in their fields alone.
+    """
 
     exit_code = REFUSED
+
+    def __init__(self, words: str, code: str = "", /, **fields: Any) -> None:
+        super().__init__(words)
+        self.reason = Reason(code, words, fields)
+
+    def __str__(self) -> str:
+        return str(self.reason)
 
 
 class TooFewItems(Refused):

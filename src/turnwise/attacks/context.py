@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from turnwise.errors import Refused, counted
+from turnwise.errors import Refused
 from turnwise.metrics.words import words
 from turnwise.types import Item, Turn
 
@@ -103,8 +103,15 @@ def split_contexts(chosen: Sequence[Context]) -> tuple[list[Context], list[Conte
         sides[order[one.item.cluster] % 2].append(one)
     if min(map(len, sides)) < MIN_CONTEXTS:
         raise Refused(
-            f"an attack needs {2 * MIN_CONTEXTS} contexts with a person's reply, {MIN_CONTEXTS} for the search "
-            f"and {MIN_CONTEXTS} for the test, of different dialogues; there are {counted(len(chosen), 'context')} "
-            f"of {counted(len(order), 'dialogue')}, which give {len(sides[0])} and {len(sides[1])}"
+            "an attack needs {needed} contexts with a person's reply, {half} for the search and {half} for the test, "
+            "of different dialogues; there are {contexts:#context} of {dialogues:#dialogue}, which give {searched} and "
+            "{tested}",
+            "too-few-contexts",
+            needed=2 * MIN_CONTEXTS,
+            half=MIN_CONTEXTS,
+            contexts=len(chosen),
+            dialogues=len(order),
+            searched=len(sides[0]),
+            tested=len(sides[1]),
         )
     return sides

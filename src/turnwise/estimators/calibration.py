@@ -22,7 +22,7 @@ import numpy as np
 
 from turnwise.conformance.calls import estimate_of, estimates_of
 from turnwise.encode.episodes import leave_out
-from turnwise.errors import Refused, counted
+from turnwise.errors import Refused
 from turnwise.estimators.random_effects import RandomEffects, random_effects
 from turnwise.protocols import EstimatesMany
 from turnwise.types import Episodes, Estimate, Estimator, Floats
@@ -75,17 +75,21 @@ def line(estimates: Floats, known: Floats, errors: Floats | None = None) -> Line
     n = len(known)
     if n < FEWEST:
         raise Refused(
-            f"calibration needs {FEWEST} other agents with rated dialogues and alternatives of their own, and there "
-            f"are {n}; log more agents, and `turnwise respond` for each"
+            "calibration needs {needed} other agents with rated dialogues and alternatives of their own, and there "
+            "are {n}; log more agents, and `turnwise respond` for each",
+            "too-few-known-agents",
+            needed=FEWEST,
+            n=n,
         )
     centre = float(estimates.mean())
     size = float(np.sum((estimates - centre) ** 2))
     if not size > 1e-12 * max(1.0, centre**2):
-        raise Refused("all known agents get the same estimate: it cannot rank them")
+        raise Refused("all known agents get the same estimate: it cannot rank them", "same-estimates")
     spread = float(np.sum((known - known.mean()) ** 2))
     if not spread > 1e-12 * max(1.0, float(known.mean()) ** 2):
         raise Refused(
-            "all known agents have the same mean rating or return: nothing shows whether it can rank agents"
+            "all known agents have the same mean rating or return: nothing shows whether it can rank agents",
+            "same-means",
         )
     slope = float((estimates - centre) @ known) / size
     intercept = float(known.mean()) - slope * centre
@@ -158,7 +162,11 @@ def can_rank(fitted: Line) -> None:
     """Raise `Refused` if the slope of the line is not significantly positive (one-sided p above `CHANCE`)."""
     if not fitted.p <= CHANCE:
         raise Refused(
-            f"left out in turn, the {counted(fitted.n, 'known agent')} are not ranked: their estimates correlate "
-            f"{fitted.correlation:.2f} with their means (p {fitted.p:.2f}); more dialogues of each agent, more "
-            "agents that differ in quality, or another --estimator may help"
+            "left out in turn, the {n:#known agent} are not ranked: their estimates correlate {correlation:.2f} with "
+            "their means (p {p:.2f}); more dialogues of each agent, more agents that differ in quality, or another "
+            "{--estimator} may help",
+            "not-ranked",
+            n=fitted.n,
+            correlation=float(fitted.correlation),
+            p=float(fitted.p),
         )

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from turnwise.encode.episodes import leave_out
-from turnwise.errors import Refused, counted
+from turnwise.errors import Refused
 from turnwise.estimators.baselines.nearest import neighbours
 from turnwise.estimators.calibration import FEWEST
 from turnwise.types import Episodes
@@ -43,11 +43,17 @@ def check_enough(agents: int, rated: int) -> None:
     """Raise `Refused` with fewer than `FEWEST` other agents, or fewer than `DIALOGUES` rated dialogues of theirs."""
     if agents < FEWEST:
         raise Refused(
-            f"{counted(agents, 'other agent')} with rated dialogues, and calibration needs {FEWEST}; log more agents"
+            "{n:#other agent} with rated dialogues, and calibration needs {needed}; log more agents",
+            "too-few-other-agents",
+            n=agents,
+            needed=FEWEST,
         )
     if rated < DIALOGUES:
         raise Refused(
-            f"{counted(rated, 'rated dialogue')} of other agents, and {DIALOGUES} are needed; rate more dialogues"
+            "{n:#rated dialogue} of other agents, and {needed} are needed; rate more dialogues",
+            "too-few-rated",
+            n=rated,
+            needed=DIALOGUES,
         )
 
 
@@ -56,8 +62,11 @@ def check_ratings_differ(episodes: Episodes) -> None:
     rated = episodes.reward[np.isfinite(episodes.reward)]
     if len(rated) and np.ptp(rated) == 0:
         raise Refused(
-            f"all {counted(len(rated), 'rated dialogue')} of other agents have the same rating, {rated[0]:g}: nothing "
-            "shows how ratings depend on what is said; rate dialogues that differ in quality"
+            "all {n:#rated dialogue} of other agents have the same rating, {rating:g}: nothing shows how ratings "
+            "depend on what is said; rate dialogues that differ in quality",
+            "same-ratings",
+            n=len(rated),
+            rating=float(rated[0]),
         )
 
 
@@ -69,8 +78,12 @@ def check_on_scale(low: float, high: float, scale: tuple[float, float]) -> None:
     if hardly or high < scale[0] - margin or low > scale[1] + margin:
         found = f"{low:.3g}" if low == high else f"{low:.3g} to {high:.3g}"
         raise Refused(
-            f"the estimate lies outside the scale {scale[0]:g} to {scale[1]:g} ({found}): the estimator extrapolates "
-            "beyond what was logged; log agents that talk like the target, or rate some of its dialogues"
+            "the estimate lies outside the scale {least:g} to {largest:g} ({reached}): the estimator extrapolates "
+            "beyond what was logged; log agents that talk like the target, or rate some of its dialogues",
+            "outside-scale",
+            least=scale[0],
+            largest=scale[1],
+            reached=found,
         )
 
 
@@ -80,11 +93,16 @@ def check_replies(episodes: Episodes, target: str) -> None:
     `episodes` are those that may estimate the target, without its own.
     """
     if not len(episodes.dialogues):
-        raise Refused("0 rated dialogues of other agents, from which it could be estimated; log other agents")
+        raise Refused(
+            "0 rated dialogues of other agents, from which it could be estimated; log other agents",
+            "nothing-of-others",
+        )
     said = episodes.alternatives.get(target)
     if said is None or not (said.text >= 0).any():
         raise Refused(
-            f"no dialogue of another agent has a reply of `{target}`; `turnwise respond` adds what it would have said"
+            "no dialogue of another agent has a reply of `{agent}`; `turnwise respond` adds what it would have said",
+            "no-reply-of-target",
+            agent=target,
         )
 
 
@@ -108,6 +126,10 @@ def check_reach(target: str, mine: Reach, others: list[Reach]) -> None:
     usual = max(other.distance for other in others)
     if mine.distance > 2 * usual + SLACK:
         raise Refused(
-            f"`{target}` says what nobody logged says: its replies lie {mine.distance:.2f} from the nearest logged "
-            f"ones, other agents' at most {usual:.2f}; log agents that talk like it, or rate some of its dialogues"
+            "`{agent}` says what nobody logged says: its replies lie {distance:.2f} from the nearest logged ones, "
+            "other agents' at most {usual:.2f}; log agents that talk like it, or rate some of its dialogues",
+            "unlike-logged",
+            agent=target,
+            distance=float(mine.distance),
+            usual=float(usual),
         )

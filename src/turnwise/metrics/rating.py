@@ -206,7 +206,9 @@ class UnfittedCentredRating(_Scale):
         if connected_components([list(names) for names in seen.values()])[1] > 1:
             raise Refused(
                 "some raters rated none of the agents that the others rated, so that differences between raters cannot "
-                f"be told from differences between agents; use {RATING}{self.dimension} without raters=centred"
+                "be told from differences between agents; use {rating} without raters=centred",
+                "unconnected-raters",
+                rating=f"{RATING}{self.dimension}",
             )
         effects = _rater_effects(np.array(values), np.array(weights), codes(agents), codes(raters))
         fitted = CentredRating(**self.settings, raters=tuple(seen), effects=tuple(effects))
@@ -217,15 +219,25 @@ class UnfittedCentredRating(_Scale):
         names = set(raters)
         if any(name.startswith("?") for name in names):
             raise Refused(
-                f"some ratings of `{self.dimension}` have no rater's name, so raters cannot be centred"
+                "some ratings of `{dimension}` have no rater's name, so raters cannot be centred",
+                "unnamed-raters",
+                dimension=self.dimension,
             )
         numbered = all(name[:1] == "r" and name[1:].isdecimal() for name in names)
         if numbered and not self.stable:
             raise Refused(
-                f"{_POSITIONS}; if they name people: {RATING}{self.dimension}[raters=centred,stable=true]"
+                "{positions}; if they name people: {rating}[raters=centred,stable=true]",
+                "numbered-raters",
+                positions=_POSITIONS,
+                rating=f"{RATING}{self.dimension}",
             )
         if len(names) < 2:
-            raise Refused(f"`{self.dimension}` has {len(names)} rater, and centring needs two or more")
+            raise Refused(
+                "`{dimension}` has {n} rater, and centring needs two or more",
+                "too-few-raters",
+                dimension=self.dimension,
+                n=len(names),
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,7 +307,8 @@ class CentredRating(_Scale):
         size = float(np.sum(weights * side**2))
         if not size > 1e-12:
             raise Refused(
-                "no rater rated both agents, so that differences between raters cannot be told from theirs"
+                "no rater rated both agents, so that differences between raters cannot be told from theirs",
+                "no-common-rater",
             )
         slope = float(np.sum(weights * side * values)) / size
         rest = values - slope * side

@@ -59,11 +59,15 @@ def fit(
     the other covariates determine a covariate, and where covariates make the effects unbounded.
     """
     if np.any(first == second):
-        raise Refused("some comparisons are of an agent with itself; they say nothing about agents")
+        raise Refused(
+            "some comparisons are of an agent with itself; they say nothing about agents", "own-comparison"
+        )
     if not len(outcome):
-        raise Refused("there are no comparisons")
+        raise Refused("there are no comparisons", "no-comparison")
     if not np.any(outcome):
-        raise Refused("all comparisons are ties, so that strengths are all equal and have no interval")
+        raise Refused(
+            "all comparisons are ties, so that strengths are all equal and have no interval", "only-ties"
+        )
     given = np.zeros((len(outcome), 0)) if covariates is None else covariates
     components, reasons = _identified(first, second, outcome, names)
     usable = np.array([reason is None for reason in reasons])
@@ -92,8 +96,10 @@ def _check_separable(design: Floats, k: int, names: Sequence[str]) -> None:
         if np.linalg.matrix_rank(np.delete(design, at, axis=1)) == full:
             name = f"`{names[at - k]}`" if names else f"covariate {at - k + 1}"
             raise Refused(
-                f"{name} cannot be told apart from the agents: which agents are compared determines it in every "
-                "comparison, as where one agent is always shown first; leave it out"
+                "{covariate} cannot be told apart from the agents: which agents are compared determines it in every "
+                "comparison, as where one agent is always shown first; leave it out",
+                "confounded-covariate",
+                covariate=name,
             )
 
 
@@ -126,7 +132,8 @@ def _maximise(design: Floats, outcome: Floats) -> tuple[Floats, float | None, Fl
             return solution[:width], float(solution[-1]) if has_ties else None, (scores @ inverse)[:, :width]
     raise Refused(
         "the likelihood has no maximum, so that strengths are unbounded: an agent never lost, or position or length "
-        "predicts every preference"
+        "predicts every preference",
+        "unbounded-strengths",
     )
 
 

@@ -64,7 +64,10 @@ class Features:
         usable = [name for name, column in self.numbers.items() if target in column]
         if len(agents) < FEWEST or not usable:
             raise Refused(
-                f"the hand-crafted features of `{target}` or of {FEWEST} logged agents are not known"
+                "the hand-crafted features of `{agent}` or of {needed} logged agents are not known",
+                "unknown-features",
+                agent=target,
+                needed=FEWEST,
             )
         rows = np.array([[self.numbers[name][agent] for name in usable] for agent in [*agents, target]])
         means = np.array([known[agent] for agent in agents])

@@ -48,12 +48,20 @@ class Ips:
         known = np.isfinite(episodes.reward) & ~np.isnan(ratios)
         if not len(known) or not known.all():
             raise Refused(
-                f"{len(known) - known.sum()} of {len(known)} dialogues lack a rating or the log-probabilities of "
-                f"`{target}` and the agent that held them; log `logprobs` with each message"
+                "{missing} of {n} dialogues lack a rating or the log-probabilities of `{agent}` and the agent that "
+                "held them; log `logprobs` with each message",
+                "no-log-probabilities",
+                missing=int(len(known) - known.sum()),
+                n=len(known),
+                agent=target,
             )
         scaled = np.exp(ratios - ratios.max()) if self.normalised else np.exp(ratios)
         if not scaled.sum() > 0:
-            raise Refused(f"`{target}` could not have held any of the logged dialogues: every weight is 0")
+            raise Refused(
+                "`{agent}` could not have held any of the logged dialogues: every weight is 0",
+                "no-weight",
+                agent=target,
+            )
         w = scaled / scaled.mean() if self.normalised else scaled
         contributions = w * episodes.reward
         diagnostics = {"ess": ess(w), "greatest_ratio": float(w.max())}

@@ -37,7 +37,11 @@ class Mean:
         reward = leave_out(episodes, {target}).reward
         rated = reward[np.isfinite(reward)]
         if not len(rated):
-            raise Refused(f"no dialogue of another agent is rated on `{episodes.rating}`; rate some")
+            raise Refused(
+                "no dialogue of another agent is rated on `{rating}`; rate some",
+                "no-other-rated-on",
+                rating=episodes.rating,
+            )
         return Estimate(value=float(rated.mean()), contributions=rated, level=float(rated.mean()))
 
 
@@ -70,8 +74,11 @@ class Relabelled:
         decided = known.any(axis=1)
         if not decided.any():
             raise Refused(
-                f"`{target}` takes no decision that is scored on `{episodes.rating}`: "
-                "its last alternatives have neither `outcome` nor `relabelled`"
+                "`{agent}` takes no decision that is scored on `{rating}`: "
+                "its last alternatives have neither `outcome` nor `relabelled`",
+                "no-decision",
+                agent=target,
+                rating=episodes.rating,
             )
         found = np.where(known, scores, 0.0)[decided].sum(axis=1) / known[decided].sum(axis=1)
         return Estimate(

@@ -45,7 +45,11 @@ class Nearest:
         values = _values(episodes)
         known = np.flatnonzero(np.isfinite(values)).astype(np.int64)
         if target not in episodes.alternatives or not len(known):
-            raise Refused(f"there is no rated reply, or none of `{target}`, to look for neighbours of")
+            raise Refused(
+                "there is no rated reply, or none of `{agent}`, to look for neighbours of",
+                "no-neighbours",
+                agent=target,
+            )
         near, similar = neighbours(episodes, target, known, self.model)
         said = episodes.alternatives[target].text
         there = said >= 0

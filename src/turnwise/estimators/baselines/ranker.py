@@ -40,8 +40,13 @@ class Ranker:
     def estimate(self, episodes: Episodes, target: str, /, *, rng: np.random.Generator) -> Estimate:
         """The metric's score of the target, as it is; refused if the metric was refused or did not score this agent."""
         if self.refused is not None:
-            raise Refused(f"metric `{self.metric}`: {self.refused}")
+            raise Refused("metric `{metric}`: {why}", "metric-refused", metric=self.metric, why=self.refused)
         if target not in self.scores:
-            raise Refused(f"metric `{self.metric}` has no number of what `{target}` would have said")
+            raise Refused(
+                "metric `{metric}` has no number of what `{agent}` would have said",
+                "metric-without-number",
+                metric=self.metric,
+                agent=target,
+            )
         value = self.scores[target]
         return Estimate(value=value, contributions=np.array([value]))

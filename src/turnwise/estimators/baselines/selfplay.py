@@ -64,7 +64,9 @@ class SelfPlay:
         held = self.played.get(target)
         if held is None or not len(held.dialogues):
             raise Refused(
-                f"no dialogue of `{target}` with a stand-in for people; `turnwise respond --self-play` makes some"
+                "no dialogue of `{agent}` with a stand-in for people; `turnwise respond --self-play` makes some",
+                "no-self-play",
+                agent=target,
             )
         if np.isfinite(held.reward).all():
             return Estimate(
@@ -117,7 +119,10 @@ class Reward:
         rated = np.isfinite(episodes.reward)
         if rated.sum() < FEWEST:
             raise TooFewItems(
-                f"a reward model needs {FEWEST} rated dialogues of other agents, and there are {rated.sum()}"
+                "a reward model needs {needed} rated dialogues of other agents, and there are {n}",
+                "too-few-rated-dialogues",
+                needed=FEWEST,
+                n=int(rated.sum()),
             )
         bases = tuple(_basis(side[rated], components) for side in _sides(episodes, model))
         features = _features(episodes, model, bases)[rated]

@@ -132,7 +132,7 @@ class Critic:
         `seed` determines folds and random negatives. Raises `Refused` with fewer than 30 dialogues.
         """
         if not len(episodes.dialogues):
-            raise Refused("there is no dialogue to learn from")
+            raise Refused("there is no dialogue to learn from", "no-dialogue")
         features = Features(episodes, self.facts, self._encoding(episodes))
         return Evaluation(
             features,
@@ -159,7 +159,9 @@ class Critic:
         said = episodes.alternatives.get(target)
         if said is None:
             raise Refused(
-                f"the logs do not say what `{target}` would have said; `turnwise respond` fills that in"
+                "the logs do not say what `{agent}` would have said; `turnwise respond` fills that in",
+                "no-alternatives",
+                agent=target,
             )
         found = self.evaluation(episodes).value(said)
         return estimate(found)

@@ -69,7 +69,12 @@ class Evaluation:
     def __post_init__(self) -> None:
         n = len(self.features.episodes.dialogues)
         if n < FEWEST:
-            raise Refused(f"a critic needs {FEWEST} dialogues to learn from, and there are {n}")
+            raise Refused(
+                "a critic needs {needed} dialogues to learn from, and there are {n}",
+                "too-few-dialogues",
+                needed=FEWEST,
+                n=n,
+            )
 
     @cached_property
     def fold(self) -> Ints:
@@ -199,7 +204,12 @@ class Evaluation:
         """
         returns = np.add.reduceat(self.features.reward, self.features.episodes.first[:-1])
         if not abs(left) <= CONVERGED * np.abs(returns).max():
-            raise Refused(f"{NOT_CONVERGED} (further steps would move the value by {abs(left):.3g})")
+            raise Refused(
+                "{what} (further steps would move the value by {left:.3g})",
+                "not-converged",
+                what=NOT_CONVERGED,
+                left=float(abs(left)),
+            )
 
     def _pessimistic_part(self, fit: "_Fit", following: Floats, f: int) -> Floats | None:
         """(d,) what pessimism subtracts from the right-hand side: `pessimism` standard errors of each next Q.
@@ -240,7 +250,12 @@ class _Fit:
     def iterated(self, step: Floats, right: Floats, steps: int) -> Floats:
         """(d,) v after `steps` steps v <- gram^-1 (right + step v) from 0; refused if the steps diverge."""
         if (growth := _growth(self.solve(step))) is not None:
-            raise Refused(f"{NOT_CONVERGED} (each step multiplies an error by {growth:.4g})")
+            raise Refused(
+                "{what} (each step multiplies an error by {growth:.4g})",
+                "diverges",
+                what=NOT_CONVERGED,
+                growth=float(growth),
+            )
         v = np.zeros(len(right))
         for _ in range(steps):
             v = self.solve(right + step @ v)

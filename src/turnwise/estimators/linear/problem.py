@@ -63,7 +63,9 @@ class Problems:
         rated = np.isfinite(episodes.reward)
         self.episodes = episodes if rated.all() else kept(episodes, rated)
         if not len(self.episodes.dialogues):
-            raise Refused(f"no dialogue is rated on `{episodes.rating}`; rate some")
+            raise Refused(
+                "no dialogue is rated on `{rating}`; rate some", "nothing-rated-on", rating=episodes.rating
+            )
         known = vectors(episodes.texts, model)
         decided = bool(np.isfinite(self.episodes.logged.outcome[self.episodes.first[1:] - 1, 0]).all())
         basis = Basis.fit(*text_moments(self.episodes, known))
@@ -99,13 +101,16 @@ class Problems:
         """The problem of this target, computed anew (`of` keeps it); refused as in `of`."""
         if target not in self.episodes.alternatives:
             raise Refused(
-                f"the logs do not say what `{target}` would have said; `turnwise respond` fills that in"
+                "the logs do not say what `{agent}` would have said; `turnwise respond` fills that in",
+                "no-alternatives",
+                agent=target,
             )
         raw = self.raw
         names = [name for name in self.episodes.agents if name != target]
         if not names:
             raise Refused(
-                "only the target's own dialogues are there; log other agents, rated, with alternatives"
+                "only the target's own dialogues are there; log other agents, rated, with alternatives",
+                "no-other-agent",
             )
         others, firsts, means, shifts = self._rows_of(target)
         seen = np.isin(self.episodes.agent, [self.episodes.agents.index(name) for name in names])

@@ -76,7 +76,7 @@ class FirstSums:
         """The summary of all other agents together; refused if none of them has a rated dialogue."""
         others = [one for name, one in self.by_agent.items() if name != target]
         if not others:
-            raise Refused("no dialogue of another agent is rated; rate some")
+            raise Refused("no dialogue of another agent is rated; rate some", "nothing-rated")
         return reduce(add, others)
 
     def mean(self, agent: str) -> float:
@@ -155,7 +155,9 @@ class SecondSums:
         names = [name for name in self.logged if name != speaker]
         if not names or speaker not in self.speakers:
             raise Refused(
-                f"the logs do not say what `{speaker}` would have said; `turnwise respond` fills that in"
+                "the logs do not say what `{agent}` would have said; `turnwise respond` fills that in",
+                "no-alternatives",
+                agent=speaker,
             )
         strength = chosen_strength(layout, list(self.logged.values()))
         total = total_sums([self.logged[name] for name in names])

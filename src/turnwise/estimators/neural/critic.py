@@ -102,7 +102,10 @@ class PaperCritic(Critic):
         """
         if len(episodes.dialogues) < FEWEST:
             raise Refused(
-                f"a critic needs {FEWEST} dialogues to learn from, and there are {len(episodes.dialogues)}"
+                "a critic needs {needed} dialogues to learn from, and there are {n}",
+                "too-few-dialogues",
+                needed=FEWEST,
+                n=len(episodes.dialogues),
             )
         return Training(Features(episodes, self.facts), self, seed)
 
@@ -130,7 +133,8 @@ class Training:
         reward = self.features.reward
         if reward.min() < 0 or not reward.max() > 0:
             raise Refused(
-                "the published critic ends in a sigmoid: rewards must be 0 or more, and some above 0"
+                "the published critic ends in a sigmoid: rewards must be 0 or more, and some above 0",
+                "rewards-not-positive",
             )
         return float(np.add.reduceat(reward, self.episodes.first[:-1]).max())
 

@@ -105,11 +105,16 @@ class _Game:
         collapsed = not ZETA_RANGE[0] <= mean <= ZETA_RANGE[1]
         if collapsed and not self.asked.allow_collapse:
             raise Refused(
-                f"enigma: the training collapsed: the mean zeta of last turns is {mean:.2f} and not between "
-                f"{ZETA_RANGE[0]:g} and {ZETA_RANGE[1]:g}, where 1 is right. This happens where the target says what "
-                "no logged agent says; log agents that talk like it, rate some of its dialogues, take "
-                "--estimator robust, or train with a larger nu_penalty (now "
-                f"{self.setup.settings.nu_penalty:g}) or more epochs (now {self.setup.settings.epochs})"
+                "enigma: the training collapsed: the mean zeta of last turns is {zeta:.2f} and not between {low:g} and "
+                "{high:g}, where 1 is right. This happens where the target says what no logged agent says; log agents "
+                "that talk like it, rate some of its dialogues, take {--estimator:robust}, or train with a larger "
+                "nu_penalty (now {nu_penalty:g}) or more epochs (now {epochs})",
+                "collapsed",
+                zeta=float(mean),
+                low=ZETA_RANGE[0],
+                high=ZETA_RANGE[1],
+                nu_penalty=self.setup.settings.nu_penalty,
+                epochs=self.setup.settings.epochs,
             )
         weights = self._weights(zeta)
         value = float(weights @ reward / self.size)

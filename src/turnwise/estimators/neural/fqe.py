@@ -42,8 +42,9 @@ class _Q:
         reward = setup.data.reward
         if float(np.max(np.abs(reward))) > LARGEST_REWARD:
             raise Refused(
-                f"ratings beyond {LARGEST_REWARD:g} in size do not fit the numbers of a network; "
-                "map them to a smaller scale"
+                "ratings beyond {largest:g} in size do not fit the numbers of a network; map them to a smaller scale",
+                "ratings-too-large",
+                largest=LARGEST_REWARD,
             )
         self.centre, self.spread = float(reward.mean()), float(reward.std()) or 1.0
         self.q = self.head()

@@ -56,11 +56,18 @@ def gather(
     check_alternatives(episodes, target)
     said = episodes.alternatives.get(target)
     if said is None or not len(episodes.dialogues):
-        raise Refused(f"no dialogue is left from which `{target}` could be estimated")
+        raise Refused(
+            "no dialogue is left from which `{agent}` could be estimated", "no-dialogue-left", agent=target
+        )
     chosen, relabelled = _rewards(episodes, said, reward)
     rated = np.isfinite(chosen)
     if not rated.any():
-        raise Refused(f"none of {len(rated)} dialogues has a rating `{episodes.rating}`")
+        raise Refused(
+            "none of {n} dialogues has a rating `{rating}`",
+            "none-rated-on",
+            n=len(rated),
+            rating=episodes.rating,
+        )
     episodes = kept(episodes, rated)
     own = episodes.alternatives[target].text
     heard = [said.text for said in episodes.alternatives.values()] if everyone else [own]

@@ -182,7 +182,10 @@ class FittedFbd(_Attributes, Distance[_Gaussians]):
             return distances[0]
         variances = [float(np.sum(each.root**2)) for each in real]
         if any(value <= _ROUNDING * variance for value, variance in zip(distances, variances, strict=True)):
-            raise Refused("these are the real replies themselves: the distance is 0 and has no logarithm")
+            raise Refused(
+                "these are the real replies themselves: the distance is 0 and has no logarithm",
+                "no-logarithm",
+            )
         return float(np.sum(np.log(distances)))
 
     def details(self, rows: Rows, /) -> dict[str, float]:
