@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from turnwise import registry
-from turnwise.errors import PluginError, UsageError
+from turnwise.errors import PluginError, UsageError, setting
 
 if TYPE_CHECKING:
     from turnwise.types import Agent
@@ -94,7 +94,7 @@ def _plugin(offer: registry.Offer, settings: dict[str, Any]) -> Agent:
     if lacking := [name for name in required if name not in settings]:
         raise offer.error(
             f"{offer.target} has a parameter `{lacking[0]}` without a default; expected a class or a function that "
-            "makes the agent from settings (--set KEY=VALUE), each with a default"
+            f"makes the agent from settings ({setting('--set', 'KEY=VALUE')}), each with a default"
         )
     _check(offer.name, settings, list(parameters))
     registry.check(settings, maker, f"agent `{offer.name}`")

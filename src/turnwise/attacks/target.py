@@ -19,7 +19,7 @@ from typing import TypeAlias
 import numpy as np
 
 from turnwise.attacks.context import Context
-from turnwise.errors import TurnwiseError, Unmeasured
+from turnwise.errors import TurnwiseError, Unmeasured, setting
 from turnwise.metrics.rows import batch_or_each
 from turnwise.types import Floats, Item, digest
 
@@ -99,8 +99,8 @@ class Target:
             )
         if self.calls + len(new) > limit:
             raise BudgetSpent(
-                f"{self.calls} of {limit} calls are used and {len(new)} more would be needed: a larger --budget, or a "
-                "smaller --count, does"
+                f"{self.calls} of {limit} calls are used and {len(new)} more would be needed: a larger "
+                f"{setting('--budget')}, or a smaller {setting('--count')}, does"
             )
         while new:
             size = self._at_once

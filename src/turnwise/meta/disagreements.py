@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from turnwise.errors import UsageError
+from turnwise.errors import UsageError, setting
 from turnwise.meta.gold import Gold
 from turnwise.meta.points import unit_points
 from turnwise.meta.table import ScoreTable
@@ -85,11 +85,14 @@ def disagreement_records(
     scale, is a `UsageError`.
     """
     if len(tables) < 2:
-        raise UsageError("--normalised compares the first metric with the others: give two or more with -m")
+        raise UsageError(
+            f"{setting('--normalised')} compares the first metric with the others: give two or more with "
+            f"{setting('-m')}"
+        )
     if gold.matrix.scale is None:
         raise UsageError(
-            f"--normalised needs the ends of the scale on which `{gold.dimension}` was rated, and the data does not "
-            "give them (`scale` of a rating)"
+            f"{setting('--normalised')} needs the ends of the scale on which `{gold.dimension}` was rated, and the data "
+            "does not give them (`scale` of a rating)"
         )
     points = [unit_points(table, gold) for table in tables]
     scores = [dict(zip(one.names, one.x, strict=True)) for one in points]

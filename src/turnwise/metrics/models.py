@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from turnwise.encode import Cache, LanguageModel, TextEncoder, TokenEncoder, load, load_lm
-from turnwise.errors import UsageError
+from turnwise.errors import UsageError, setting
 
 
 @cache
@@ -21,7 +21,7 @@ def token_encoder(spec: str, **options: Any) -> TokenEncoder:
     """The encoder of this name, which gives one vector for each token; `UsageError` if it has no token vectors."""
     encoder = text_encoder(spec, **options)
     if not isinstance(encoder, TokenEncoder):
-        raise UsageError(f"`{spec}` has no token vectors; choose another --model")
+        raise UsageError(f"`{spec}` has no token vectors; choose another {setting('--model')}")
     return encoder
 
 

@@ -22,7 +22,7 @@ from typing import Literal, TypeVar
 
 import numpy as np
 
-from turnwise.errors import DataError, counted
+from turnwise.errors import DataError, counted, setting
 from turnwise.types import MEAN_RATER, Direction, Floats, Ints, Rating
 
 Identity = Literal["people", "positions", "mean"]
@@ -144,7 +144,7 @@ def rating_matrix(
     found = levels(chosen)
     if len(found) > 1:
         raise DataError(f"`{dimension}` was rated for turns and for whole dialogues; choose one with `level`")
-    remedy = "use ratings on one scale" if rescale is None else "--rescale maps all to 0-1"
+    remedy = "use ratings on one scale" if rescale is None else f"{setting('--rescale')} maps all to 0-1"
     direction = _single_value("directions", dimension, {r.direction for r in chosen})
     scale = (0.0, 1.0) if rescale else _single_value("scales", dimension, {r.scale for r in chosen}, remedy)
 

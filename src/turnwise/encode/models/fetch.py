@@ -27,7 +27,7 @@ from turnwise.encode.models.sources import (
     place,
     snapshot,
 )
-from turnwise.errors import MissingExtra, unknown
+from turnwise.errors import MissingExtra, setting, unknown
 
 _HUB_FILES = ["*.json", "*.txt", "*.model", "*.jinja", "*.safetensors", "LICENSE*"]  # no pickles
 
@@ -105,7 +105,8 @@ def _any(spec: str, stage: Path, source: Path | None, say: Say) -> dict[str, str
             snapshot(spec, stage, patterns=_HUB_FILES, say=say)
         except NoSource as reason:
             raise FetchFailed(
-                f"the hub did not deliver {reason}. With the model in a folder, give that: --model FOLDER"
+                f"the hub did not deliver {reason}. With the model in a folder, give that: "
+                f"{setting('--model', 'FOLDER')}"
             ) from reason
     return {"name": spec, "sha256": weights.model_hash(stage), "licence": "see its card", "from": origin}
 

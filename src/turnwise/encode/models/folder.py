@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from turnwise.errors import DataError, MissingExtra, UsageError
+from turnwise.errors import DataError, MissingExtra, UsageError, setting
 from turnwise.types import digest
 
 FORMAT = "turnwise-model"
@@ -163,9 +163,9 @@ def check_replaceable(target: Path, kind: str) -> None:
     if target.is_dir() and not any(target.iterdir()):
         return
     if not target.is_dir() or not is_trained(target):
-        raise UsageError(f"{target} exists and is no trained model; give -o a new folder")
+        raise UsageError(f"{target} exists and is no trained model; give {setting('-o')} a new folder")
     if (there := read_config(target)["kind"]) != kind:
-        raise UsageError(f"{target} holds a model of kind `{there}`; give -o another folder")
+        raise UsageError(f"{target} holds a model of kind `{there}`; give {setting('-o')} another folder")
 
 
 def _swap(draft: Path, target: Path) -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO
 
 from turnwise.encode.models.catalogue import Model, cache_home, sha256_of
-from turnwise.errors import Unmeasured
+from turnwise.errors import Unmeasured, setting
 
 Say = Callable[[str], None]
 FULL = (errno.ENOSPC, errno.EDQUOT)  # this machine's disk is full: no other source would help
@@ -83,7 +83,7 @@ def _from_folder(model: Model, stage: Path, source: Path | None) -> str:
     Raises `NoSource` if there is neither, or if a file is missing or has another sha256.
     """
     if source is None:
-        raise NoSource("none given (--from, TURNWISE_WEIGHTS)")
+        raise NoSource(f"none given ({setting('--from')}, TURNWISE_WEIGHTS)")
     folder = source / model.name
     if folder.is_dir():
         for file in model.files:

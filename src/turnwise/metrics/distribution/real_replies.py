@@ -16,7 +16,7 @@ from zlib import crc32
 
 import numpy as np
 
-from turnwise.errors import TooFewItems
+from turnwise.errors import TooFewItems, setting
 from turnwise.metrics.distribution.pair_encoding import FittedPairEncoding, PairEncoding
 from turnwise.types import Floats, Item, Turn, digest
 
@@ -83,7 +83,9 @@ def real_replies(
             log.warning(message, where)
     if not groups:
         reason = max(refused, key=lambda reason: refused[reason])
-        raise TooFewItems(f"{reason}: give references, replies of the agent `{HUMAN}`, or --real FILE")
+        raise TooFewItems(
+            f"{reason}: give references, replies of the agent `{HUMAN}`, or {setting('--real', 'FILE')}"
+        )
     return groups
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from turnwise.errors import setting
 from turnwise.llm.chat import Chat, ChatError, Denied, TooLong
 from turnwise.llm.response import Completion, TokenChoice
 from turnwise.metrics.judge.cost import Price, estimated_tokens
@@ -38,7 +39,9 @@ class Spending:
     def check(self) -> None:
         """Raise `Denied` if the cap is reached."""
         if self.spent >= self.cap:
-            raise Denied(f"the answers have cost {self.spent:.4g}, and --max-cost allows {self.cap:.4g}")
+            raise Denied(
+                f"the answers have cost {self.spent:.4g}, and {setting('--max-cost')} allows {self.cap:.4g}"
+            )
 
     def add(self, body: bytes, answer: Completion) -> None:
         """Count an answer, by the server's tokens or else by the number of characters."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from turnwise.encode import Cache
-from turnwise.errors import UsageError
+from turnwise.errors import UsageError, setting
 from turnwise.llm.chat import Chat
 from turnwise.metrics.judge.cost import Price
 from turnwise.metrics.judge.local import LocalJudge
@@ -122,7 +122,7 @@ def _spending(price: Price | None, cap: float | None) -> Spending | None:
         return None
     if price is None:
         raise UsageError(
-            "--max-cost needs the price of a million tokens: judge[price=IN/OUT] or TURNWISE_JUDGE_PRICE"
+            f"{setting('--max-cost')} needs the price of a million tokens: judge[price=IN/OUT] or TURNWISE_JUDGE_PRICE"
         )
     return Spending(price, float(cap))
 

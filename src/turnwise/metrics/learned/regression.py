@@ -14,7 +14,7 @@ import numpy as np
 
 from turnwise.encode.models.catalogue import label, locate
 from turnwise.encode.truncation import report_truncation
-from turnwise.errors import UsageError
+from turnwise.errors import UsageError, setting
 from turnwise.metrics.rows import Ratio
 from turnwise.types import Card, Floats, Item, Level, Need, Signature
 
@@ -45,7 +45,9 @@ class Regression(Ratio):
 
     def __post_init__(self) -> None:
         if not self.model:
-            raise UsageError("`regression` needs a checkpoint: --model DIR, or regression[model=DIR]")
+            raise UsageError(
+                f"`regression` needs a checkpoint: {setting('--model', 'DIR')}, or regression[model=DIR]"
+            )
 
     @property
     def signature(self) -> Signature:

@@ -4,7 +4,7 @@ import os
 from importlib.resources import files
 from pathlib import Path
 
-from turnwise.errors import UsageError
+from turnwise.errors import UsageError, setting
 
 SHIPPED = "town"  # name of the tables that ship with the package: those of `turnwise simulate task`
 FOLDER = "multiwoz_db"  # name of the folder beside the dialogues, or in the folder $TURNWISE_DATA
@@ -14,7 +14,7 @@ class NoTables(UsageError):
     """Raised if the venue tables that a task metric needs are not found."""
 
     def __init__(self, where: str = "") -> None:
-        super().__init__(f"no venue tables{where}; --db DIR names the folder that has them")
+        super().__init__(f"no venue tables{where}; {setting('--db', 'DIR')} names the folder that has them")
 
 
 def tables_folder(db: str | None) -> Path:

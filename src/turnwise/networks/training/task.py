@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from turnwise.errors import DataError, UsageError
+from turnwise.errors import setting as worded
 from turnwise.networks.training.preferences import Preferences
 from turnwise.types import Dialogue, Finding, Floats, Item, digest
 
@@ -77,7 +78,7 @@ class TrainingTask:
             value = float(value)
         if default is not None and type(value) is not type(default):
             raise UsageError(
-                f"--set {name}={value}: expected {type(default).__name__}, as in {name}={default}"
+                f"{worded('--set', f'{name}={value}')}: expected {type(default).__name__}, as in {name}={default}"
             )
         return value
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from turnwise.errors import DataError, UsageError
+from turnwise.errors import DataError, UsageError, setting
 from turnwise.worlds.task.lexicon import Lexicon
 from turnwise.worlds.task.schema import ANYTHING, DOMAINS, TIMES, canonical, slot_of
 
@@ -170,7 +170,8 @@ def _read_folder(db: str) -> Mapping[str, Sequence[Mapping[str, Any]]]:
         folder = Path(db)
         if not folder.is_dir():
             raise UsageError(
-                f"--db {db}: there is no such folder; without --db the tables of a made-up town are used"
+                f"{setting('--db', db)}: there is no such folder; without {setting('--db')} the tables "
+                "of a made-up town are used"
             )
     rows = {name: _read_table(folder, domain.table) for name, domain in DOMAINS.items() if domain.table}
     for name, found in rows.items():
@@ -194,7 +195,7 @@ def _read_table(folder: Path, table: str) -> list[Mapping[str, Any]]:
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:
             raise DataError(f"{packed}: {error}") from None
     else:
-        raise UsageError(f"--db {folder}: it has no table `{table}` or `{table}.gz`")
+        raise UsageError(f"{setting('--db', folder)}: it has no table `{table}` or `{table}.gz`")
     try:
         return list(msgspec.json.decode(data, type=list[dict[str, Any]]))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from turnwise.errors import DataError, UsageError
+from turnwise.errors import DataError, UsageError, setting
 from turnwise.metrics.learned.adem.bilinear import Bilinear, Components
 from turnwise.metrics.learned.adem.triples import Triples
 from turnwise.metrics.learned.progress import load_or_compute
@@ -267,7 +267,8 @@ def _train(part: _ProjectedExamples, search: Search, batch: int, seed: int) -> d
             weights = weights - rate * moved
         if not np.isfinite(weights).all():
             raise DataError(
-                "the weights are no longer finite: training diverged; a smaller rate (--set rate=NUMBER) may help"
+                "the weights are no longer finite: training diverged; a smaller rate "
+                f"({setting('--set', 'rate=NUMBER')}) may help"
             )
         curve.append(_curve_point(part, weights, total / n))
         curve[-1][waited >= search.patience] = np.nan  # these combinations have stopped

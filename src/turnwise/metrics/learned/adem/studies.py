@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from turnwise.errors import UsageError
+from turnwise.errors import UsageError, setting
 from turnwise.metrics.learned.adem.bilinear_fit import Examples, Search, indices, learn
 from turnwise.metrics.learned.held_out import folds, held_out
 from turnwise.networks.training.task import TrainingTask
@@ -67,7 +67,9 @@ def studies(
     order = rng.permutation(np.unique(examples.contexts))
     for share in parse_numbers("shares", task.settings["shares"], float) if "shares" in task.settings else ():
         if not 0 < share <= 1:
-            raise UsageError(f"--set shares={share:g}: a share of the data is above 0 and at most 1")
+            raise UsageError(
+                f"{setting('--set', f'shares={share:g}')}: a share of the data is above 0 and at most 1"
+            )
         task.say(f"with {share:.0%} of the contexts")
         keep = np.isin(examples.contexts, order[: max(2, round(share * len(order)))])
         findings += agreement(
@@ -106,4 +108,6 @@ def parse_numbers(name: str, given: object, kind: type[float] | type[int]) -> tu
     try:
         return tuple(kind(part) for part in str(given).split("/"))
     except ValueError:
-        raise UsageError(f"--set {name}={given}: expected numbers joined by /, as in 7/20") from None
+        raise UsageError(
+            f"{setting('--set', f'{name}={given}')}: expected numbers joined by /, as in 7/20"
+        ) from None

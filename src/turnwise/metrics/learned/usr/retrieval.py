@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from turnwise.encode import TextEncoder
-from turnwise.errors import UsageError
+from turnwise.errors import UsageError, setting
 from turnwise.metrics.learned.contrastive.metric import Contrastive
 from turnwise.networks.training.task import TrainedModel, TrainingTask
 from turnwise.types import Card, Finding, Ints
@@ -114,7 +114,8 @@ def _train_heads(
     kinds = task.setting("negatives", "+".join(KINDS)).split("+")
     if odd := [kind for kind in kinds if kind not in KINDS]:
         raise UsageError(
-            f"--set negatives=KINDS: there is no `{odd[0]}`; there are random, same and parrot, joined by +"
+            f"{setting('--set', 'negatives=KINDS')}: there is no `{odd[0]}`; there are random, same and "
+            "parrot, joined by +"
         )
     negatives = corpus.negatives(kinds, rng)
     if wrong := task.setting("wrong", ""):
