@@ -91,8 +91,8 @@ def disagreement_records(
         )
     if gold.matrix.scale is None:
         raise UsageError(
-            f"{setting('--normalised')} needs the ends of the scale on which `{gold.dimension}` was rated, and the data "
-            "does not give them (`scale` of a rating)"
+            f"{setting('--normalised')} needs the ends of the scale on which `{gold.dimension}` was rated, and the "
+            "data does not give them (`scale` of a rating)"
         )
     points = [unit_points(table, gold) for table in tables]
     scores = [dict(zip(one.names, one.x, strict=True)) for one in points]
