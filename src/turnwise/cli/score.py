@@ -19,11 +19,6 @@ DETAILS = ("floor", "thinned", "at_infinity", "n_real")
 @options.as_agents
 @options.selecting
 @options.running
-@click.option(
-    "--calibrate",
-    metavar="random|weights:KEY|unknown",
-    help="Also estimate mean ratings from the scores and the rated items, which were drawn so (docs/calibrate.md).",
-)
 @options.trying
 @options.gating
 @options.printing
@@ -45,14 +40,5 @@ def command(**given: Any) -> int:
         found = score(**options.arguments(given))
         if print_questions(found.document, given):
             return 0
-        after = _calibrated(found.document["calibrated"], given) if "calibrated" in found.document else ""
         columns = (*found.columns, *(DETAILS if given["verbose"] else ()))
-        return conclude(found, given, columns=columns, after=after)
-
-
-def _calibrated(records: list[dict[str, Any]], given: dict[str, Any]) -> str:
-    """The table of the mean ratings that were calibrated."""
-    from turnwise.cli.common.printed import records_table
-    from turnwise.library.results import Calibration
-
-    return "\n" + records_table(records, Calibration.columns, Calibration.layout, given)
+        return conclude(found, given, columns=columns)

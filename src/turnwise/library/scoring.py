@@ -13,7 +13,6 @@ from turnwise.library.arguments import (
     Natural,
     PathLike,
     Range,
-    check_labels,
     check_place,
     checked,
     one_or_more,
@@ -61,7 +60,6 @@ def score(
     max_errors: Natural = 20,
     max_cost: Money | None = None,
     reuse: bool = True,
-    calibrate: str | None = None,
     dry_run: bool = False,
     show_prompt: str | None = None,
     progress: bool = False,
@@ -100,8 +98,6 @@ def score(
         max_errors: Stop when a metric has failed on more items than this.
         max_cost: Spend at most this much on a judge, in the currency of its price; then it is not asked any more.
         reuse: Reuse rows that are in `output`, and the cached verdicts of a judge.
-        calibrate: How the rated items of the data were drawn (`random`, `weights:KEY` or `unknown`, as `labels` of
-            `calibrate`): `document["calibrated"]` then has mean ratings from the scores and the ratings.
         dry_run: Only say what judges would be asked and what it would cost, in `document["forecast"]`.
         show_prompt: Only show what judges are sent for the item with this id ("" for the first), in
             `document["prompts"]`.
@@ -109,8 +105,6 @@ def score(
         figures: Keep the figures that a notebook shows. Without them nothing is written to a temporary folder.
     """
     check_place(on, address)
-    if calibrate is not None:
-        check_labels(calibrate)
     with (
         files(data, reader=reader, mapping=mapping, agent=agent) as given,
         folder_of(output, figures=figures) as folder,
@@ -137,7 +131,6 @@ def score(
             max_errors=max_errors,
             max_cost=max_cost,
             reuse=reuse,
-            calibrate=calibrate,
             dry_run=dry_run,
             show_prompt=show_prompt,
             quiet=not progress,

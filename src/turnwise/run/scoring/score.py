@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 from turnwise.conformance.calls import called
@@ -12,7 +12,6 @@ from turnwise.logs.items.items import all_items
 from turnwise.logs.scan import Census, scan
 from turnwise.metrics import is_rating
 from turnwise.protocols import Priced, ReadsPlaceholders, Summarises
-from turnwise.report import results
 from turnwise.run.cut_agents import cut_agents
 from turnwise.run.resume.block_store import BlockStore
 from turnwise.run.resume.finished_run import no_blocks, write_parts
@@ -22,7 +21,7 @@ from turnwise.run.scoring.judge_cards import reminders
 from turnwise.run.scoring.seen_items import SeenItems, marked
 from turnwise.run.scoring.shards import SHARD, Watch, prepare, shards
 from turnwise.run.scoring.tally import Tally, generator
-from turnwise.run.spec import CalibrateSpec, Outcome, ScoreSpec, Spec, finish
+from turnwise.run.spec import Outcome, ScoreSpec, finish
 from turnwise.run.workers.execute import progress
 from turnwise.types import Finding, Item, Metric
 
@@ -34,21 +33,8 @@ def score(spec: ScoreSpec) -> Outcome:
 
     After these comes one finding for each metric that was stopped or is not available.
     """
-    if spec.calibrate is not None:
-        from turnwise.run.scoring.calibrate import items_of  # few runs need it
-
-        # All items of the rated kind, also those without a rating, so that the forecast covers what is asked for.
-        spec = replace(spec, selection=items_of(_calibration(spec)))
     census = scan(spec.data, apart=spec.selection.apart)
     metrics, absent = prepare(spec, census)
-    if (
-        spec.calibrate is not None
-        and not spec.reuse
-        and any(isinstance(one, Priced) for one in metrics.values())
-    ):
-        raise UsageError(
-            "--calibrate scores twice, and with --no-cache would ask the judge twice: leave one out"
-        )
     if spec.dry_run or spec.show_prompt is not None:
         return _dry_run(spec, census, metrics)
     watch = Watch(spec.max_errors)
@@ -122,8 +108,6 @@ def score(spec: ScoreSpec) -> Outcome:
     sections: dict[str, Any] = {"notes": notes} if notes else {}
     if any(map(is_rating, spec.metrics)):
         sections |= census.automatic_section()
-    if spec.calibrate is not None:
-        sections["calibrated"] = _calibrated(spec)
     return finish(spec, found, census.sha256, **census.unseen.section(), **sections)
 
 
@@ -142,22 +126,6 @@ def _summary(
     if not isinstance(metric, Summarises) or not said.get(key):
         return count
     return {**count, **called(metric, "summary", said[key])}
-
-
-def _calibrated(spec: ScoreSpec) -> list[dict[str, Any]]:
-    """The records of `turnwise calibrate` with the same data and metrics: mean ratings from scores and some ratings.
-
-    Metrics are scored again; a judge's verdicts come from its cache.
-    """
-    from turnwise.run.scoring.calibrate import run as calibrate  # few runs need it
-
-    return [results.record(one) for one in calibrate(_calibration(spec)).findings]
-
-
-def _calibration(spec: ScoreSpec) -> CalibrateSpec:
-    """The settings of `turnwise calibrate` with the same data and metrics."""
-    common = {one.name: getattr(spec, one.name) for one in fields(Spec)}
-    return CalibrateSpec(**{**common, "output": None, "quiet": True}, labels=str(spec.calibrate))
 
 
 def _dry_run(spec: ScoreSpec, census: Census, metrics: Mapping[str, Metric]) -> Outcome:
