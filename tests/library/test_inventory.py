@@ -8,8 +8,8 @@ import pytest
 import turnwise as tw
 from tests.tiny_trained import tiny_trained
 from turnwise.cli.common.group import run
+from turnwise.extras import CORE, EXTRAS
 from turnwise.library.arguments import split_names
-from turnwise.library.inventory import EXTRAS
 
 PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
 NOT_FOR_USERS = {"docs", "test", "dev"}
@@ -44,7 +44,8 @@ def test_doctor_knows_the_packages_of_every_extra():
     extras = PROJECT["optional-dependencies"]
     declared = {name: packages(extras[name]) for name in extras if name not in NOT_FOR_USERS}
     declared["core"] = packages(PROJECT["dependencies"])
-    assert {name: set(listed.split()) for name, (_, listed) in EXTRAS.items()} == declared
+    known = {name: set(contents.packages) for name, contents in {"core": CORE, **EXTRAS}.items()}
+    assert known == declared
 
 
 def test_doctor_says_what_is_ready_and_what_is_missing():

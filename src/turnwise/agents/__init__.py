@@ -151,6 +151,11 @@ def _trained(spec: str, settings: dict[str, Any]) -> Agent | None:
 
 def _language_model(spec: str, settings: dict[str, Any]) -> Agent:
     """A language model of transformers as an agent; raises `UsageError` for a setting that it does not have."""
+    from turnwise.encode.models.catalogue import locate
+    from turnwise.extras import require
+
+    locate(spec)  # an unknown name is reported first
+    require("neural", f"the language model `{spec}`")
     from turnwise.agents.language_model import LanguageModelAgent, language_model
 
     known = list(inspect.signature(LanguageModelAgent).parameters)[2:]  # those after folder and label

@@ -9,7 +9,6 @@ likely ones, so a seller says the same whenever it is asked.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -119,8 +118,3 @@ def _mark(before: Sequence[Turn], turn: Turn, table: Tables, at: int) -> Mark:
 def seller_weights(*, intent: float, flight: float, name: float) -> Mapping[str, float]:
     """The weights of the heads in the loss."""
     return {"intent": intent, CHOICE: flight, "name": name}
-
-
-def stored_words(words: Words) -> dict[str, Any]:
-    """The vocabulary as a model folder holds it."""
-    return {"words": list(words.pieces)}

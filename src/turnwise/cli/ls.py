@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from turnwise.cli.common import options
+from turnwise.extras import install
 from turnwise.terminal import say, say_lines
 
 KINDS = [
@@ -56,6 +57,9 @@ def _card(record: dict[str, Any]) -> str:
     better = f", {record['better']} is better" if record.get("better") else ""
     head = f"{record['name']}  ({record['kind']}, {record['level']} level{better})"
     needs = f"  needs     {', '.join(record['needs'])}\n" if record["needs"] else ""
+    missing = (
+        f"  missing   the extra `{extra}`: {install(extra)}\n" if (extra := record.get("missing")) else ""
+    )
     attacks = "".join(
         f"\n  attack    {one['description']}: it scores {one['score']:.3g} on {one['contexts']}, people "
         f"{one['human_score']:.3g}"
@@ -68,7 +72,7 @@ def _card(record: dict[str, Any]) -> str:
         record.get("hardened"), f"{name}[trained=hardened]"
     )
     return (
-        f"{head}\n{needs}  meaning   {card.meaning}\n  range     {card.range}\n"
+        f"{head}\n{needs}{missing}  meaning   {card.meaning}\n  range     {card.range}\n"
         f"  limits    {card.limits}\n  citation  {card.citation}{_known(record)}{_model(record)}{attacks}{guards}"
     )
 

@@ -68,8 +68,8 @@ def _count(name: str, default: int, *, means: str, least: int = 1) -> Callable[[
 )
 @click.option(
     "--user",
-    metavar="convlab|MODULE:FUNCTION|DIR",
-    help="`task`: ConvLab-3's user simulator, or a function of yours that makes a user with its interface. `booking`: "
+    metavar="MODULE:FUNCTION|DIR",
+    help="`task`: a function of yours that makes a user with the interface of ConvLab-3's simulators. `booking`: "
     "the folder of a customer that `turnwise train customer` made.",
 )
 @click.option(

@@ -27,7 +27,6 @@ class Score(Gated, Trying, Drawing, AsAgents, Measuring, Scoring):
     """
 
     command: ClassVar[str] = "score"
-    calibrate: ClassVar[None] = None
 
     agent: Annotated[
         str | None, Option("The agent's name where the records name none.", metavar="NAME", record=None)

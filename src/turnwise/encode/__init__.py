@@ -1,7 +1,6 @@
 """Text becomes tokens, vectors and log-probabilities. `load` finds an encoder, `load_lm` a language model, by name."""
 
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from turnwise.encode.cache.disk import Cache
@@ -96,7 +95,7 @@ def load_pairs(
 
 def load_lm(spec: str, *, cache: Cache | None = None, **options: Any) -> "CausalLM":
     """A causal language model by name (`smollm2`), folder or hub id; a `UsageError` for unknown options."""
-    folder = Path(locate(spec))
+    folder = locate(spec)
     from turnwise.encode.neural.causal import CausalLM
 
     try:

@@ -10,11 +10,11 @@ from __future__ import annotations
 import inspect
 from functools import cache
 from importlib import import_module
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from turnwise import registry
 from turnwise.errors import MissingExtra, PluginError, UsageError, unknown
+from turnwise.extras import named_extras
 from turnwise.plugin_code import described
 
 if TYPE_CHECKING:  # `types` imports numpy, which is slow and not needed to list names
@@ -88,7 +88,9 @@ def describe(name: str) -> Card:
     wrong plugin.
     """
     if _OWN.get(name, "").startswith("neural."):
-        return _neural_card(name)
+        from turnwise.estimators.neural.cards import CARDS
+
+        return CARDS[name]
     maker = _maker(name)
     if (offer := _plugins().usable.get(name)) is None:
         own: Card = (maker if isinstance(maker, type) else resolve(name)).card  # type: ignore[union-attr]
@@ -127,21 +129,8 @@ def _maker(name: str) -> Any:
             )
         return maker
     module, _, attribute = _OWN[name].partition(":")
-    try:
+    with named_extras(f"estimator `{name}`"):
         return getattr(import_module(f"turnwise.estimators.{module}"), attribute)
-    except ModuleNotFoundError as error:
-        if error.name in ("torch", "transformers"):
-            raise MissingExtra(f"estimator `{name}`", "neural") from error
-        raise
-
-
-def _neural_card(name: str) -> Card:
-    """The card of an own estimator that needs torch, without importing it; raises `MissingExtra` if it is missing."""
-    from turnwise.estimators.neural.cards import CARDS
-
-    if not all(find_spec(package) for package in ("torch", "transformers")):
-        raise MissingExtra(f"estimator `{name}`", "neural")
-    return CARDS[name]
 
 
 def _check(offer: registry.Offer, estimator: object) -> None:

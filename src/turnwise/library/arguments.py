@@ -17,6 +17,7 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from turnwise.errors import ON_COMMAND_LINE, TurnwiseError, UsageError, nearest
+from turnwise.extras import named_extras
 from turnwise.library.keywords import reworded, with_reworded_reasons
 from turnwise.registry import split_outside_brackets
 from turnwise.run.workers.threads import limited_threads
@@ -82,7 +83,7 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
         for name, value in bound.arguments.items():
             bound.arguments[name] = _converted(function.__name__, name, value, hints.get(name, Any))
         try:
-            with limited_threads():
+            with named_extras(f"this call of `{function.__name__}`"), limited_threads():
                 found = function(*bound.args, **bound.kwargs)
         except TurnwiseError as error:
             if not ON_COMMAND_LINE.get():

@@ -2,22 +2,20 @@
 
 import platform as machine
 import shutil
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as installed_version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from turnwise import __version__
 from turnwise.errors import MissingExtra, PluginError, UsageError, unknown
+from turnwise.extras import CORE, EXTRAS, install, missing
 from turnwise.library.arguments import Names, PathLike, checked, one_or_more
 from turnwise.report.fitting import HINT, Layout, sized
 from turnwise.terminal import say
-from turnwise.types import Card
-
-if TYPE_CHECKING:
-    from turnwise.encode.models.folder import Folder
 
 Listed = Literal[
     "metrics",
@@ -31,29 +29,10 @@ Listed = Literal[
     "rubrics",
     "judges",
 ]  # what can be listed
-# Extra -> what it adds, and the packages that it installs.
-EXTRAS = {
-    "core": (
-        "reading, scoring, statistics",
-        "numpy scipy msgspec click rich jinja2 sacrebleu rapidfuzz ijson threadpoolctl",
-    ),
-    "tables": ("Parquet and Arrow files, archives by Zstandard", "polars zstandard"),
-    "pandas": ("results as pandas data frames", "pandas"),
-    "neural": (
-        "encoders, language models, learned metrics",
-        "torch transformers tokenizers safetensors gguf accelerate",
-    ),
-    "tools": ("tool calls against their schemas", "jsonschema"),
-    "nltk": ("the tokens of bleu-paper", "nltk"),
-    "plots": ("figures", "matplotlib"),
-    "web": ("the rating app and the viewer", "h11 markdown-it-py starlette uvicorn"),
-    "postgres": ("ratings in a PostgreSQL database", "psycopg"),
-    "cluster": ("running on Ray", "ray"),
-}
 # What a list shows: see `Layout`.
 LAYOUT = Layout(
     names=("name",),
-    results=("better", "learns from", "here"),
+    results=("better", "learns from", "here", "missing"),
     prose=(
         "needs",
         "says",
@@ -97,16 +76,28 @@ class Listing:
     def __len__(self) -> int:
         return len(self.entries)
 
+    @property
+    def missing_extras(self) -> dict[str, int]:
+        """Each extra that is not installed, and how many of the names need it with their default settings."""
+        return dict(Counter(entry["missing"] for entry in self.entries if entry.get("missing")))
+
     def table(self, *, wide: bool = False, hint: str = HINT) -> str:
         """The names with what is known of each, as wide as the terminal unless `wide`; cards, and the questions of
-        rubrics, are left out. Metrics end with `MORE_METRICS`. `hint` says how to see columns that do not fit.
+        rubrics, are left out. Extras that are not installed are named below. Metrics end with `MORE_METRICS`. `hint`
+        says how to see columns that do not fit.
         """
         if not self.entries:
             return f"no {self.kind} are installed"
-        columns = [name for name in self.entries[0] if name not in OF_CARDS]
+        hidden = OF_CARDS if self.missing_extras else OF_CARDS | {"missing"}
+        columns = [name for name in self.entries[0] if name not in hidden]
         rows = [[_cell(record[name]) for name in columns] for record in self.entries]
         shown = sized(rows, columns, LAYOUT, wide=wide, hint=hint)
-        return shown + (f"\n\n{MORE_METRICS}" if self.kind == "metrics" else "")
+        lines = [
+            f"{count} of these {'need' if count > 1 else 'needs'} the extra `{extra}` by default: {install(extra)}"
+            for extra, count in self.missing_extras.items()
+        ]
+        parts = [shown, "\n".join(lines), MORE_METRICS if self.kind == "metrics" else ""]
+        return "\n\n".join(filter(None, parts))
 
     def __str__(self) -> str:
         return self.table()
@@ -158,7 +149,7 @@ class Installation:
             sized(rows, ["extra", "state", "allows", "packages"], EXTRAS_LAYOUT),
             f"\nweights here: {', '.join(here) or 'none'}; not here: {', '.join(absent) or 'none'}",
             f"cache: {self.cache}, {values:,} values, {used:.0f} of {limit:.0f} MB",
-            *(f"\n{one.allows}: pip install 'turnwise[{one.name}]'" for one in self.extras if not one.ready),
+            *(f"\n{one.allows}: {install(one.name)}" for one in self.extras if not one.ready),
         ]
         if absent:
             lines.append(f"\nmodels: turnwise fetch {' '.join(absent)}")
@@ -199,7 +190,7 @@ def _of_model(entry: dict[str, Any], name: str) -> dict[str, Any]:
     For `NAME[trained=DIR]`, the model's own card and attacks instead of the shipped ones. Raises `UsageError` for a
     folder without a model of this metric.
     """
-    from turnwise.encode.models.folder import Folder, load, shipped
+    from turnwise.encode.models.folder import Folder, read_description, shipped
     from turnwise.metrics import resolve, settings
     from turnwise.metrics.learned.trained import HARDENED
     from turnwise.protocols import metric_extras
@@ -207,24 +198,25 @@ def _of_model(entry: dict[str, Any], name: str) -> dict[str, Any]:
     _, given = settings(name)
     if not given:
         there = shipped(name)
-        return {**entry, **_known(load(there, name))} if there else entry
-    metric = resolve(name)
-    _ = metric_extras(metric).half_width  # raises for a dimension that the model does not have
+        return {**entry, **_known(*read_description(there))} if there else entry
+    try:
+        metric = resolve(name)
+        _ = metric_extras(metric).half_width  # raises for a dimension that the model does not have
+        folder = getattr(metric, "folder", None)
+    except MissingExtra:  # the entry names it, and the model's own card cannot be found without it
+        folder = None
     # What is known of the plain metric was not measured with other settings.
     hardened = entry["hardened"] if given.get("trained") == HARDENED else None
     plain = bool(entry["attacks"]) and not hardened
     entry = {**entry, "name": name, "attacks": [], "guarded": None, "hardened": hardened, "plain": plain}
-    if "trained" not in given:
-        return entry
-    folder = getattr(metric, "folder", None)
-    if not isinstance(folder, Folder):
+    if "trained" not in given or not isinstance(folder, Folder):
         return entry
     attacks = folder.card.get("attacks") or ()
     return {
         **entry,
         "attacks": [one for one in attacks if isinstance(one, Mapping)],
         "plain": plain and not attacks,
-        **_known(folder),
+        **_known(folder.config, folder.card),
         "model": {
             **{
                 key: folder.card.get(key)
@@ -237,20 +229,20 @@ def _of_model(entry: dict[str, Any], name: str) -> dict[str, Any]:
     }
 
 
-def _known(model: "Folder") -> dict[str, Any]:
-    """Of a model: its Spearman with people on corpora left out, the corpora that its readers were trained on, and the
-    licences of the ratings that it was fitted to.
+def _known(config: Mapping[str, Any], card: Mapping[str, Any]) -> dict[str, Any]:
+    """Of the model with this configuration and card: its Spearman with people on corpora left out, the corpora that its
+    readers were trained on, and the licences of the ratings that it was fitted to.
 
     `text` maps each corpus to whether it is free for commercial use. What the card does not have is None.
     """
-    from turnwise.encode.models.folder import load, shipped
+    from turnwise.encode.models.folder import read_description, shipped
 
-    people = (model.card.get("held_out") or {}).get("people")
-    rated = (model.card.get("data") or {}).get("ratings", ())
+    people = (card.get("held_out") or {}).get("people")
+    rated = (card.get("data") or {}).get("ratings", ())
     text: dict[str, bool] = {}
-    for reader in model.config.get("readers", ()):
-        about = load(shipped(reader["name"]) or "", reader["name"]).card["data"]["text"]
-        text |= {corpus: one["free"] for corpus, one in about.items()}
+    for reader in config.get("readers", ()):
+        _, about = read_description(shipped(reader["name"]) or Path())
+        text |= {corpus: entry["free"] for corpus, entry in about["data"]["text"].items()}
     return {
         "agreement": people and {corpus: one["spearman"] for corpus, one in people.items()},
         "text": text or None,
@@ -270,8 +262,12 @@ def doctor() -> Installation:
         python=machine.python_version(),
         platform=machine.platform(),
         extras=tuple(
-            Extra(name=name, allows=allows, packages={one: _version(one) for one in packages.split()})
-            for name, (allows, packages) in EXTRAS.items()
+            Extra(
+                name=name,
+                allows=contents.allows,
+                packages={package: _version(package) for package in contents.packages},
+            )
+            for name, contents in {"core": CORE, **EXTRAS}.items()
         ),
         weights={model.name: Path(folder) if folder else None for model, folder in fetched()},
         cache=Path(kept.path),
@@ -351,6 +347,7 @@ def _metrics() -> Entries:
             "level": info.level,
             "needs": sorted(info.needs),
             "better": info.better,
+            "missing": missing(metrics.extra_of(name)),
             "card": info.card,
             "attacks": known_attacks(info.name),
             "guarded": guard_effect(info.name),
@@ -363,29 +360,22 @@ def _metrics() -> Entries:
 def _estimators() -> Entries:
     """A record for each estimator, with its card."""
     from turnwise import estimators
+    from turnwise.encode.models.catalogue import extra_of
+    from turnwise.run.ope.command import ENCODER
 
     def record(name: str) -> dict[str, Any]:
-        card = _estimator_card(name)
+        card = estimators.describe(name)
         return {
             "name": name,
             "kind": card.kind,
             "level": "system",
             "needs": ["alternatives"],
             "says": card.meaning,
+            "missing": missing(extra_of(ENCODER)),  # `ope` encodes texts for every estimator
             "card": card,
         }
 
     return _usable(estimators.names(), record, estimators.broken())
-
-
-def _estimator_card(name: str) -> Card:
-    """The card of an estimator; if the extra that it needs is missing, a card that names the extra."""
-    from turnwise.estimators import describe
-
-    try:
-        return describe(name)
-    except MissingExtra as error:
-        return Card(kind="estimator", meaning=str(error), range="-", limits="-", citation="-")
 
 
 def _readers() -> Entries:
@@ -395,7 +385,13 @@ def _readers() -> Entries:
     known = readers.all_readers()
 
     def record(name: str) -> dict[str, Any]:
-        return {"name": name, "kind": "reader", "reads": readers.describe(known[name])}
+        reader = known[name]
+        return {
+            "name": name,
+            "kind": "reader",
+            "reads": readers.describe(reader),
+            "missing": missing(reader.extra),
+        }
 
     return _usable(known, record, readers.broken())
 
@@ -431,8 +427,14 @@ def _trainers() -> Entries:
     from turnwise.run.train import command as training
 
     def record(name: str) -> dict[str, Any]:
-        one = training.trainer(name)
-        return {"name": name, "kind": "trainer", "learns from": one.learns, "what": one.what}
+        trainer = training.trainer(name)
+        return {
+            "name": name,
+            "kind": "trainer",
+            "learns from": trainer.learns,
+            "what": trainer.what,
+            "missing": missing(training.EXTRA),
+        }
 
     return _usable(training.names(), record, training.broken())
 
@@ -457,6 +459,7 @@ def _weights() -> Entries:
             "download": f"{model.size / 1e6:.0f} MB",
             "sha256": model.hash[:8],
             "here": "yes" if folder else f"turnwise fetch {model.name}",
+            "missing": missing(model.extra),
         }
         for model, folder in fetched()
     ]

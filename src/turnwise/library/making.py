@@ -228,8 +228,8 @@ def simulate(
         outsiders: Agents beside the family, name -> address, as in `respond`.
         db: `task`: the folder of the venue tables. Default: the tables of an invented town.
         goals: `task`: a file of dialogues whose goals the users have. Default: goals drawn from the tables.
-        user: `task`: ConvLab-3's user simulator (`convlab`), or `module:function` that makes one. `booking`: the folder
-            of a trained customer.
+        user: `task`: `module:function` that makes a user with the interface of ConvLab-3's simulators. `booking`: the
+            folder of a trained customer.
         delexicalised: `task`: write placeholders for values, and what each system believed.
         draw: Draw the agents at random with this seed. Default: the family's fixed list.
         seed: Seed of everything else that is random.

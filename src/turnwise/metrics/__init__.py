@@ -45,19 +45,25 @@ class Entry:
     target: str  # module:attribute, a class or a function that makes the metric
     options: Mapping[str, Any] = field(default_factory=dict)
     owner: str = "turnwise"
+    extra: str | None = None  # the extra that it needs whatever its settings are
 
 
-def _own(module: str, /, **options: Any) -> Entry:
+def _own(module: str, /, extra: str | None = None, **options: Any) -> Entry:
     """The entry of one of our metrics.
 
     `module` is the target below `turnwise.metrics`, `options` are fixed settings.
     """
-    return Entry(f"turnwise.metrics.{module}", options)
+    return Entry(f"turnwise.metrics.{module}", options, extra=extra)
+
+
+def _learned(module: str) -> Entry:
+    """The entry of a metric below `turnwise.metrics.learned` that has a trained model."""
+    return _own(f"learned.{module}", extra="neural")
 
 
 _OWN: dict[str, Entry] = {
     **{f"bleu-{n}": _own("reference.bleu:Bleu", order=n) for n in (1, 2, 3, 4)},
-    "bleu-paper": _own("reference.bleu_paper:BleuPaper"),
+    "bleu-paper": _own("reference.bleu_paper:BleuPaper", extra="nltk"),
     "chrf": _own("reference.chrf:Chrf"),
     "chrf++": _own("reference.chrf:Chrf", word_order=2),
     "ter": _own("reference.ter:Ter"),
@@ -78,18 +84,18 @@ _OWN: dict[str, Entry] = {
     "prd-paper": _own("distribution.prd:PrdPaper"),
     "mauve": _own("distribution.mauve:Mauve"),
     "mmd": _own("distribution.mmd:Mmd"),
-    "regression": _own("learned.regression:Regression"),
-    "turnwise": _own("learned.turnwise.metric:Turnwise"),
-    "turnwise-large": _own("learned.turnwise.metric:TurnwiseLarge"),
-    "usr-ret": _own("learned.usr.retrieval:UsrRet"),
-    "usr-mlm": _own("learned.usr.mlm:UsrMlm"),
-    "usr-full": _own("learned.usr.full:UsrFull"),
-    "maude": _own("learned.contrastive.maude:Maude"),
-    "att": _own("learned.contrastive.att:Att"),
-    "guarded": _own("learned.guard.metric:guarded"),
-    "adem": _own("learned.adem.metric:Adem"),
-    "adem-c": _own("learned.adem.metric:AdemC"),
-    "adem-r": _own("learned.adem.metric:AdemR"),
+    "regression": _learned("regression:Regression"),
+    "turnwise": _learned("turnwise.metric:Turnwise"),
+    "turnwise-large": _learned("turnwise.metric:TurnwiseLarge"),
+    "usr-ret": _learned("usr.retrieval:UsrRet"),
+    "usr-mlm": _learned("usr.mlm:UsrMlm"),
+    "usr-full": _learned("usr.full:UsrFull"),
+    "maude": _learned("contrastive.maude:Maude"),
+    "att": _learned("contrastive.att:Att"),
+    "guarded": _learned("guard.metric:guarded"),
+    "adem": _learned("adem.metric:Adem"),
+    "adem-c": _learned("adem.metric:AdemC"),
+    "adem-r": _learned("adem.metric:AdemR"),
     "adem-start": _own("learned.adem.metric:AdemStart"),
     **{f"distinct-{n}": _own("features.variety:Distinct", order=n) for n in (1, 2)},
     **{f"entropy-{n}": _own("features.variety:Entropy", order=n) for n in (1, 2)},
@@ -109,7 +115,7 @@ _OWN: dict[str, Entry] = {
     "fed": _own("unreferenced.likelihood:Fed"),
     "judge": _own("judge.settings:judge"),
     "panel": _own("judge.panel:panel"),
-    "tool-invalid": _own("tools.validity:tool_invalid"),
+    "tool-invalid": _own("tools.validity:tool_invalid", extra="tools"),
     "tool-errors": _own("tools.failures:ToolErrors"),
     "tool-retries": _own("tools.failures:ToolRetries"),
     "tool-repeats": _own("tools.failures:ToolRepeats"),
@@ -214,6 +220,20 @@ def resolve(
     made: Metric | NeedsFitting = offer.make(maker, chosen)
     _check_plugin_metric(offer, made)
     return made
+
+
+def extra_of(name: str) -> str | None:
+    """The extra that a metric of ours needs with its default settings, among them its model; None if it needs none.
+
+    None also for a metric of another package.
+    """
+    from turnwise.encode.models import catalogue
+
+    entry = _entry(name)
+    if entry.extra is not None or entry.owner != "turnwise":
+        return entry.extra
+    model = parameters(name).get("model")
+    return catalogue.extra_of(model) if isinstance(model, str) else None
 
 
 def settings(name: str) -> tuple[str, dict[str, Any]]:

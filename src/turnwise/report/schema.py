@@ -235,7 +235,6 @@ class ScoreDocument(Document, kw_only=True, tag="score"):
     unseen_parts: UnseenParts | None = None
     notes: list[str] = []  # what was left out or pooled
     automatic_raters: dict[str, list[str]] = {}
-    calibrated: list[Calibrated] = []  # of --calibrate: mean ratings from the scores and some ratings
     forecast: list[dict[str, Any]] = []  # of a dry run: what judges would be asked, and what it would cost
     prompts: list[dict[str, Any]] = []  # of --show-prompt: what judges are sent for one item
 

@@ -98,11 +98,7 @@ class ScoreSpec(Spec):
 
     command: ClassVar[str] = "score"
     unrecorded: ClassVar[frozenset[str]] = frozenset({"dry_run", "show_prompt"})
-    recorded_if_changed: ClassVar[frozenset[str]] = frozenset({"calibrate"})
 
-    calibrate: str | None = (
-        None  # how rated items were drawn, as `CalibrateSpec.labels`: means on people's scale too
-    )
     dry_run: bool = False  # only say what a judge would be asked and what that would cost
     show_prompt: str | None = None  # id of an item, "" for the first: only show what a judge is sent for it
 

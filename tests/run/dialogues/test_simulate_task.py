@@ -98,7 +98,7 @@ def test_a_function_gets_the_tracked_state_and_the_database_bits(tmp_path, monke
     [
         (["task", "--db", "nowhere"], "--db nowhere: there is no such folder"),
         (["task", "--goals", "nowhere.jsonl"], "nowhere.jsonl"),
-        (["task", "--user", "convlab"], "install its package `convlab`"),
+        (["task", "--user", "convlab"], "`module:function`"),
         (["task", "--user", "nobody:user"], "nobody"),
         (["task", "--user", "convlab", "--goals", "x.jsonl"], "has goals of its own"),
         (["chat", "--db", "town"], "of the world task, not of chat"),

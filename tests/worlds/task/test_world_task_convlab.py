@@ -12,10 +12,10 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 
-from turnwise.errors import DataError, UsageError
+from turnwise.errors import DataError
 from turnwise.types import Turn
 from turnwise.worlds import task
-from turnwise.worlds.task.convlab import ConvLabSystem, pipeline, system
+from turnwise.worlds.task.convlab import ConvLabSystem
 from turnwise.worlds.task.goal import parse_goal
 from turnwise.worlds.task.systems import System
 from turnwise.worlds.task.user import User
@@ -232,12 +232,3 @@ def test_goals_with_unknown_domains_are_skipped():
         DataError, match=r"none of 50 goals drawn by ConvLab could be used; the last: .*`police`"
     ):
         task.make_world(simulator=Visitor(police)).scene(np.random.default_rng(0))
-
-
-@pytest.mark.skipif(find_spec("convlab") is not None, reason="the source of convlab is on the path")
-def test_an_error_without_convlab_names_its_package():
-    for build in (lambda: pipeline("user"), lambda: system([], np.random.default_rng(0))):
-        with pytest.raises(
-            UsageError, match=r"ConvLab-3 cannot be imported .* install its package `convlab`"
-        ):
-            build()

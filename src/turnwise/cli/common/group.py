@@ -17,7 +17,8 @@ import click
 from turnwise import __version__
 from turnwise.cli import ABOUT, COMMANDS, EXITS, INTERRUPTED
 from turnwise.cli.common.help_text import HelpContext
-from turnwise.errors import ON_COMMAND_LINE, DataError, MissingExtra, TurnwiseError, UsageError, unknown
+from turnwise.errors import ON_COMMAND_LINE, DataError, TurnwiseError, UsageError, unknown
+from turnwise.extras import named_extras
 from turnwise.plugin_code import TRACEBACKS
 from turnwise.terminal import say, visible
 
@@ -38,7 +39,6 @@ _NAMES_OUTPUT = re.compile(
 _OUTPUT = re.compile("-[a-z]*o|--output")
 IN_DEMO: ContextVar[bool] = ContextVar("in_demo", default=False)  # whether a command is a step of `demo`
 _STORE_ROWS = ("score", "compare", "meta")  # commands that resume from the rows in the output folder
-NEURAL = ("torch", "transformers", "tokenizers", "safetensors", "gguf")  # what the extra `neural` brings
 
 
 class _ClosedPipe(Exception):
@@ -77,18 +77,13 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """As click's, but a missing package of the extra `neural` raises `MissingExtra`, and a closed pipe
-        `_ClosedPipe`.
-        """
+        """As click's, but a missing package of an extra raises `MissingExtra`, and a closed pipe `_ClosedPipe`."""
         token = ON_COMMAND_LINE.set(True)
         try:
-            return super().invoke(ctx)
+            with named_extras("this command"):
+                return super().invoke(ctx)
         except BrokenPipeError as error:
             raise _ClosedPipe from error
-        except ModuleNotFoundError as error:
-            if (error.name or "").partition(".")[0] in NEURAL:
-                raise MissingExtra("this command", "neural") from error
-            raise
         finally:
             ON_COMMAND_LINE.reset(token)
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from turnwise.errors import DataError, UsageError, unknown
+from turnwise.extras import require
 from turnwise.logs.files import atomic
 
 ModelKind = Literal["transformer", "causal", "words", "subwords"]
@@ -60,6 +61,11 @@ class Model:
     def hash(self) -> str:
         """The sha256 of the weights, which identifies the model."""
         return self.files[0].sha256
+
+    @property
+    def extra(self) -> str | None:
+        """The extra that a use of the model needs; None for vectors of words, which numpy reads."""
+        return None if self.kind == "words" else "neural"
 
 
 def _minilm(name: str, digest: str) -> File:
@@ -184,7 +190,8 @@ def folder_of(name: str) -> Path:
 def locate(spec: str) -> Path:
     """The folder of a model given by name, folder or hub id. Looks on this machine only.
 
-    A known model or hub id that is not here raises `NotFetched`, anything else a `UsageError`.
+    A known model or hub id that is not here raises `NotFetched`, or `MissingExtra` if it could not be used either;
+    anything else is a `UsageError`.
     """
     if spec in MODELS or (is_hub_id(spec) and not Path(spec).is_dir()):
         folder = folder_of(spec)
@@ -192,6 +199,8 @@ def locate(spec: str) -> Path:
             return folder
         if spec not in MODELS and (cached := _in_hub_cache(spec)):
             return cached
+        if extra := extra_of(spec):  # without it, the model would be fetched in vain
+            require(extra, f"the model `{spec}`")
         raise NotFetched(f"the model `{spec}` is not on this machine: turnwise fetch {spec}")
     if Path(spec).is_dir():
         return Path(spec)
@@ -243,6 +252,13 @@ def fetched() -> Iterator[tuple[Model, Path | None]]:
     for model in MODELS.values():
         folder = folder_of(model.name)
         yield model, folder if (folder / MANIFEST).is_file() else None
+
+
+def extra_of(spec: str) -> str | None:
+    """The extra that a model, given as to `locate`, needs; None where that cannot be said before it is opened."""
+    if model := MODELS.get(spec):
+        return model.extra
+    return "neural" if is_hub_id(spec) and not Path(spec).is_dir() else None
 
 
 def is_hub_id(spec: str) -> bool:

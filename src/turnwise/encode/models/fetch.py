@@ -82,6 +82,8 @@ def _fetch(spec: str, target: Path, *, source: Path | None, say: Say) -> None:
 def _known(model: Model, stage: Path, source: Path | None, say: Say) -> dict[str, str]:
     """Fill the staging folder with a model of the catalogue and return its manifest."""
     say(f"{model.name}: {model.what}; licence {model.licence}")
+    if model.kind == "causal":
+        _check_unpacking(model)  # before the download
     origin = deliver(model, stage, source=source, say=say)
     if model.kind == "causal":
         _unpack(model, stage, say)
@@ -101,6 +103,8 @@ def _any(spec: str, stage: Path, source: Path | None, say: Say) -> dict[str, str
     else:
         if source is not None:
             say(f"{spec}: {source} has no folder {spec}")
+        if importlib.util.find_spec("huggingface_hub") is None:
+            raise MissingExtra(f"fetching `{spec}` from a model hub", "neural")
         try:
             snapshot(spec, stage, patterns=_HUB_FILES, say=say)
         except NoSource as reason:
@@ -111,10 +115,15 @@ def _any(spec: str, stage: Path, source: Path | None, say: Say) -> dict[str, str
     return {"name": spec, "sha256": weights.model_hash(stage), "licence": "see its card", "from": origin}
 
 
+def _check_unpacking(model: Model) -> None:
+    """Raise `MissingExtra` if a package is missing that unpacks GGUF files."""
+    for package in ("torch", "transformers", "gguf", "accelerate"):
+        if importlib.util.find_spec(package) is None:
+            raise MissingExtra(f"unpacking the model `{model.name}` ({package})", "neural")
+
+
 def _unpack(model: Model, stage: Path, say: Say) -> None:
     """Convert the GGUF file in the staging folder to dense weights, and delete it."""
-    if importlib.util.find_spec("torch") is None:
-        raise MissingExtra(f"the model `{model.name}`", "neural")
     from turnwise.encode.neural.gguf import unpack
 
     packed = stage / model.files[0].name

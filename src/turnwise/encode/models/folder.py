@@ -116,6 +116,11 @@ def load(path: str | Path, kind: str) -> Folder:
     return Folder(folder, kind, tensors, config, card, digest(kind, _json(config), head["sha256"]))
 
 
+def read_description(folder: Path) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """The configuration and the card of a model, whose weights are not read; errors as `read_config`."""
+    return read_config(folder)["config"], _object(folder / CARD)
+
+
 def read_config(folder: Path) -> dict[str, Any]:
     """The object in `config.json`, with `kind`, `sha256` and `config`.
 

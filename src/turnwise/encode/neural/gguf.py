@@ -4,17 +4,11 @@ The file is unpacked to dense weights once, at fetch time, and kept as bfloat16:
 scale loses at most its last bits, and loading takes 2 to 3 s where unpacking takes 17.
 """
 
-import importlib.util
 from pathlib import Path
-
-from turnwise.errors import MissingExtra
 
 
 def unpack(file: Path, folder: Path) -> None:
     """Write the dense model (bfloat16) and its tokenizer into the folder."""
-    for needed in ("transformers", "gguf", "accelerate"):
-        if importlib.util.find_spec(needed) is None:
-            raise MissingExtra(f"unpacking {file.name} ({needed})", "neural")
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
 

@@ -36,6 +36,7 @@ class Reader:
     packed: bool = False  # whether it reads zip files itself
     preferences: bool = False  # whether a source has preferences
     offer: registry.Offer | None = None  # the entry point of another package
+    extra: str | None = None  # the extra that it needs
 
     def read(self, path: str, options: Options) -> Iterator[Dialogue]:
         """The dialogues of a source; `UsageError` for --map, --split or further files if the format takes none."""
@@ -267,12 +268,14 @@ READERS: Mapping[str, Reader] = {
         "a folder of Hugging Face datasets: save_to_disk's Arrow files, or Parquet",
         "a folder with state.json or dataset_dict.json",
         tabular=True,
+        extra="tables",
     ),
     "parquet": Reader(
         "turnwise.logs.readers.parquet",
         "Parquet: as csv, or with a column `messages`, `conversation` or `conversations`",
         "a file of columns conv_id, speaker, text, score",
         tabular=True,
+        extra="tables",
     ),
     "csv": Reader(
         "turnwise.logs.readers.csv_table",

@@ -15,6 +15,7 @@ import numpy as np
 from turnwise.encode.models.catalogue import label, locate
 from turnwise.encode.truncation import report_truncation
 from turnwise.errors import UsageError, setting
+from turnwise.extras import require
 from turnwise.metrics.rows import Ratio
 from turnwise.types import Card, Floats, Item, Level, Need, Signature
 
@@ -44,6 +45,7 @@ class Regression(Ratio):
     model: str = ""
 
     def __post_init__(self) -> None:
+        require("neural", "`regression`")
         if not self.model:
             raise UsageError(
                 f"`regression` needs a checkpoint: {setting('--model', 'DIR')}, or regression[model=DIR]"

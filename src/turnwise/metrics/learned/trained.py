@@ -13,6 +13,7 @@ from turnwise.encode import TextEncoder
 from turnwise.encode.models.catalogue import NotFetched
 from turnwise.encode.models.folder import CONFIG, Folder, is_trained, load, shipped
 from turnwise.errors import UsageError
+from turnwise.extras import require
 from turnwise.metrics import models
 
 HARDENED = "hardened"
@@ -48,6 +49,7 @@ def load_trained(kind: str, spec: str) -> Folder:
         )
     path = Path(spec) if spec and variants is None else shipped(variants[kind] if variants else kind)
     if path is None:
+        require("neural", f"`{kind}`")  # without it, it cannot be trained either
         raise NotTrained(
             f"`{kind}` is not trained: turnwise train {kind} DATA -o MODEL, then {kind}[trained=MODEL]"
         )

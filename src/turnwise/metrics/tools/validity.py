@@ -12,7 +12,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar
 
-from turnwise.errors import DataError, MissingExtra, UsageError
+from turnwise.errors import DataError, UsageError
+from turnwise.extras import require
 from turnwise.metrics.tools.calls import ToolCall, tool_calls
 from turnwise.metrics.tools.faults import Fault, Faults, Inspection
 from turnwise.types import Card, Item, Signature, digest
@@ -40,7 +41,8 @@ class ToolValidity(Faults):
 
     @property
     def signature(self) -> Signature:
-        """With a digest of the schemas, if they are from a file."""
+        """With a digest of the schemas, if they are from a file; raises `MissingExtra` without `jsonschema`."""
+        require("tools", f"`{self.name}`")
         return Signature(self.name, (("tools", digest(self.tools)),) if self.tools else ())
 
     def inspect(self, item: Item, /) -> Inspection:
@@ -55,14 +57,7 @@ class ToolValidity(Faults):
 
 
 def tool_invalid(*, tools: str | None = None) -> ToolValidity:
-    """The metric, with the schemas of a JSON file, or those of the records.
-
-    Raises `MissingExtra` without the package `jsonschema`, and `UsageError` for a file that has no schemas.
-    """
-    try:
-        import jsonschema  # noqa: F401 - used when calls are checked
-    except ImportError as error:
-        raise MissingExtra("the metric tool-invalid", "tools") from error
+    """The metric, with the schemas of a JSON file, or those of the records; `UsageError` for a file without schemas."""
     if tools is None:
         return ToolValidity()
     try:

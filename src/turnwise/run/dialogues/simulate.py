@@ -54,7 +54,7 @@ class Simulation:
     db: str | None = None  # task world: folder of the venue tables
     goals: str | None = None  # task world: dialogues whose goals the users get
     delexicalised: bool = False  # task world: logs have placeholders for values
-    # Task world: `convlab`, or module:function that makes a user with its interface. Booking: folder of a customer.
+    # Task world: module:function that makes a user with ConvLab's interface. Booking: folder of a customer.
     user: str | None = None
 
 
@@ -240,10 +240,10 @@ def _simulator(simulation: Simulation) -> Any:
         return None
     if simulation.goals is not None:
         raise UsageError("--goals and --user exclude each other: a ConvLab user has goals of its own")
-    if simulation.user == "convlab":
-        from turnwise.worlds.task.convlab import pipeline
-
-        return pipeline("user")
+    if ":" not in simulation.user:
+        raise UsageError(
+            f"--user {simulation.user}: expected `module:function`, a function of yours that makes a user"
+        )
     from turnwise.agents.function import function_agent
 
     make_user = function_agent(simulation.user).function

@@ -11,6 +11,7 @@ from typing import Any
 
 from turnwise import estimators as registry
 from turnwise.errors import UsageError
+from turnwise.extras import require
 from turnwise.logs.dialogue import UNNAMED
 from turnwise.logs.scan import Census, scan
 from turnwise.protocols import estimator_extras
@@ -86,7 +87,7 @@ def _ope(spec: OpeSpec, scanned: Census, done: PartialResults) -> Outcome:
         for rating in requested_ratings(census, spec.rating):
             about: dict[str, Any] = {"rating": rating, "targets": targets, "workers": workers, "done": done}
             if stream:
-                ready, problems = sum_estimators(names, spec.model or ENCODER)
+                ready, problems = sum_estimators(names, _encoder(spec))
                 logged_data, estimates = streamed_estimates(spec, census, ready, everyone=everyone, **about)
                 estimates += [
                     TargetEstimate(target=target, estimator=name, reason=problem, failed=True)
@@ -164,7 +165,7 @@ def _target_estimates(
     Texts are encoded once, and slow estimators run once for each agent. `everyone` are the targets and the agents that
     calibrate.
     """
-    model = spec.model or ENCODER
+    model = _encoder(spec)
     request = Request(
         data=logged_data,
         estimators=estimators,
@@ -188,6 +189,13 @@ def _target_estimates(
     return found
 
 
+def _encoder(spec: OpeSpec) -> str:
+    """The encoder that --model names, else the default one; raises `MissingExtra` if that cannot be used here."""
+    if spec.model is None:
+        require("neural", f"the default encoder `{ENCODER}` (--model hashing needs no extra)")
+    return spec.model or ENCODER
+
+
 def _seeds(spec: OpeSpec, estimators: Mapping[str, Estimator]) -> int:
     """The number --seeds; raises `UsageError` if it is above 1 and no estimator is trained from random weights."""
     seeds = spec.seeds
@@ -209,5 +217,5 @@ def _write_projections(spec: OpeSpec, logged_data: LoggedData, targets: Sequence
     Without -o nothing is written.
     """
     if spec.output is not None:
-        found = projections(logged_data, tuple(targets), model=spec.model or ENCODER, seed=spec.seed)
+        found = projections(logged_data, tuple(targets), model=_encoder(spec), seed=spec.seed)
         results.write(spec.output / results.file_name(logged_data.rating) / "pairs.json", found)

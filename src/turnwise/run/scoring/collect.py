@@ -245,21 +245,3 @@ def collect(
                     mine.lost.append(UnscoredItem(item.agent, item.group, failure.status, failure.counted_as))
             advance(len({item.dialogue for item in shard.items}))
     return {name: mine.table() for name, mine in builders.items() if name not in watch.stopped}, items
-
-
-def collect_in_store(
-    spec: Spec,
-    census: Census,
-    metrics: Mapping[str, Metric],
-    selection: Selection,
-    watch: Watch,
-    *,
-    listed: bool = True,
-) -> tuple[dict[str, ScoreTable], dict[str, Item]]:
-    """As `collect`, with the spec's workers; rows, and with `listed` the lines, go to its output folder."""
-    with (
-        BlockStore(spec.folder, reuse=spec.reuse) as store,
-        spec.executor() as workers,
-        listing(metrics, spec.folder if listed else None) as lines,
-    ):
-        return collect(spec, census, metrics, store, selection, watch=watch, workers=workers, lines=lines)

@@ -2,8 +2,8 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields, replace
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from turnwise.conformance.calls import called
 from turnwise.errors import UsageError, counted
@@ -12,7 +12,6 @@ from turnwise.logs.items.items import all_items
 from turnwise.logs.scan import Census, scan
 from turnwise.metrics import is_rating
 from turnwise.protocols import Priced, ReadsPlaceholders, Summarises
-from turnwise.report import results
 from turnwise.run.cut_agents import cut_agents
 from turnwise.run.resume.block_store import BlockStore
 from turnwise.run.resume.finished_run import no_blocks, write_parts
@@ -22,33 +21,23 @@ from turnwise.run.scoring.judge_cards import reminders
 from turnwise.run.scoring.seen_items import SeenItems, marked
 from turnwise.run.scoring.shards import SHARD, Watch, prepare, shards
 from turnwise.run.scoring.tally import Tally, generator
-from turnwise.run.spec import CalibrateSpec, Outcome, ScoreSpec, Spec, finish
+from turnwise.run.spec import Outcome, finish
 from turnwise.run.workers.execute import progress
 from turnwise.types import Finding, Item, Metric
+
+if TYPE_CHECKING:
+    from turnwise.commands.score import Score
 
 SHOWN = 5  # files or agents that a note names
 
 
-def score(spec: ScoreSpec) -> Outcome:
+def score(spec: "Score") -> Outcome:
     """Run `turnwise score`: a finding for each metric, agent and group.
 
     After these comes one finding for each metric that was stopped or is not available.
     """
-    if spec.calibrate is not None:
-        from turnwise.run.scoring.calibrate import items_of  # few runs need it
-
-        # All items of the rated kind, also those without a rating, so that the forecast covers what is asked for.
-        spec = replace(spec, selection=items_of(_calibration(spec)))
     census = scan(spec.paths, apart=spec.selection.apart)
     metrics, absent = prepare(spec, census)
-    if (
-        spec.calibrate is not None
-        and not spec.reuse
-        and any(isinstance(one, Priced) for one in metrics.values())
-    ):
-        raise UsageError(
-            "--calibrate scores twice, and with --no-cache would ask the judge twice: leave one out"
-        )
     if spec.dry_run or spec.show_prompt is not None:
         return _dry_run(spec, census, metrics)
     watch = Watch(spec.max_errors)
@@ -122,8 +111,6 @@ def score(spec: ScoreSpec) -> Outcome:
     sections: dict[str, Any] = {"notes": notes} if notes else {}
     if any(map(is_rating, spec.metrics)):
         sections |= census.automatic_section()
-    if spec.calibrate is not None:
-        sections["calibrated"] = _calibrated(spec)
     return finish(spec, found, census.sha256, **census.unseen.section(), **sections)
 
 
@@ -144,23 +131,7 @@ def _summary(
     return {**count, **called(metric, "summary", said[key])}
 
 
-def _calibrated(spec: ScoreSpec) -> list[dict[str, Any]]:
-    """The records of `turnwise calibrate` with the same data and metrics: mean ratings from scores and some ratings.
-
-    Metrics are scored again; a judge's verdicts come from its cache.
-    """
-    from turnwise.run.scoring.calibrate import run as calibrate  # few runs need it
-
-    return [results.record(one) for one in calibrate(_calibration(spec)).findings]
-
-
-def _calibration(spec: ScoreSpec) -> CalibrateSpec:
-    """The settings of `turnwise calibrate` with the same data and metrics."""
-    common = {one.name: getattr(spec, one.name) for one in fields(Spec)}
-    return CalibrateSpec(**{**common, "output": None, "quiet": True}, labels=str(spec.calibrate))
-
-
-def _dry_run(spec: ScoreSpec, census: Census, metrics: Mapping[str, Metric]) -> Outcome:
+def _dry_run(spec: "Score", census: Census, metrics: Mapping[str, Metric]) -> Outcome:
     """What judges would be sent and what it would cost; nothing is sent, scored or written."""
     sections: dict[str, Any] = {}
     if spec.show_prompt is not None:
@@ -176,10 +147,10 @@ def _dry_run(spec: ScoreSpec, census: Census, metrics: Mapping[str, Metric]) -> 
         if not costs:
             raise UsageError("no metric costs anything; --dry-run is for judges")
         sections["forecast"] = costs_record(costs)
-    return finish(replace(spec, output=None), (), census.sha256, **sections)
+    return finish(spec.changed(output=None), (), census.sha256, **sections)
 
 
-def _unnamed(spec: ScoreSpec, census: Census) -> Iterator[str]:
+def _unnamed(spec: "Score", census: Census) -> Iterator[str]:
     """A note that several files name no agent, so that their replies have one number; none with `--by file`."""
     paths = [source.path for source in census.files if source.n_unnamed]
     if len(paths) < 2 or spec.selection.apart or spec.selection.as_agents:
@@ -193,7 +164,7 @@ def _unnamed(spec: ScoreSpec, census: Census) -> Iterator[str]:
     )
 
 
-def _unrated(spec: ScoreSpec, unrated: Mapping[str, int]) -> Iterator[str]:
+def _unrated(spec: "Score", unrated: Mapping[str, int]) -> Iterator[str]:
     """A note on dialogues that were not scored because none of their replies is rated; none with `--items`, and where
     ratings are all that is scored.
     """

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from turnwise import registry
 from turnwise.encode.models import folder
 from turnwise.errors import DataError, PluginError, TurnwiseError, UsageError, unknown
+from turnwise.extras import require
 from turnwise.logs.items.items import Selection, all_items, selected_dialogues
 from turnwise.logs.native import read_all
 from turnwise.logs.scan import Census, scan
@@ -107,6 +108,9 @@ TRAINERS: dict[str, Trainer] = {
 }
 
 
+EXTRA = "neural"  # every model is written as safetensors, and most trainers use torch
+
+
 def train(spec: TrainSpec, *, say: Callable[[str], None] = lambda _: None) -> Outcome:
     """Train the one metric of the spec, write the model to its output folder, and return the trainer's findings.
 
@@ -114,6 +118,7 @@ def train(spec: TrainSpec, *, say: Callable[[str], None] = lambda _: None) -> Ou
     """
     (metric,) = spec.metrics
     chosen = trainer(metric)
+    require(EXTRA, f"`train {metric}`")
     if spec.source == "preferences":
         chosen = _on_preferences(metric, chosen)
     if spec.output is None:

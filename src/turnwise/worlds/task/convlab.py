@@ -2,9 +2,8 @@
 
 An adapter needs only the interface of ConvLab's dialogue agents: `init_session()`, `response(text)`, and of a user
 `is_terminated()` and `policy.get_goal()`. These were checked against `PipelineAgent` and `RulePolicy` of the release
-3.0.1. ConvLab itself is imported only to build its standard pipelines (`pipeline`); these could not be run here:
-that release needs torch 1.13 at most, and a corpus and models that are not in its package.
-It uses Python's global random generator, which is seeded before each session to make dialogues reproducible.
+3.0.1. ConvLab itself is never imported: a function of the user builds its system or its simulator. It uses Python's
+global random generator, which is seeded before each session to make dialogues reproducible.
 
 A ConvLab system keeps the dialogue in its session and cannot be given other replies than its own. To get its
 alternative in another agent's dialogue, the adapter starts a session, sends it the user's turns in order, and takes
@@ -15,13 +14,11 @@ import random
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
-from functools import cache
-from importlib import import_module
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
-from turnwise.errors import DataError, UsageError
+from turnwise.errors import DataError
 from turnwise.types import Reply, Turn
 from turnwise.worlds.task.goal import parse_goal
 from turnwise.worlds.task.tables import Tables
@@ -56,36 +53,6 @@ class Simulator(Session, Protocol):
         ...
 
 
-def pipeline(side: Literal["sys", "user"]) -> Any:
-    """ConvLab-3's standard system or user: BERT NLU, rule-based state and policy (the user's: agenda), template NLG.
-
-    Raises `UsageError` if ConvLab is not installed.
-    """
-
-    def imported(name: str) -> Any:
-        """The class `name`, such as `dialog_agent.PipelineAgent`, of the package `convlab`.
-
-        Raises `UsageError` if its module cannot be imported.
-        """
-        try:
-            module, _, attribute = f"convlab.{name}".rpartition(".")
-            return getattr(import_module(module), attribute)
-        except ImportError as error:
-            raise UsageError(
-                f"ConvLab-3 cannot be imported ({error}): install its package `convlab`, which needs Python 3.8 or 3.9 "
-                "and torch 1.13 at most, and downloads its data and models from a hub"
-            ) from None
-
-    agent = imported("dialog_agent.PipelineAgent")
-    nlu = imported("nlu.jointBERT.multiwoz.BERTNLU")
-    dst = imported("dst.rule.multiwoz.RuleDST")
-    policy = imported("policy.rule.multiwoz.RulePolicy")
-    nlg = imported("nlg.template.multiwoz.TemplateNLG")
-    if side == "sys":
-        return agent(nlu(), dst(), policy(), nlg(is_user=False), name="sys")
-    return agent(nlu(), None, policy(character="usr"), nlg(is_user=True), name="user")
-
-
 @dataclass(slots=True)
 class ConvLabSystem:
     """A ConvLab system as an agent; for another agent's dialogue it gets the user's turns in a new session."""
@@ -109,17 +76,6 @@ class ConvLabSystem:
     def reply(self, messages: Sequence[Mapping[str, Any]], rng: np.random.Generator) -> Reply:
         """The reply to chat messages, for use as a `module:function`: `reply = ConvLabSystem(yours).reply`."""
         return self([Turn(message["role"], message["content"]) for message in messages], rng)
-
-
-@cache
-def _standard_system() -> ConvLabSystem:
-    """ConvLab-3's standard system, built once."""
-    return ConvLabSystem(pipeline("sys"))
-
-
-def system(messages: Sequence[Mapping[str, Any]], rng: np.random.Generator) -> Reply:
-    """The reply of ConvLab-3's standard system: `--with convlab=turnwise.worlds.task.convlab:system`."""
-    return _standard_system().reply(messages, rng)
 
 
 @dataclass(frozen=True, slots=True)
