@@ -26,10 +26,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal, NamedTuple
 
+from tests import console
+
 ROOT = Path(__file__).parents[1]
 IGNORED = ("origin", "sha256", "path")
 SHOWN = 20  # differences of each kind that are printed
 VECTORS = "vectors.sqlite"  # the file of cached vectors, and the beginning of those beside it
+
+NUMBER = re.compile(r"-?(?:\d+\.?\d*|\.\d+)")
 
 Kind = Literal["number", "signature", "text", "file"]
 # What each kind of difference is called in the output, and the option that allows it.
@@ -182,6 +186,47 @@ def _models(folder: Path) -> Path:
     return folder
 
 
+def of_docs(revision: str) -> dict[str, list[Difference]]:
+    """The differences of what the commands on each page print, as a commit has the page and as the working tree has it.
+
+    An output whose numbers are the same differs in its text alone. A command that only one of the two has is a file
+    that the other lacks.
+    """
+    return {
+        page.name: list(_of_page(page.name, _shown(_at(revision, page)), _shown(page.read_text())))
+        for page in console.pages()
+    }
+
+
+def _at(revision: str, page: Path) -> str:
+    """The text of a page at a commit; empty if it was not there."""
+    place = f"{revision}:{page.relative_to(ROOT)}"
+    return subprocess.run(
+        ["git", "-C", str(ROOT), "show", place], capture_output=True, text=True, check=False
+    ).stdout
+
+
+def _shown(text: str) -> dict[str, list[str]]:
+    """Command -> what it prints each time that the page runs it."""
+    shown: dict[str, list[str]] = {}
+    for kind, block in console.FENCE.findall(text):
+        for example in console.examples(block) if kind == "console" else ():
+            shown.setdefault(example.command, []).append(example.shown)
+    return shown
+
+
+def _of_page(name: str, before: dict[str, list[str]], after: dict[str, list[str]]) -> Iterator[Difference]:
+    """The differences of one page."""
+    for command in {**before, **after}:
+        both = before.get(command), after.get(command)
+        place = f"{name}: {command[:60]}"
+        if both[0] is None or both[1] is None:
+            yield Difference("file", place, *("present" if one else "absent" for one in both))
+        elif both[0] != both[1]:
+            numbers = [NUMBER.findall(" ".join(one or ())) for one in both]
+            yield Difference("text" if numbers[0] == numbers[1] else "number", place, *both)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Compare the two folders, print the differences, and return the exit code."""
     parser = argparse.ArgumentParser(
@@ -192,6 +237,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("folders", type=Path, nargs="*", metavar="BEFORE AFTER", help="two output folders")
     parser.add_argument("--before", metavar="REV", help="run the demo of this commit and of the working tree")
     parser.add_argument("--dialogues", default="12", metavar="N", help="dialogues of each agent of the demos")
+    parser.add_argument("--docs", action="store_true", help="with --before: compare the pages too")
     parser.add_argument(
         "--keep", type=Path, metavar="DIR", help="with --before: keep the two runs in this new folder"
     )
@@ -208,7 +254,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             before, after = demos(given.before, folder.resolve(), ["--dialogues", given.dialogues])
         else:
             before, after = given.folders
-        by_file = compare(before, after)
+        by_file = compare(before, after) | (of_docs(given.before) if given.docs else {})
     found = [one for several in by_file.values() for one in several]
     for kind, (called, _) in KINDS.items():
         several = [one for one in found if one.kind == kind]

@@ -1,6 +1,7 @@
-"""`python -m tools.make_api`: writes docs/api.md, the promised names of the package with their docstrings.
+"""`python -m tools.make_api`: writes docs/api.md, the promised names of the package with their docstrings, and the
+table of options at the end of each command's page.
 
-A test holds the page equal to what this writes.
+A test holds the pages equal to what this writes.
 """
 
 import ast
@@ -15,7 +16,17 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
-PAGE = Path(__file__).parents[1] / "docs" / "api.md"
+from turnwise.commands import COMMANDS
+from turnwise.settings.data import Data
+from turnwise.settings.option import Setting, bare, settings
+
+DOCS = Path(__file__).parents[1] / "docs"
+PAGE = DOCS / "api.md"
+PAGES = {
+    "doctor": "ls",
+    "fetch": "models",
+}  # command -> the page that has its options, if it has none of its own
+BEGIN, END = "<!-- options of {}: python -m tools.make_api -->", "<!-- end of options -->"
 MODULES = {  # the public boundary; a name that is not in one of these is not promised
     "turnwise": "The commands as functions, their results, the errors and the types of dialogues",
     "turnwise.testing": "Checks for the tests of plugins",
@@ -96,13 +107,13 @@ def parameters(function: Any) -> dict[str, str]:
 
 def annotation(value: Any) -> str:
     """An annotation as a reader writes it."""
+    if value == Data:
+        return "Data"
     text = value if isinstance(value, str) else inspect.formatannotation(value)
     text = re.sub(r"(?:typing|collections\.abc|pathlib|turnwise(?:\.\w+)*)\.", "", text)
     text = re.sub(r"\bnp\.", "numpy.", text)
     text = re.sub(r"numpy\.ndarray\[tuple\[Any, \.\.\.\], numpy\.dtype\[numpy\.float64\]\]", "Floats", text)
-    text = re.sub(r"Annotated\[(\w+), Range\([^)]*\)\]", r"\1", text)
-    text = re.sub(r"Optional\[(.*)\]$", r"\1 | None", text)
-    return re.sub(r"Annotated\[.*UNCHECKED.*\]|Annotated\[.*'checked where it is read'\]", "Data", text)
+    return re.sub(r"Optional\[(.*)\]$", r"\1 | None", text)
 
 
 def function_lines(name: str, function: Any) -> Iterator[str]:
@@ -243,9 +254,70 @@ def _bare(function: Any) -> str:
     return re.sub(r"<[^<>]*(?:<[^<>]*>[^<>]*)*>", "...", shown)
 
 
+def options(name: str) -> str:
+    """The options of a command as a table; the names without dashes are keys of a config file."""
+    command = importlib.import_module(f"turnwise.commands.{name}").COMMAND
+    rows = ["| option | meaning | default |", "|---|---|---|"]
+    for one in (*settings(command), *settings(command.screen)):
+        if not one.option.only_python:
+            meaning = one.option.help.replace("|", "\\|")
+            rows.append(f"| {_option(one)} | {meaning} | {_option_default(one)} |")
+    return "\n".join(rows)
+
+
+def _option(one: Setting) -> str:
+    """The flags of a setting with the form of its value, as code."""
+    kind = bare(one.kind)
+    value = "" if kind in (bool, bool | None) else one.option.metavar or _value(kind)
+    flags = [f"{flag} {value}".strip() if flag.startswith("-") else flag for flag in one.flags]
+    return ", ".join("`{}`".format(flag.replace("|", "\\|")) for flag in flags)
+
+
+def _value(kind: Any) -> str:
+    """The form of a value: the choices, or a letter for a number."""
+    choices = [
+        value for part in (kind, *get_args(kind)) if get_origin(part) is Literal for value in get_args(part)
+    ]
+    if choices:
+        return "|".join(choices)
+    numbers = {int, float} & {kind, *get_args(kind)}
+    return "N" if int in numbers else "X" if numbers else "TEXT"
+
+
+def _option_default(one: Setting) -> str:
+    """The default in words; empty where there is none."""
+    if one.required:
+        return "required"
+    if one.option.default or bare(one.kind) in (bool, bool | None):
+        return one.option.default
+    value = ",".join(one.default) if isinstance(one.default, tuple) else one.default
+    return f"`{value}`" if value not in (None, "") else ""
+
+
+def with_options(name: str, text: str) -> str:
+    """The text of a page with the present table of a command's options; a page without one gets it at its end."""
+    begin = BEGIN.format(name)
+    if begin not in text:
+        title = "## Options" if PAGES.get(name, name) == name else f"## Options of `turnwise {name}`"
+        text = f"{text.rstrip()}\n\n{title}\n\n{begin}\n{END}\n"
+    head, _, rest = text.partition(begin)
+    _, _, tail = rest.partition(END)
+    return f"{head}{begin}\n\n{options(name)}\n\n{END}{tail}"
+
+
+def pages() -> dict[Path, str]:
+    """Each page that this writes, with its text."""
+    texts = {PAGE: page()}
+    for name in COMMANDS:
+        path = DOCS / f"{PAGES.get(name, name)}.md"
+        texts[path] = with_options(name, texts.get(path) or path.read_text())
+    return texts
+
+
 def page() -> str:
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines())).rstrip() + "\n"
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page())
+    for path, text in pages().items():
+        path.write_text(text)
