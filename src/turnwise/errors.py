@@ -1,7 +1,8 @@
 """Errors that a user can act on. The message says where the problem is and how to fix it; no traceback is shown."""
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -38,6 +39,29 @@ def setting(flag: str, value: object = "") -> str:
     A value in capitals, such as KEY, stands for one of the user's.
     """
     return SETTING.get()(flag, str(value))
+
+
+# The options of `convert` that messages of the block have named; None outside of such a block.
+_OF_CONVERT: ContextVar[list[str] | None] = ContextVar("of_convert", default=None)
+
+
+def convert_option(flag: str, value: object = "") -> str:
+    """An option that only `turnwise convert` has, as a message writes it."""
+    named = _OF_CONVERT.get()
+    if named is not None:
+        named.append(flag)
+    return f"{flag} {value}".rstrip()
+
+
+@contextmanager
+def convert_options() -> Iterator[list[str]]:
+    """A block that collects the options of `convert` that its messages name, for a command that lacks them."""
+    named: list[str] = []
+    token = _OF_CONVERT.set(named)
+    try:
+        yield named
+    finally:
+        _OF_CONVERT.reset(token)
 
 
 class TurnwiseError(Exception):

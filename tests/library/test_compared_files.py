@@ -8,7 +8,7 @@ import pytest
 
 import turnwise
 from tests.console import run
-from turnwise.errors import UsageError
+from turnwise.errors import DataError, UsageError
 
 
 def rated(value: float, at: int, agent: str | None = "bot") -> dict[str, Any]:
@@ -250,7 +250,7 @@ def test_a_file_beside_a_folder_of_another_format_is_answered_with_the_command(t
 def test_a_results_file_without_simulations_says_where_they_are_expected(tau2: Path) -> None:
     alone = tau2 / "alone.json"
     alone.write_text((tau2 / "first" / "results.json").read_text())
-    with pytest.raises(UsageError, match=r"or in a folder `simulations` beside results\.json"):
+    with pytest.raises(DataError, match=r"or in a folder `simulations` beside results\.json"):
         turnwise.score(alone, reader="tau2", metrics="rating:reward")
 
 

@@ -8,6 +8,7 @@ import pytest
 import turnwise as tw
 from tests.corpus import corpus
 from turnwise.library.data import files
+from turnwise.logs.files import lines
 from turnwise.logs.native import read
 
 
@@ -57,7 +58,7 @@ def test_missing_cells_of_a_data_frame_are_absent_keys(records):
     bare = {"messages": records[0]["messages"]}
     frame = pandas.DataFrame([{**records[0], "year": 2020}, bare])
     with files(frame) as given:
-        first, second = (json.loads(line) for line in Path(given.paths[0]).read_text().splitlines())
+        first, second = (json.loads(line) for _, line in lines(given.paths[0]))
     assert first["year"] == 2020
     assert second == bare
 

@@ -3,27 +3,28 @@
 import math
 import shutil
 import sys
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Protocol, TypeAlias
 
 import msgspec
 
-from turnwise.errors import DataError, Problem, UsageError, counted
+from turnwise.errors import DataError, Problem, UsageError, convert_options, counted
 from turnwise.library.arguments import UNCHECKED, Names, split_names
 from turnwise.library.file_agents import FileAgents, agents_of_files
 from turnwise.library.reading import MappingLike, Reading, reading
 from turnwise.logs.dialogue import UNNAMED
+from turnwise.logs.files import PIPE, is_parquet, opened
 from turnwise.logs.items.items import ItemChoice, Selection
+from turnwise.logs.memory import NamedLines, Repeated
+from turnwise.logs.native import dump, id_prefixes, read
 from turnwise.types import Dialogue, Role
 
-NAME = "dialogues.jsonl"  # of the file that dialogues in memory are written to
-PIPE = "-"
-OF_CONVERT = ("--roles", "--map", "--each", "--split")  # options that other commands do not have
+NAME = "dialogues.jsonl"  # how messages and results call dialogues in memory
 REQUIRED = "messages"  # the one key that a record of the native format must have
 _EXPECTED = (
     "data must be a path, a list of paths, dialogues as dicts or `Dialogue` objects, a pandas or polars DataFrame, or "
@@ -70,11 +71,10 @@ Where = Mapping[str, str] | Sequence[tuple[str, str]]  # key -> the value that a
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """The paths of files that hold the data, and the user's names of those that are temporary."""
+    """The data as paths, or as names of lines in memory."""
 
     paths: tuple[str, ...]
-    names: Mapping[str, str] = field(default_factory=dict)  # path -> name
-    native: bool = False  # whether they were written here, in the native format
+    names: Mapping[str, str] = field(default_factory=dict)
     shared_agent: str | None = None  # the agent of all records, which the files' names replace
 
 
@@ -89,148 +89,120 @@ def files(
 ) -> Iterator[Files]:
     """The data as files of the native format, for the time of the block.
 
-    What is in memory, on standard input (`-`) or in another format (`reader`, `mapping`) is in a temporary file
-    until then. `agent` names the agent of records that name none. With `name_files`, each of several files with such
+    What is in memory, on standard input (`-`) or in another format (`reader`, `mapping`) is read under its name by
+    `NamedLines`. `agent` names the agent of records that name none. With `name_files`, each of several files with such
     records gives them its name; and where all records of all files name the same agent, the files' names replace it.
-    Errors name the user's files.
     """
-    with _files(data) as stored, _native(stored, reading(reader, mapping), agent) as found:
+    with _stored(data) as stored:
+        paths: tuple[str, ...]
+        if isinstance(stored, NamedLines):
+            paths = (stored,)
+        else:
+            paths = _native(stored, reading(reader, mapping), agent)
         named: FileAgents | None = None
         if agent:
-            named = FileAgents(dict.fromkeys(found.paths, agent), UNNAMED)
-        elif name_files and len(set(found.paths)) == len(
-            found.paths
-        ):  # the command refuses a file given twice
-            named = agents_of_files({path: found.names.get(path, path) for path in found.paths})
+            named = FileAgents(dict.fromkeys(paths, agent), UNNAMED)
+        # The command refuses a file given twice.
+        elif name_files and len(set(paths)) == len(paths):
+            named = agents_of_files(paths)
         if named is None:
-            yield found
-            return
-        with TemporaryDirectory() as folder, _rewritten(found, named, Path(folder)) as held:
-            yield replace(held, shared_agent=None if named.replaced == UNNAMED else named.replaced)
+            yield Files(paths)
+        else:
+            replaced = None if named.replaced == UNNAMED else named.replaced
+            yield Files(_with_agents(paths, named), shared_agent=replaced)
 
 
 @contextmanager
-def _files(data: Data) -> Iterator[Files]:
-    """The data as files, in the format and with the agents that it has."""
-    given = _collected(data)
-    found = _paths(given)
-    if found is None:
-        with TemporaryDirectory() as folder:
-            path = Path(folder) / NAME
-            path.write_bytes(b"".join(_lines(given)))
-            with _renamed(str(path), NAME) as held:
-                yield replace(held, native=True)
-    elif PIPE in found:
-        if found.count(PIPE) > 1:
-            raise UsageError("`-` is given twice, and standard input can be read once")
-        with TemporaryDirectory() as folder:
-            path = Path(folder) / "stdin"
-            with path.open("wb") as file:
-                shutil.copyfileobj(sys.stdin.buffer, file)
-            with _renamed(str(path), PIPE) as held:
-                yield Files(tuple(str(path) if one == PIPE else one for one in found), held.names)
-    else:
-        yield Files(found)
-
-
-@contextmanager
-def _native(stored: Files, said: Reading | None, agent: str | None) -> Iterator[Files]:
-    """The files in the native format: converted as is `said`; as they are if nothing is, or if they are from memory."""
-    if said is None or stored.native:
-        yield stored
-        return
-    with TemporaryDirectory() as folder, _converted(stored, said, agent, Path(folder)) as held:
-        yield held
-
-
-@contextmanager
-def _converted(stored: Files, said: Reading, agent: str | None, folder: Path) -> Iterator[Files]:
-    """Native files in `folder`, one for each of the files of another format, under the names of the originals; one
-    file in all for a format of several files.
+def _stored(data: Data) -> Iterator[NamedLines | tuple[tuple[str, str], ...]]:
+    """What is in memory as lines; else the files as pairs of the user's name and the path, which differ for
+    standard input: it can be read once, so that it is copied to a file for the time of the block.
     """
-    from turnwise.logs.conversion import convert
+    given = _collected(data)
+    paths = _paths(given)
+    if paths is None:
+        yield NamedLines(NAME, Repeated(_lines(given)))
+    elif PIPE not in paths:
+        yield tuple((path, path) for path in paths)
+    elif paths.count(PIPE) > 1:
+        raise UsageError("`-` is given twice, and standard input can be read once")
+    else:
+        with TemporaryDirectory() as folder:
+            copy = Path(folder) / "stdin"
+            with copy.open("wb") as file:
+                shutil.copyfileobj(sys.stdin.buffer, file)
+            yield tuple((path, str(copy) if path == PIPE else path) for path in paths)
+
+
+def _native(stored: Sequence[tuple[str, str]], said: Reading | None, agent: str | None) -> tuple[str, ...]:
+    """The files in the native format: converted as is `said`; as they are if nothing is."""
+    if said is None:
+        return tuple(
+            path if name == path else NamedLines(name, Repeated(partial(_raw, path))) for name, path in stored
+        )
     from turnwise.logs.readers import find
 
-    paths, reader = stored.paths, said.reader
-    together = reader is not None and reader != "native" and find(reader).several
-    names = {}
-    shown = [stored.names.get(path, path) for path in paths]
-    each = list(zip(paths, shown, _stems(shown), strict=True))
-    for path, name, stem in each[:1] if together else each:
-        target = folder / f"{stem}.jsonl"
-        try:
-            convert(reader, path, str(target), said.options(agent=agent, more=paths[1:] if together else ()))
-        except (UsageError, DataError) as error:
-            if (option := next((one for one in OF_CONVERT if one in str(error)), None)) is None:
-                raise
+    together = said.reader is not None and said.reader != "native" and find(said.reader).several
+    if together and len(stored) > 1:
+        (name, path), *others = stored
+        more = tuple(path for _, path in others)
+        shown = f"{name} and {counted(len(more), 'more file')}"
+        return (NamedLines(shown, Repeated(partial(_converted, name, path, said, agent, more))),)
+    return tuple(
+        NamedLines(name, Repeated(partial(_converted, name, path, said, agent))) for name, path in stored
+    )
+
+
+def _raw(path: str) -> Iterator[bytes]:
+    """The lines of a native file, with blank ones; a row of Parquet is one line."""
+    if is_parquet(path):
+        from turnwise.logs.readers.parquet import native_record, native_rows
+
+        yield from (_encoded(native_record(row)) for _, row in native_rows(path))
+        return
+    with opened(path) as stream:
+        yield from stream
+
+
+def _converted(
+    name: str, path: str, said: Reading, agent: str | None, more: tuple[str, ...] = ()
+) -> Iterator[bytes]:
+    """The native lines of a file of another format, and of `more` that belong to it; errors have the user's name."""
+    from turnwise.logs.conversion import native_lines
+
+    try:
+        with convert_options() as named:
+            yield from native_lines(said.reader, path, said.options(agent=agent, more=more))
+    except (UsageError, DataError) as error:
+        if named:
             raise UsageError(
-                f"{str(error).replace(path, name)} ({option} is an option of `turnwise convert`: convert the file "
+                f"{str(error).replace(path, name)} ({named[0]} is an option of `turnwise convert`: convert the file "
                 "first, or give --mapping FILE.toml, which `turnwise convert --save-mapping FILE.toml` writes)"
             ) from None
-        more = len(paths) - 1 if together else 0
-        names[str(target)] = f"{name} and {counted(more, 'more file')}" if more else name
-    with _all_renamed(names) as held:
-        yield held
+        if isinstance(error, DataError) and name != path:
+            raise DataError(*(_with_name(problem, path, name) for problem in error.problems)) from None
+        raise
 
 
-@contextmanager
-def _rewritten(found: Files, agents: FileAgents, folder: Path) -> Iterator[Files]:
-    """Copies in `folder` of the files that have an agent, with this agent in place of the name that it replaces."""
-    from turnwise.logs.native import read, write
-
-    names = {}
-    all_shown = [found.names.get(path, path) for path in found.paths]
-    for path, shown, stem in zip(found.paths, all_shown, _stems(all_shown), strict=True):
-        if path not in agents.names:
-            names[path] = shown
-            continue
-        target, name = str(folder / f"{stem}.jsonl"), agents.names[path]
-        # The prefix that a line without an id gets where the copies are read together.
-        dialogues = read(path, prefix=f"{stem}:" if len(all_shown) > 1 else "")
-        write(
-            (replace(one, agent=name) if one.agent == agents.replaced else one for one in dialogues), target
-        )
-        names[target] = shown
-    with _all_renamed(names) as held:
-        yield held
+def _with_agents(paths: Sequence[str], agents: FileAgents) -> tuple[str, ...]:
+    """The files, in which those that have an agent get its name in place of the one that it replaces."""
+    prefixes = id_prefixes(paths)
+    return tuple(
+        NamedLines(path, Repeated(partial(_renamed, path, prefixes[path], agents)))
+        if path in agents.names
+        else path
+        for path in paths
+    )
 
 
-def _stems(names: Sequence[str]) -> list[str]:
-    """A distinct name for the copy of each file, without its ending: `bot`, and `new-bot` of `new/bot.jsonl` where
-    several files are called so. Ids that the copies share have it as a prefix.
-    """
-    plain = [Path(name.removesuffix(".gz")) for name in names]
-    count = Counter(path.stem for path in plain)
-    long = [
-        path.stem if count[path.stem] == 1 else "-".join([*path.parent.parts, path.stem]).strip("./-")
-        for path in plain
-    ]
-    return [
-        stem.replace("/", "-") if long.count(stem) == 1 else f"{stem.replace('/', '-')}-{number}"
-        for number, stem in enumerate(long, 1)
-    ]
-
-
-@contextmanager
-def _all_renamed(names: Mapping[str, str]) -> Iterator[Files]:
-    """A context in which messages call temporary files by the user's names for them; `names` is path -> name."""
-    with ExitStack() as stack:
-        for path, name in names.items():
-            stack.enter_context(_renamed(path, name))
-        yield Files(tuple(names), names)
-
-
-@contextmanager
-def _renamed(path: str, name: str) -> Iterator[Files]:
-    """A temporary file under the user's name for it: in a `DataError` of the block, the name replaces the path."""
-    try:
-        yield Files((path,), {path: name})
-    except DataError as error:
-        raise DataError(*(_with_name(problem, path, name) for problem in error.problems)) from None
+def _renamed(path: str, prefix: str, agents: FileAgents) -> Iterator[bytes]:
+    """The lines of a file with its agent; a line without an id gets the one that it has beside the other files."""
+    name = agents.names[path]
+    for dialogue in read(path, prefix=prefix):
+        yield dump(replace(dialogue, agent=name) if dialogue.agent == agents.replaced else dialogue)
 
 
 def _with_name(problem: Problem | str, path: str, name: str) -> Problem | str:
-    """The problem with the user's name in place of the path of the temporary file."""
+    """The problem with the user's name in place of the path of a copy."""
     if isinstance(problem, str):
         return problem.replace(path, name)
     file = name if problem.file == path else problem.file
@@ -260,25 +232,21 @@ def _paths(data: Any) -> tuple[str, ...] | None:
     return None
 
 
-def _lines(data: Any) -> Iterator[bytes]:
-    """The data as lines of the native format; anything but dialogues or a table raises `UsageError`."""
-    if hasattr(data, "columns"):
-        yield from map(_encoded, _records(_rows(data), list(data.columns)))
-        return
-    if hasattr(data, "column_names"):
-        yield from map(_encoded, _records(data, list(data.column_names)))
-        return
+def _lines(data: Any) -> Callable[[], Iterator[bytes]]:
+    """A function that makes the data's lines in the native format; anything but dialogues or a table raises
+    `UsageError`.
+    """
+    if hasattr(data, "columns") or hasattr(data, "column_names"):
+        _check_columns(list(data.columns if hasattr(data, "columns") else data.column_names))
+        return lambda: map(_encoded, _records(_rows(data)))
     if not isinstance(data, list):
         raise UsageError(f"{_EXPECTED}, not {_kind(data)}")
     if all(isinstance(one, Mapping) for one in data):
-        yield from (_encoded(one) for one in data)
-    elif all(isinstance(one, Dialogue) for one in data):
-        from turnwise.logs.native import dump
-
-        yield from (dump(one) + b"\n" for one in data)
-    else:
-        odd = next((one for one in data if not isinstance(one, Mapping | Dialogue | str | Path)), data[-1])
-        raise UsageError(f"{_EXPECTED}, not a list with {_kind(odd)}")
+        return lambda: map(_encoded, data)
+    if all(isinstance(one, Dialogue) for one in data):
+        return lambda: map(dump, data)
+    odd = next((one for one in data if not isinstance(one, Mapping | Dialogue | str | Path)), data[-1])
+    raise UsageError(f"{_EXPECTED}, not a list with {_kind(odd)}")
 
 
 def _kind(value: object) -> str:
@@ -289,13 +257,16 @@ def _kind(value: object) -> str:
 def _encoded(record: Mapping[str, Any]) -> bytes:
     """A record as a JSON line with its line end, NaN as null; what msgspec cannot encode raises `DataError`."""
     try:
-        return msgspec.json.encode(dict(record)) + b"\n"
+        return msgspec.json.encode(dict(record))
     except (TypeError, UnicodeEncodeError) as error:
         raise DataError(f"a dialogue cannot be written as JSON: {error}") from None
 
 
 def _rows(frame: Any) -> Iterator[Mapping[str, Any]]:
-    """The rows of a polars or pandas DataFrame as dicts, column -> cell; the index of a pandas frame is left out."""
+    """The rows of a DataFrame or Dataset as dicts, column -> cell; the index of a pandas frame is left out."""
+    if not hasattr(frame, "columns"):
+        yield from frame
+        return
     if hasattr(frame, "iter_rows"):
         yield from frame.iter_rows(named=True)
         return
@@ -304,19 +275,21 @@ def _rows(frame: Any) -> Iterator[Mapping[str, Any]]:
         yield dict(zip(names, row, strict=True))
 
 
-def _records(rows: Iterable[Mapping[str, Any]], columns: list[Any]) -> Iterator[dict[str, Any]]:
-    """The rows of a table as native records, without empty cells; a table without `messages` raises
-    `UsageError`, and a broken row `DataError`.
-    """
-    from turnwise.logs.checks import RuleError
-    from turnwise.logs.readers.parquet import native_record
-
+def _check_columns(columns: list[Any]) -> None:
+    """Raise `UsageError` if a table has no column `messages`."""
     if REQUIRED not in columns:
         there = ", ".join(f"`{name}`" for name in columns) or "none"
         raise UsageError(
             f"the table has no column `{REQUIRED}`, which holds the turns of a dialogue; its columns are {there}. "
             "`turnwise.convert` reads tables of another shape from a file"
         )
+
+
+def _records(rows: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """The rows of a table as native records, without empty cells; a broken row raises `DataError`."""
+    from turnwise.logs.checks import RuleError
+    from turnwise.logs.readers.parquet import native_record
+
     for number, row in enumerate(rows, 1):
         try:
             yield native_record({str(name): _plain(value) for name, value in row.items()})

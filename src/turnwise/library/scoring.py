@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Annotated, Literal
 
 from turnwise.errors import DataError, UsageError
@@ -23,6 +22,7 @@ from turnwise.library.data import Data, Where, files, selected
 from turnwise.library.reading import MappingLike
 from turnwise.library.results import Agreement, Comparison, folder_of, result
 from turnwise.logs.items.items import ItemChoice
+from turnwise.logs.memory import is_folder
 from turnwise.run.spec import CompareSpec, MetaSpec, Place
 from turnwise.types import MetaLevel
 
@@ -169,11 +169,11 @@ def _are_finished_runs(paths: Sequence[str]) -> bool:
     from turnwise.logs.foreign import foreign
     from turnwise.logs.readers import recognise
 
-    folders = [Path(path).is_dir() for path in paths]
+    folders = list(map(is_folder, paths))
     if not any(folders):
         return False
-    for path, is_folder in zip(paths, folders, strict=True):
-        if is_folder and recognise(path) and (other := foreign(path, command="compare")):
+    for path, is_run in zip(paths, folders, strict=True):
+        if is_run and recognise(path) and (other := foreign(path, command="compare")):
             raise DataError(other)
     if folders != [True, True]:
         raise UsageError("finished runs are compared as exactly two folders, without other files")

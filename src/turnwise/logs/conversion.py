@@ -95,6 +95,13 @@ def convert(
     )
 
 
+def native_lines(name: str | None, source: str, options: Options) -> Iterator[bytes]:
+    """The lines that `convert` would write for a source, without its line ends."""
+    with ExitStack() as stack:
+        read = located(source, name, options, stack)
+        yield from _Conversion(find(read.reader), read, options, None, name).lines(strict=False)
+
+
 @dataclass(slots=True)
 class _Conversion:
     """One conversion: what was read so far, and the lines to write."""

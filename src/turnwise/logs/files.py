@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO, BinaryIO, cast
 
 from turnwise.errors import DataError, MissingExtra, Problem, UsageError
+from turnwise.logs.memory import NamedLines
 
 PIPE = "-"  # stands for stdin and stdout
 BOM = b"\xef\xbb\xbf"  # the byte order mark of UTF-8, with which many programs on Windows begin a text
@@ -103,8 +104,15 @@ def opened(path: str, *, tap: Tap | None = None) -> Iterator[BinaryIO]:
 
 def lines(path: str, *, tap: Tap | None = None) -> Iterator[tuple[int, bytes]]:
     """The lines of a file that are not blank, with their numbers from 1 and their line ends; `tap` and `-` as
-    in `opened`.
+    in `opened`. Lines in memory may lack their line ends.
     """
+    if isinstance(path, NamedLines):
+        for number, line in enumerate(path.lines, 1):
+            if tap is not None:
+                tap(line if line.endswith(b"\n") else line + b"\n")
+            if not line.isspace():
+                yield number, line
+        return
     with opened(path, tap=tap) as stream:
         for number, line in enumerate(stream, 1):
             if not line.isspace():
@@ -112,8 +120,10 @@ def lines(path: str, *, tap: Tap | None = None) -> Iterator[tuple[int, bytes]]:
 
 
 def is_parquet(path: str) -> bool:
-    """Whether a regular file begins with the mark of Parquet; False for stdin, pipes and files that cannot be read."""
-    if not os.path.isfile(path):  # what is read from a pipe is gone
+    """Whether a regular file begins with the mark of Parquet; False for lines in memory, stdin, pipes and files that
+    cannot be read.
+    """
+    if isinstance(path, NamedLines) or not os.path.isfile(path):  # what is read from a pipe is gone
         return False
     try:
         with open(path, "rb") as file:

@@ -12,6 +12,7 @@ from turnwise.logs import native
 from turnwise.logs.archive import SUFFIXES, members, one_of, unpacked
 from turnwise.logs.checks import RuleError, shown
 from turnwise.logs.files import PIPE
+from turnwise.logs.memory import NamedLines
 from turnwise.logs.readers import ALIASES, COLUMN, READERS, recognise
 from turnwise.logs.readers.openai import ROLES
 from turnwise.logs.readers.sniff import HEAD, Sample, sample, utf16
@@ -53,6 +54,8 @@ def foreign(path: str, *, command: Asking | None = "score") -> Problem | None:
 
     `command` is the one that was called, if it can read the file without converting it first.
     """
+    if isinstance(path, NamedLines):
+        return None
     looked = sample(path)
     name = recognise(path)
     if name is None:

@@ -148,7 +148,9 @@ def checked(
                     yield SharedId(path, line_number, "$.id", found + APART)
             else:
                 yield dialogue
-    except DataError as error:  # the file is absent or incomplete
+    except DataError as error:  # the file is absent or incomplete, or cannot be converted
+        if not all(isinstance(problem, Problem) for problem in error.problems):
+            raise
         yield from _problems(error)
         return
     if empty:

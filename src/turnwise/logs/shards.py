@@ -5,7 +5,8 @@ the shard are read; a gzip file can only be read from its beginning and is one s
 alone, so sums over shards come out the same whoever reads them. Lines are counted while the file is cut: a line has
 the number, and a dialogue without an id the name, that they have where the file is read as a whole.
 
-A shard is read where it was cut, so on a cluster the file has to lie at the same place on every node.
+A shard is read where it was cut, so on a cluster the file has to lie at the same place on every node. A shard of lines
+in memory holds its lines.
 """
 
 import os
@@ -16,6 +17,7 @@ from typing import Any, BinaryIO
 
 from turnwise.errors import DataError, Problem
 from turnwise.logs.files import BOM, CHUNK, GZIP, is_parquet, lines
+from turnwise.logs.memory import NamedLines
 from turnwise.logs.native import id_prefixes, parse
 from turnwise.logs.readers import parquet
 from turnwise.types import Dialogue
@@ -40,7 +42,8 @@ class Shard:
         """The dialogues, with the ids that they have where the whole file is read; a bad line, or a file whose
         size has changed, raises `DataError`.
         """
-        self._check()
+        if not isinstance(self.path, NamedLines):
+            self._check()
         for number, line in self._numbered():
             yield parse(line, file=self.path, line_number=number, prefix=self.prefix)
 
@@ -54,6 +57,8 @@ class Shard:
 
     def _numbered(self) -> Iterator[tuple[int, Any]]:
         """The lines or rows of the shard with their numbers in the whole file, from 1."""
+        if isinstance(self.path, NamedLines):
+            return ((number + self.before, line) for number, line in lines(self.path))
         if self.rows:
             return parquet.native_rows(self.place, start=self.start, stop=self.stop)
         return lines(self.place) if self.stop is None else self._lines(self.stop)
@@ -80,11 +85,29 @@ def shards(paths: Sequence[str], *, size: int = SIZE) -> list[Shard]:
 
 def _cut(path: str, prefix: str, size: int) -> Iterator[Shard]:
     """The shards of one file."""
+    if isinstance(path, NamedLines):
+        yield from _held(path, prefix, size)
+        return
     place, rows = os.path.abspath(path), is_parquet(path)
     with _readable(path, place):
         whole = os.path.getsize(place)
         for start, stop, before in (_rows if rows else _bytes)(place, size):
             yield Shard(path, place, whole, start, stop, before, rows, prefix)
+
+
+def _held(path: NamedLines, prefix: str, size: int) -> Iterator[Shard]:
+    """The shards of lines in memory, each with lines of about `size` bytes."""
+    whole = sum(map(len, path.lines))
+    some: list[bytes] = []
+    before = held = 0
+    for number, line in enumerate(path.lines, 1):
+        some.append(line)
+        held += len(line)
+        if held >= size:
+            yield Shard(NamedLines(path, tuple(some)), path, whole, 0, None, before, prefix=prefix)
+            some, before, held = [], number, 0
+    if some:
+        yield Shard(NamedLines(path, tuple(some)), path, whole, 0, None, before, prefix=prefix)
 
 
 @contextmanager

@@ -321,7 +321,7 @@ def origin(spec: Spec, sha256: Mapping[str, str]) -> dict[str, Any]:
         "commit": _commit(),
         "python": platform.python_version(),
         "packages": {name: version(name) for name in PACKAGES} | _plugin_packages(spec),
-        "inputs": [{"path": spec.names.get(path, path), "sha256": sha256[path]} for path in spec.paths],
+        "inputs": [{"path": str(path), "sha256": sha256[path]} for path in spec.paths],
         "settings": recorded,
     }
 

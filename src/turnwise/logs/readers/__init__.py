@@ -14,7 +14,16 @@ from typing import Any
 
 from turnwise import registry
 from turnwise.conformance.plugins import dialogues_problem, reader_problem
-from turnwise.errors import DataError, PluginError, Problem, TurnwiseError, UsageError, counted, unknown
+from turnwise.errors import (
+    DataError,
+    PluginError,
+    Problem,
+    TurnwiseError,
+    UsageError,
+    convert_option,
+    counted,
+    unknown,
+)
 from turnwise.logs.checks import RuleError
 from turnwise.logs.dialogue import from_record
 from turnwise.logs.readers.sniff import Sample, sample
@@ -43,7 +52,8 @@ class Reader:
         if (options.columns or options.split) and not self.tabular:
             tabular = ", ".join(name for name, reader in READERS.items() if reader.tabular)
             raise UsageError(
-                f"--map and --split are for tables ({tabular}), not for {self.module.rpartition('.')[2]}"
+                f"{convert_option('--map')} and {convert_option('--split')} are for tables ({tabular}), not for "
+                f"{self.module.rpartition('.')[2]}"
             )
         if options.more and not self.several:
             raise UsageError(

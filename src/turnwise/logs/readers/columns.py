@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from email.utils import mktime_tz, parsedate_tz
 from typing import Any
 
-from turnwise.errors import UsageError
+from turnwise.errors import UsageError, convert_option
 from turnwise.logs.checks import Check, RuleError, T, each, number, required, wrong
 
 PLAIN = (
@@ -43,11 +43,13 @@ def parse(written: str) -> dict[str, tuple[str, ...]]:
     for part in filter(None, written.split(",")):
         meaning, sign, column = (side.strip() for side in part.partition("="))
         if not sign or not column or not _known(meaning):
-            raise UsageError(f"--map {part}: expected MEANING=COLUMN, where MEANING is one of {MEANINGS}")
+            raise UsageError(
+                f"{convert_option('--map', part)}: expected MEANING=COLUMN, where MEANING is one of {MEANINGS}"
+            )
         bare = _bare(meaning)
         taken = next((columns[other][0] for other in columns if _bare(other) == bare), None)
         if taken is not None and meaning.partition(":")[0] not in REPEATED:
-            raise UsageError(f"--map {part}: `{bare}` already is the column `{taken}`")
+            raise UsageError(f"{convert_option('--map', part)}: `{bare}` already is the column `{taken}`")
         columns[meaning] = (*columns.get(meaning, ()), column)
     return columns
 
@@ -93,7 +95,8 @@ class Columns:
             for column in columns:
                 if column not in header:
                     there = ", ".join(header)
-                    found = f"--map {meaning}={column}: there is no such column; there are {there}"
+                    option = convert_option("--map", f"{meaning}={column}")
+                    found = f"{option}: there is no such column; there are {there}"
                     raise UsageError(f"{file}: {found}")
         taken = {column for columns in given.values() for column in columns}
         said = {_bare(meaning) for meaning in given}

@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from turnwise.errors import DataError, Problem, UsageError
+from turnwise.errors import DataError, Problem, UsageError, convert_option
 from turnwise.logs.checks import RuleError, each, record, shown, wrong
 from turnwise.logs.dialogue import from_record, other_entries
 from turnwise.logs.readers import speakers, table
@@ -38,7 +38,7 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
     options = options or Options()
     if not options.columns:
         raise UsageError(
-            f"{path}: the format `json` needs --map, for example "
+            f"{path}: the format `json` needs {convert_option('--map')}, for example "
             "--map 'messages=messages,role=role,content=content,id=id'"
         )
     if "messages" in options.columns:
@@ -95,7 +95,7 @@ def _records(path: str, options: Options, *, count: bool = True) -> Iterator[tup
             number += 1
             yield one, str(number), located
     if options.each is not None and not number:
-        raise DataError(Problem(path, None, "", f"has nothing at --each {options.each}"))
+        raise DataError(Problem(path, None, "", f"has nothing at {convert_option('--each', options.each)}"))
 
 
 def without_paths(value: dict[str, Any], paths: Iterable[str]) -> dict[str, Any]:

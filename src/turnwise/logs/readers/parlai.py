@@ -27,6 +27,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from turnwise.errors import convert_option
 from turnwise.logs.checks import RuleError, each, name, optional, others, record, required, shown, text, wrong
 from turnwise.logs.dialogue import other_entries
 from turnwise.logs.files import PIPE
@@ -151,7 +152,7 @@ def _dialogue(value: Any, default_id: str, *, about: dict[str, Any], options: Op
         raise RuleError(
             f"has {len(heard) - len(plain)} of {len(heard)} texts that begin with USER:, SYSTEM:, APICALL:, APIRESP:, "
             f"APIS: or GOAL:, as in a task-oriented log, and others that do not, such as {shown(plain[0])}; "
-            "correct the log, or give --roles to read it as a chat"
+            f"correct the log, or give {convert_option('--roles')} to read it as a chat"
         )
     roles = _roles(heard, options, file)
     spoken = list(dict.fromkeys(speaker for speaker in map(_speaker, heard) if roles[speaker] == "assistant"))

@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from turnwise.errors import UsageError
+from turnwise.errors import UsageError, convert_option
 from turnwise.logs.readers.source import Options
 from turnwise.types import ROLES, Dialogue, Role
 
@@ -21,7 +21,9 @@ def parse(text: str) -> dict[str, Role]:
     for part in filter(None, (part.strip() for part in text.split(","))):
         speaker, sign, role = (one.strip() for one in part.rpartition("="))
         if not sign or not speaker or role not in ROLES:
-            raise UsageError(f"--roles: `{part}` is not SPEAKER=ROLE; a role is one of {', '.join(ROLES)}")
+            raise UsageError(
+                f"{convert_option('--roles')}: `{part}` is not SPEAKER=ROLE; a role is one of {', '.join(ROLES)}"
+            )
         roles[speaker] = next(one for one in ROLES if one == role)
     return roles
 
@@ -63,7 +65,7 @@ def asked_for(unknown: Counter[str], file: str) -> UsageError:
     example = unknown.most_common(1)[0][0]
     return UsageError(
         f"{file}: the roles of these speakers are not known (messages in brackets): {_shown(unknown)}; "
-        f"say who is the agent, for example --roles '{example}=assistant,*=user'"
+        f"say who is the agent, for example {convert_option('--roles')} '{example}=assistant,*=user'"
     )
 
 
@@ -98,7 +100,10 @@ class Heard:
         if not absent:
             return
         names = ", ".join(f"`{name}`" for name in absent)
-        found = f"--roles names {names}, and no such speaker is there; there are {_shown(self.speakers)}"
+        found = (
+            f"{convert_option('--roles')} names {names}, and no such speaker is there; there are "
+            f"{_shown(self.speakers)}"
+        )
         if all(name in absent for name, role in self.roles.items() if role == "assistant" and name != OTHERS):
             raise UsageError(f"{file}: {found}")
         notes.append(found)

@@ -23,7 +23,7 @@ are gathered in memory.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from turnwise.errors import DataError, Problem
+from turnwise.errors import DataError, Problem, convert_option
 from turnwise.logs.checks import RuleError, wrong
 from turnwise.logs.files import counting
 from turnwise.logs.ids import IdSet
@@ -60,7 +60,7 @@ def dialogues(
     ):
         needed = (
             "expected `response`; or `id` (or `message` and `reply_to`), `role` and `content`; or `say:ROLE`: "
-            "say with --map which columns they are"
+            f"say with {convert_option('--map')} which columns they are"
         )
         raise DataError(Problem(file, None, "", f"has the columns {', '.join(header)}; {needed}"))
     if said:

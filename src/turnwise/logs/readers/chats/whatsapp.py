@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from turnwise.errors import DataError, Problem, UsageError
+from turnwise.errors import DataError, Problem, UsageError, convert_option
 from turnwise.logs.dialogue import from_record
 from turnwise.logs.files import content
 from turnwise.logs.readers import speakers
@@ -76,7 +76,7 @@ def _pause(options: Options) -> timedelta:
         return timedelta(hours=float(options.each) if options.each else PAUSE)
     except ValueError:
         raise UsageError(
-            f"--each {options.each}: expected the hours of a pause that ends a dialogue"
+            f"{convert_option('--each', options.each)}: expected the hours of a pause that ends a dialogue"
         ) from None
 
 
