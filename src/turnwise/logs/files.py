@@ -109,7 +109,7 @@ def lines(path: str, *, tap: Tap | None = None) -> Iterator[tuple[int, bytes]]:
     if isinstance(path, NamedLines):
         for number, line in enumerate(path.lines, 1):
             if tap is not None:
-                tap(line if line.endswith(b"\n") else line + b"\n")
+                tap(_ended(line))
             if not line.isspace():
                 yield number, line
         return
@@ -117,6 +117,11 @@ def lines(path: str, *, tap: Tap | None = None) -> Iterator[tuple[int, bytes]]:
         for number, line in enumerate(stream, 1):
             if not line.isspace():
                 yield number, line
+
+
+def _ended(line: bytes) -> bytes:
+    """The line with its line end."""
+    return line if line.endswith(b"\n") else line + b"\n"
 
 
 def is_parquet(path: str) -> bool:
@@ -134,8 +139,11 @@ def is_parquet(path: str) -> bool:
 
 def stored(path: str) -> Iterator[bytes]:
     """The bytes of a file as they are stored (gzip is not unpacked), in chunks of up to 64 KiB; `DataError` if it
-    cannot be read.
+    cannot be read. Each of the lines in memory ends with a line end.
     """
+    if isinstance(path, NamedLines):
+        yield from map(_ended, path.lines)
+        return
     try:
         with open(path, "rb") as file:
             yield from iter(lambda: file.read(CHUNK), b"")

@@ -9,7 +9,9 @@ from typing import Any
 
 import msgspec
 
+from turnwise.errors import DataError
 from turnwise.logs import native
+from turnwise.logs.files import stored
 from turnwise.logs.items.items import Selection
 from turnwise.report.runs import RESULTS, Run
 from turnwise.types import Dialogue, Turn
@@ -72,11 +74,13 @@ def places(run: Run, path: str) -> Iterator[str]:
 
 def sha256(path: str) -> str:
     """The checksum of a file's bytes as stored; "" if it cannot be read."""
+    hasher = hashlib.sha256()
     try:
-        with open(path, "rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError:
+        for chunk in stored(path):
+            hasher.update(chunk)
+    except DataError:
         return ""
+    return hasher.hexdigest()
 
 
 def write_transcripts(run: Run, path: Path) -> int:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from turnwise.errors import DataError, Problem
 from turnwise.logs import native
-from turnwise.logs.files import GZIP, is_parquet, opened
+from turnwise.logs.files import GZIP, is_parquet, opened, stored
+from turnwise.logs.memory import NamedLines
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,15 +20,18 @@ class LogFile:
 
 
 def plain_file(path: str, folder: Path) -> str:
-    """The file itself if it is plain JSON Lines; else a plain copy in `folder`, for gzip and Parquet.
+    """The file itself if it is plain JSON Lines; else a plain copy in `folder`, for gzip, Parquet and lines in memory.
 
     A file that cannot be read raises `DataError`.
     """
-    parquet = is_parquet(path)
-    if not parquet and not _is_packed(path):
+    parquet, in_memory = is_parquet(path), isinstance(path, NamedLines)
+    if not parquet and not in_memory and not _is_packed(path):
         return path
     target = folder / f"{len(list(folder.iterdir()))}.jsonl"
-    if parquet:
+    if in_memory:
+        with target.open("wb") as file:
+            file.writelines(stored(path))
+    elif parquet:
         native.write(native.read(path), str(target))
     else:
         with opened(path) as stream, target.open("wb") as file:
