@@ -21,7 +21,7 @@ Callback = Callable[[click.Context, click.Parameter, Any], Any]
 def command_line(command: type[Command]) -> click.Command:
     """The command line of a command's class: an argument or option for each setting."""
     own = settings(command)
-    shown = settings(command.screen)
+    shown = settings(command.screen_class)
     parameters = [_parameter(setting) for setting in (*own, *shown) if not setting.option.only_python]
     if command.configurable:
         parameters.insert(0, _config())
@@ -35,7 +35,7 @@ def command_line(command: type[Command]) -> click.Command:
 
 def _called(command: type[Command], /, **given: Any) -> int:
     """Run the command with these values of the command line, print its result, and return the exit code."""
-    names = {setting.name for setting in settings(command.screen)}
+    names = {setting.name for setting in settings(command.screen_class)}
     shown = {name: value for name, value in given.items() if name in names}
     chosen = {name: value for name, value in given.items() if name not in names}
     known = {setting.name for setting in settings(command)}
@@ -45,7 +45,7 @@ def _called(command: type[Command], /, **given: Any) -> int:
         for name, value in {"progress": not shown["quiet"], "figures": False}.items()
         if name in known
     }
-    return command.on_command_line(command.screen(**shown), chosen)
+    return command.on_command_line(command.screen_class(**shown), chosen)
 
 
 def _config() -> click.Option:

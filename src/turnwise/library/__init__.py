@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from turnwise.commands.compare import compare
     from turnwise.commands.diff import diff
     from turnwise.commands.score import score
     from turnwise.library.attacking import attack, harden
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
         Scores,
         Trained,
     )
-    from turnwise.library.scoring import compare, meta_evaluate
+    from turnwise.library.scoring import meta_evaluate
     from turnwise.library.viewing import ViewerLink, view
     from turnwise.library.written import Converted, Replies, Report, Simulated, Validation
 
@@ -138,10 +139,7 @@ _HOMES = {  # module -> its public names
         "Scores",
         "Trained",
     ),
-    "scoring": (
-        "compare",
-        "meta_evaluate",
-    ),
+    "scoring": ("meta_evaluate",),
     "viewing": (
         "ViewerLink",
         "view",
@@ -155,7 +153,11 @@ _HOMES = {  # module -> its public names
     ),
 }
 
-COMMANDS = {"score": ("score",), "diff": ("diff",)}  # module of `turnwise.commands` -> its public names
+COMMANDS = {  # module of `turnwise.commands` -> its public names
+    "compare": ("compare",),
+    "diff": ("diff",),
+    "score": ("score",),
+}
 
 if not TYPE_CHECKING:  # a type checker would accept any attribute of a module that has this function
 

@@ -1,11 +1,7 @@
 """`score`, `compare`, `diff` and `meta_evaluate`: metrics on dialogues."""
 
-from collections.abc import Sequence
-from dataclasses import replace
-from pathlib import Path
 from typing import Annotated, Literal
 
-from turnwise.errors import DataError, UsageError
 from turnwise.library.arguments import (
     Count,
     Money,
@@ -21,171 +17,15 @@ from turnwise.library.arguments import (
 )
 from turnwise.library.data import Data, Where, files, selected
 from turnwise.library.reading import MappingLike
-from turnwise.library.results import Agreement, Comparison, folder_of, result
+from turnwise.library.results import Agreement, folder_of, result
 from turnwise.logs.items.items import ItemChoice
-from turnwise.run.spec import CompareSpec, MetaSpec, Place
+from turnwise.run.spec import MetaSpec, Place
 from turnwise.types import MetaLevel
 
 ScoredRole = Literal["assistant", "user"]
 Draws = Annotated[int, Range(least=100)]
 NO_PAIRS = "none"  # `pair` of a comparison of independent samples
 STATISTICS = ("pearson", "spearman", "kendall", "pairwise")
-
-
-@checked
-def compare(
-    data: Data,
-    *,
-    metrics: Names = (),
-    reader: str | None = None,
-    mapping: MappingLike | None = None,
-    agents: Names = (),
-    as_agents: Names = (),
-    lower_is_better: Names = (),
-    force: bool = False,
-    items: ItemChoice | None = None,
-    role: ScoredRole = "assistant",
-    where: Where | None = None,
-    by: Names | None = None,
-    pair: str | None = None,
-    cluster: str | None = None,
-    limit: Count | None = None,
-    output: PathLike | None = None,
-    real: PathLike | None = None,
-    model: PathLike | None = None,
-    db: PathLike | None = None,
-    seed: Natural = 0,
-    draws: Draws = 1000,
-    jobs: Count | None = None,
-    on: Place = "local",
-    address: str | None = None,
-    max_errors: Natural = 20,
-    max_cost: Money | None = None,
-    reuse: bool = True,
-    dry_run: bool = False,
-    show_prompt: str | None = None,
-    progress: bool = False,
-    figures: bool = True,
-) -> Comparison:
-    """Compare two agents: paired test, effect size, and the items whose scores differ most.
-
-    The estimate is A minus B. `data` may also be exactly two folders that `score(output=...)` wrote: the first is A.
-
-    Parameters:
-        data: As in `score`; or two folders of finished runs.
-        metrics: Names of metrics; `rating:overall` is people's ratings, `preference:overall` their choices. The default
-            is everything that people said, and for two finished runs every metric that both have.
-        reader: As in `score`. Where the records of several files name no agent, or all the same one, the files' names
-            are used.
-        mapping: As in `score`.
-        agents: The two agents, A and B. May be left out where the data, or `as_agents`, has just two.
-        as_agents: Compare what these agents would have said at the logged points.
-        lower_is_better: Dimensions on which a high rating is bad, where the data does not say so itself.
-        force: Compare finished runs whose signatures differ.
-        items: What is scored. Default: the rated turns where the data has turn ratings, else all turns.
-        role: Whose messages are scored.
-        where: Only dialogues with these values, such as {"meta.corpus": "dailyz"}.
-        by: One result for each value of a key such as `meta.corpus`; `file` is the file.
-        pair: The key that pairs items of different agents; `id` is the id or line of a dialogue in its own file.
-            "none" compares the agents as independent samples of all their items, also for two finished runs. Default:
-            the same context.
-        cluster: The key of what is resampled together. Default: the dialogue.
-        limit: Only the first dialogues.
-        output: Folder for results.json and items.jsonl; an interrupted run resumes there.
-        real: Reference dialogues for metrics that need fitting.
-        model: Model of the metrics that have one and do not name it themselves.
-        db: Folder of the venue tables of task metrics.
-        seed: Seed of everything random.
-        draws: Resamples behind an interval or a test.
-        jobs: Worker processes.
-        on: Where the work is done: this machine or a Ray cluster.
-        address: Address of a running Ray cluster.
-        max_errors: Stop when a metric has failed on more items than this.
-        max_cost: Spend at most this much on a judge, in the currency of its price; then it is not asked any more.
-        reuse: Reuse rows that are in `output`, and the cached verdicts of a judge.
-        dry_run: Send nothing: `document["forecast"]` is what `judge-pair` would be asked and what it would cost.
-        show_prompt: Send nothing: `document["prompts"]` has what `judge-pair` is sent about the pair with this item, in
-            both orders; "" is the first pair.
-        progress: Show a progress bar on standard error.
-        figures: Keep the figures that a notebook shows.
-    """
-    check_place(on, address)
-    named, would = split_names(agents), split_names(as_agents)
-    if len(named) > 2:
-        raise UsageError(f"--agents {','.join(named)} names {len(named)} agents; two are compared")
-    independent = pair == NO_PAIRS
-    selection = selected(
-        items=items, role=role, where=where, by=by, pair=None if independent else pair, cluster=cluster, limit=limit,
-        as_agents=would,
-    )  # fmt: skip
-    name_files = not (selection.apart or would)
-    with (
-        files(data, reader=reader, mapping=mapping, name_files=name_files) as given,
-        folder_of(output, figures=figures) as folder,
-    ):
-        from turnwise.run.scoring.compare import compare as run
-        from turnwise.run.scoring.compare import compare_runs
-
-        finished = _are_finished_runs(given.paths)
-        if finished:
-            _check_unselected(
-                items=items, role=None if role == "assistant" else role, where=where, by=by,
-                pair=None if independent else pair, cluster=cluster, limit=limit, as_agents=as_agents,
-                real=real, model=model, lower_is_better=lower_is_better,
-            )  # fmt: skip
-        spec = CompareSpec(
-            data=given.paths,
-            names=given.names,
-            metrics=split_names(metrics),
-            selection=selection,
-            agents=named or (would if len(would) == 2 else ()),
-            lower=split_names(lower_is_better),
-            independent=independent,
-            real=optional_path(real),
-            model=optional_path(model),
-            db=optional_path(db),
-            seed=seed,
-            draws=draws,
-            output=folder,
-            jobs=jobs,
-            on=on,
-            address=address,
-            max_errors=max_errors,
-            max_cost=max_cost,
-            reuse=reuse,
-            dry_run=dry_run,
-            show_prompt=show_prompt,
-            quiet=not progress,
-        )
-        outcome = compare_runs(spec, force=force) if finished else run(spec)
-        found = result(Comparison, spec.command, outcome, folder, figures=figures)
-        return replace(found, shared_agent=given.shared_agent)
-
-
-def _are_finished_runs(paths: Sequence[str]) -> bool:
-    """Whether the paths are two folders; folders in any other number, or beside files, raise `UsageError`, and a
-    folder of another format `DataError`.
-    """
-    from turnwise.logs.foreign import foreign
-    from turnwise.logs.readers import recognise
-
-    folders = [Path(path).is_dir() for path in paths]
-    if not any(folders):
-        return False
-    for path, is_folder in zip(paths, folders, strict=True):
-        if is_folder and recognise(path) and (other := foreign(path, command="compare")):
-            raise DataError(other)
-    if folders != [True, True]:
-        raise UsageError("finished runs are compared as exactly two folders, without other files")
-    return True
-
-
-def _check_unselected(**given: object) -> None:
-    """Raise `UsageError` if any of these keywords is set: selections were made when the two runs were scored."""
-    if idle := [name for name, value in given.items() if value]:
-        raise UsageError(
-            f"{', '.join(idle)} cannot change two finished runs; give them to `score`, or compare files"
-        )
 
 
 @checked

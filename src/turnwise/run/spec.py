@@ -93,46 +93,6 @@ COMMON = frozenset(one.name for one in fields(Spec))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ScoreSpec(Spec):
-    """The settings of `turnwise score`."""
-
-    command: ClassVar[str] = "score"
-    unrecorded: ClassVar[frozenset[str]] = frozenset({"dry_run", "show_prompt"})
-
-    dry_run: bool = False  # only say what a judge would be asked and what that would cost
-    show_prompt: str | None = None  # id of an item, "" for the first: only show what a judge is sent for it
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CompareSpec(Spec):
-    """The settings of `turnwise compare`."""
-
-    command: ClassVar[str] = "compare"
-    unrecorded: ClassVar[frozenset[str]] = frozenset({"dry_run", "show_prompt"})
-    recorded_if_changed: ClassVar[frozenset[str]] = frozenset({"lower", "independent"})
-
-    agents: tuple[str, ...] = ()  # the two to compare; (): the only two of the data
-    lower: tuple[str, ...] = ()  # dimensions on which a low rating is good
-    independent: bool = False  # compare as independent samples, also where items have a pair
-    dry_run: bool = False  # only say what a judge of pairs would be asked and what that would cost
-    show_prompt: str | None = None  # id of an item, "" for the first: only show what is asked about its pair
-
-    @property
-    def lower_dimensions(self) -> tuple[str, ...]:
-        """As in `Spec`."""
-        return self.lower
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DiffSpec(Spec):
-    """The settings of `turnwise diff`; the data is the old and the new folder."""
-
-    command: ClassVar[str] = "diff"
-
-    agents: tuple[str, ...] = ()  # (): all that both runs have
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class MetaSpec(Spec):
     """The settings of `turnwise meta`."""
 

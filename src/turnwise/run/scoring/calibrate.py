@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from turnwise.errors import DataError, Refused, UsageError
+from turnwise.errors import DataError, Refused, UsageError, setting
 from turnwise.logs.items.items import ItemChoice, Selection, all_items
 from turnwise.logs.scan import Census, scan
 from turnwise.meta.calibrate import Units, calibrate, units_of, unscored_by_agent
@@ -94,8 +94,8 @@ def choose(spec: CalibrateSpec) -> Choice:
         return Choice(draw=_first_draw(spec, census))
     if not spec.metrics or spec.drawn == "unknown":
         raise UsageError(
-            "the data has ratings: name the metric by whose error more are drawn (--metric NAME), and say how the "
-            "rated dialogues were drawn (--labels random or weights:KEY)"
+            f"the data has ratings: name the metric by whose error more are drawn ({setting('--metric', 'NAME')}), and "
+            f"say how the rated dialogues were drawn ({setting('--labels', 'random')} or weights:KEY)"
         )
     labels = _labels(spec, census)
     found, measured, _ = _measured(spec, census, labels)
@@ -134,7 +134,9 @@ def _dialogues(census: Census) -> list[Dialogue]:
 def _write(spec: CalibrateSpec, draw: Draw) -> dict[str, Any]:
     """Write the drawn dialogues and the others to the output folder; returns what results.json says about it."""
     if spec.folder is None:
-        raise UsageError("--plan writes plan.jsonl and rest.jsonl: name a folder with -o")
+        raise UsageError(
+            f"{setting('--plan')} writes plan.jsonl and rest.jsonl: name a folder with {setting('-o')}"
+        )
     draw.write(spec.folder)
     return draw.record()
 
@@ -204,7 +206,9 @@ def _level(census: Census, dimension: str, spec: CalibrateSpec) -> RatedLevel:
             raise UsageError(f"no {spec.level} is rated on `{dimension}`; rated at: {', '.join(known)}")
         return spec.level
     if len(known) > 1:
-        raise UsageError(f"`{dimension}` was rated for turns and for whole dialogues; choose with --level")
+        raise UsageError(
+            f"`{dimension}` was rated for turns and for whole dialogues; choose with {setting('--level')}"
+        )
     return known[0]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from turnwise.errors import DataError, UsageError, unknown
+from turnwise.errors import DataError, UsageError, setting, unknown
 from turnwise.logs.items.items import all_items
 from turnwise.logs.scan import Census, scan
 from turnwise.meta.correlate import STATISTICS, correlate, has_level
@@ -88,13 +88,13 @@ def meta(spec: MetaSpec) -> Outcome:
     if spec.level not in (None, "system", "pair") and SYSTEMS_ONLY.issuperset(spec.statistics):
         names = ", ".join(spec.statistics)
         raise UsageError(
-            f"`{names}` compares systems and has no value for a single {spec.level}: --level system"
+            f"`{names}` compares systems and has no value for a single {spec.level}: {setting('--level', 'system')}"
         )
     if spec.level == "pair":
         if "pairwise" not in spec.statistics:
             raise UsageError(
-                f"`{', '.join(spec.statistics)}` is for ratings; --level pair has one statistic, how often a metric "
-                "prefers the reply that people chose: leave out --statistic"
+                f"`{', '.join(spec.statistics)}` is for ratings; {setting('--level', 'pair')} has one statistic, how "
+                f"often a metric prefers the reply that people chose: leave out {setting('--statistic')}"
             )
         return pair_meta(spec, census)
     check_dimension(census, spec.dimension)
@@ -170,7 +170,7 @@ def check_not_itself(spec: MetaSpec, census: Census) -> None:
             with_it = f"with `{dimension}`" if spec.dimension != "all" else "with every dimension"
             raise UsageError(
                 f"`{name}` is what people said, and `meta` would compare it {with_it}, that is with itself; choose "
-                "another --dimension, or leave -m out for the agreement of the raters"
+                f"another {setting('--dimension')}, or leave {setting('-m')} out for the agreement of the raters"
             )
 
 
@@ -315,5 +315,5 @@ def _default_dimension(known: Sequence[str], group: str) -> str:
     if not known:
         raise DataError(f"no scored item{place} was rated")
     raise UsageError(
-        f"several dimensions were rated{place}: {', '.join(known)}; choose with --dimension, or `all`"
+        f"several dimensions were rated{place}: {', '.join(known)}; choose with {setting('--dimension')}, or `all`"
     )

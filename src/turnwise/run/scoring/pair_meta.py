@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from turnwise.errors import DataError, UsageError
+from turnwise.errors import DataError, UsageError, setting
 from turnwise.logs.scan import Census
 from turnwise.meta.differences import with_adjusted_p
 from turnwise.meta.pair_accuracy import PairScores, accuracy_differences, pair_accuracy
@@ -96,9 +96,14 @@ def _dimensions(spec: MetaSpec, census: Census) -> Sequence[str]:
     """The dimensions of the preferences to report on: that of the spec, else `overall`, else the only one."""
     known = tuple(census.preferences)
     if spec.screen:
-        raise UsageError("--screen sets raters apart by their ratings; it does not apply to --level pair")
+        raise UsageError(
+            f"{setting('--screen')} sets raters apart by their ratings; it does not apply to "
+            f"{setting('--level', 'pair')}"
+        )
     if not known:
-        raise DataError("there are no preferences in the data, and --level pair asks what people chose")
+        raise DataError(
+            f"there are no preferences in the data, and {setting('--level', 'pair')} asks what people chose"
+        )
     if spec.dimension == "all":
         return known
     return (chosen_dimension(spec.dimension, census),)

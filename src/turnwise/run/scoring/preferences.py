@@ -7,7 +7,7 @@ from itertools import combinations
 from typing import Any
 
 from turnwise import registry
-from turnwise.errors import DataError, UsageError, nearest
+from turnwise.errors import DataError, UsageError, nearest, setting
 from turnwise.logs.items.items import all_items
 from turnwise.logs.scan import Census
 from turnwise.meta.preferences import SAME_AGENT, About, ComparedPair, cluster_count, strengths, win_rate
@@ -41,7 +41,7 @@ def chosen_dimension(asked: str | None, census: Census) -> str:
     """
     known = tuple(census.preferences)
     if asked is None and "overall" not in known and len(known) > 1:
-        raise UsageError(f"there are preferences on {', '.join(known)}; choose with --dimension")
+        raise UsageError(f"there are preferences on {', '.join(known)}; choose with {setting('--dimension')}")
     wanted = asked or ("overall" if "overall" in known else known[0])
     if wanted not in known:
         raise UsageError(f"no preference has the dimension `{wanted}`; {nearest(wanted, known)}")
@@ -83,7 +83,8 @@ def preferences(
         groups, lost = compared_pairs(spec, census, one.dimension)
         if not groups:
             what = {"metric": one.name, "group": None, "level": "system"}
-            why = "no preference is about a reply or a dialogue that was selected (--role, --where, --limit)"
+            chosen = ", ".join(map(setting, ("--role", "--where", "--limit")))
+            why = f"no preference is about a reply or a dialogue that was selected ({chosen})"
             findings.append(Finding(what=what, estimate=None, status="refused", reason=why))
         for group, pairs in groups.items():
             about = About(metric=one.name, group=group or None, unscored=dict(lost[group]))

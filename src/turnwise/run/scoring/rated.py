@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from turnwise.conformance.calls import fitted_on
-from turnwise.errors import DataError, UsageError, nearest
+from turnwise.errors import DataError, UsageError, nearest, setting
 from turnwise.logs.items.items import Selection, all_items
 from turnwise.logs.scan import Census
 from turnwise.metrics import RATING
@@ -59,7 +59,7 @@ def prepared_rating(name: str, spec: Spec, census: Census) -> Metric:
         )
         raise UsageError(
             f"the ratings of `{dimension}` have different scales ({scales}); {RATING}{dimension}[rescale=true] maps "
-            "all to 0-1, and --by or --where keeps them apart"
+            f"all to 0-1, and {setting('--by')} or {setting('--where')} keeps them apart"
         )
     lowered = dimension in spec.lower_dimensions
     if len(about.directions) > 1 and not lowered:

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from math import isnan
 from typing import Any
 
-from turnwise.errors import DataError, UsageError
+from turnwise.errors import DataError, UsageError, setting
 from turnwise.logs.items.items import Selection, all_items
 from turnwise.logs.scan import Census, scan
 from turnwise.metrics import RATING
@@ -87,7 +87,9 @@ def raters(spec: MetaSpec) -> Outcome:
 def _questions(spec: MetaSpec, census: Census) -> Iterator[tuple[RatedLevel, str, RatedUnits]]:
     """The level, group and units of each question. A level without items is an error only if no level has items."""
     if spec.level == "system":
-        raise UsageError("raters agree about turns or dialogues, not about systems; choose another --level")
+        raise UsageError(
+            f"raters agree about turns or dialogues, not about systems; choose another {setting('--level')}"
+        )
     empty: list[DataError] = []
     levels = [one for one in rated_levels(census, spec.dimension) if spec.level in (None, one)]
     for level in levels:
@@ -123,10 +125,11 @@ def one_dimension(census: Census, name: str | None, *, option: str) -> str:
     check_dimension(census, name)
     known = list(census.dimensions)
     if name == "all":
-        raise UsageError(f"{option} names one dimension; there are {', '.join(known)}")
+        raise UsageError(f"{setting(option)} names one dimension; there are {', '.join(known)}")
     if name is None and "overall" not in known and len(known) > 1:
         raise UsageError(
-            f"several dimensions were rated: {', '.join(known)}; choose with {option} {RATING}{known[0]}"
+            f"several dimensions were rated: {', '.join(known)}; choose with "
+            f"{setting(option, f'{RATING}{known[0]}')}"
         )
     return name or ("overall" if "overall" in known else known[0])
 
@@ -163,7 +166,7 @@ def with_direction(ratings: Sequence[Rating], lower: Collection[str]) -> list[Ra
     for name in lower:
         if name not in known:
             raise UsageError(
-                f"--lower-is-better: no rating has the dimension `{name}`; there are {', '.join(known)}"
+                f"{setting('--lower-is-better')}: no rating has the dimension `{name}`; there are {', '.join(known)}"
             )
     return [replace(r, direction="lower") if r.dimension in lower else r for r in ratings]
 
@@ -201,7 +204,7 @@ def _agreement(
     """
     what: dict[str, str | None] = {"dimension": dimension, "group": group or None, "level": level}
     if not ratings:
-        reason = "--screen set every rating apart"
+        reason = f"{setting('--screen')} set every rating apart"
         return [Finding(what=what, estimate=None, status="skipped", reason=reason)]
     (row,) = agreement(
         ratings,

@@ -23,7 +23,7 @@ from turnwise.conformance.calls import (
     signature_of,
 )
 from turnwise.encode.models.catalogue import NotFetched
-from turnwise.errors import DataError, MissingExtra, PluginError, Refused, TooManyErrors, counted
+from turnwise.errors import DataError, MissingExtra, PluginError, Refused, TooManyErrors, counted, setting
 from turnwise.logs.foreign import read_all
 from turnwise.logs.items.items import Selection, all_items, items
 from turnwise.logs.scan import Census
@@ -143,7 +143,7 @@ class Watch:
         self._errors[name] += len(failed)
         if self._errors[name] > self.allowed and name not in self.stopped:
             self.stopped[name] = (
-                f"failed on {self._errors[name]} items, more than --max-errors {self.allowed} allows; "
+                f"failed on {self._errors[name]} items, more than {setting('--max-errors', self.allowed)} allows; "
                 f"the last: {failed[-1].reason}"
             )
 
@@ -253,7 +253,7 @@ def _scored(
             if block is None:
                 raise DataError(
                     f"rows.bin was damaged during the run: rows of {name} have another checksum than before; the same "
-                    "command with the same -o makes them again"
+                    f"command with the same {setting('-o')} makes them again"
                 )
             if name in fresh:
                 store.put(key, block)
