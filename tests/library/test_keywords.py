@@ -20,7 +20,9 @@ DEMO = str(Path(tw.__file__).parent / "data" / "demo.jsonl")
 APART = {"mapping", "save_mapping", "export"}  # parameters of a command line that its function does not have
 
 
-@pytest.mark.parametrize("name", [name for name in COMMANDS if find_spec(f"turnwise.commands.{name}") is None])
+@pytest.mark.parametrize(
+    "name", [name for name in COMMANDS if find_spec(f"turnwise.commands.{name}") is None]
+)
 def test_every_option_is_the_keyword_that_the_command_passes_on(name: str):
     hints: dict[str, Any] = {}
     for function in COMMANDS[name][0]:

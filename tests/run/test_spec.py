@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from turnwise.commands.compare import Compare
+from turnwise.commands.meta import MetaEvaluate
 from turnwise.commands.score import Score
 from turnwise.run.spec import (
     AttackSpec,
     HardenSpec,
-    MetaSpec,
     OpeSpec,
     TrainSpec,
     checked_out,
@@ -34,8 +34,8 @@ def test_settings_of_a_command_are_recorded_by_name():
 def test_settings_that_older_results_lack_are_recorded_only_when_they_are_used():
     assert "seeds" not in dict(OpeSpec(**GIVEN).options)
     assert dict(OpeSpec(**GIVEN, seeds=3).options)["seeds"] == 3
-    assert not {"length_bias", "normalised"} & set(dict(MetaSpec(**GIVEN).options))
-    assert dict(MetaSpec(**GIVEN, length_bias=True).options)["length_bias"] is True
+    assert not {"length_bias", "normalised"} & set(dict(MetaEvaluate(**GIVEN).options))
+    assert dict(MetaEvaluate(**GIVEN, length_bias=True).options)["length_bias"] is True
 
 
 def test_training_records_the_trainer_settings_alone():

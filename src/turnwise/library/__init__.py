@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from turnwise.commands.compare import compare
     from turnwise.commands.diff import diff
+    from turnwise.commands.meta import meta_evaluate
     from turnwise.commands.score import score
     from turnwise.library.attacking import attack, harden
     from turnwise.library.estimating import calibrate, ope
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
         Scores,
         Trained,
     )
-    from turnwise.library.scoring import meta_evaluate
     from turnwise.library.viewing import ViewerLink, view
     from turnwise.library.written import Converted, Replies, Report, Simulated, Validation
 
@@ -139,7 +139,6 @@ _HOMES = {  # module -> its public names
         "Scores",
         "Trained",
     ),
-    "scoring": ("meta_evaluate",),
     "viewing": (
         "ViewerLink",
         "view",
@@ -156,6 +155,7 @@ _HOMES = {  # module -> its public names
 COMMANDS = {  # module of `turnwise.commands` -> its public names
     "compare": ("compare",),
     "diff": ("diff",),
+    "meta": ("meta_evaluate",),
     "score": ("score",),
 }
 

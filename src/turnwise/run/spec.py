@@ -19,7 +19,7 @@ from turnwise.logs.items.items import Selection
 from turnwise.registry import package_version, used_offer
 from turnwise.report import results
 from turnwise.run.workers.execute import Executor, executor
-from turnwise.types import Finding, MetaLevel
+from turnwise.types import Finding
 
 Stage = Literal["baselines", "search", "samples", "rl"]
 Place = Literal["local", "ray"]  # where the work is done
@@ -90,27 +90,6 @@ class Spec:
 
 
 COMMON = frozenset(one.name for one in fields(Spec))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MetaSpec(Spec):
-    """The settings of `turnwise meta`."""
-
-    command: ClassVar[str] = "meta"
-    recorded_if_changed: ClassVar[frozenset[str]] = frozenset({"length_bias", "normalised"})
-
-    level: MetaLevel | None = None  # None: every level that the ratings have; pair: preferences
-    statistics: tuple[str, ...] = ("pearson", "spearman", "kendall", "pairwise")
-    dimension: str | None = None  # None: overall, else the only one; `all`: each
-    lower: tuple[str, ...] = ()  # dimensions on which a low rating is good
-    precision: float = 0.05
-    differences: bool = True
-    intervals: bool = True
-    rescale: bool = False
-    screen: bool = False
-    stable_raters: bool | None = None  # None: inferred from the raters' names
-    length_bias: bool = False
-    normalised: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -42,10 +42,13 @@ from turnwise.run.scoring.raters import (
 from turnwise.run.scoring.seen_items import SeenItems, marked
 from turnwise.run.scoring.shards import Watch, prepare
 from turnwise.run.scoring.tally import generator
-from turnwise.run.spec import MetaSpec, Outcome, finish
+from turnwise.run.spec import Outcome, finish
 from turnwise.run.workers.execute import Executor
 from turnwise.stats.shared_draws import SharedDraws
 from turnwise.types import Finding, Level, Metric, Rating, Summed
+
+if TYPE_CHECKING:
+    from turnwise.commands.meta import MetaEvaluate
 
 ADEM = ("length_bias", "normalised")  # analyses of the ADEM paper, for rated replies
 UNEVEN = (
@@ -76,7 +79,7 @@ class _LevelTask:
     tables: Sequence[ScoreTable]
 
 
-def meta(spec: MetaSpec) -> Outcome:
+def meta(spec: "MetaEvaluate") -> Outcome:
     """Run `turnwise meta` with metrics: their agreement with people's ratings.
 
     Raises `UsageError` if no metric has a number at the level that was asked for.
@@ -99,7 +102,7 @@ def meta(spec: MetaSpec) -> Outcome:
         return pair_meta(spec, census)
     check_dimension(census, spec.dimension)
     check_not_itself(spec, census)
-    ratings = with_direction(census.read_ratings(), spec.lower)
+    ratings = with_direction(census.read_ratings(), spec.lower_is_better)
     metrics, absent = prepare(spec, census)
     watch = Watch(spec.max_errors)
     units = {level: rated_units(spec, census, level) for level in rated_levels(census, spec.dimension)}
@@ -160,7 +163,7 @@ def meta(spec: MetaSpec) -> Outcome:
     return finish(spec, tuple(found), census.sha256, **sections, **census.unseen.section())
 
 
-def check_not_itself(spec: MetaSpec, census: Census) -> None:
+def check_not_itself(spec: "MetaEvaluate", census: Census) -> None:
     """Raise `UsageError` if a metric is the rating that metrics are compared with."""
     known = census.dimensions
     default = "overall" if "overall" in known else next(iter(known))
@@ -175,7 +178,7 @@ def check_not_itself(spec: MetaSpec, census: Census) -> None:
 
 
 def _collected(
-    spec: MetaSpec,
+    spec: "MetaEvaluate",
     census: Census,
     metrics: Mapping[str, Metric],
     questions: Sequence[Question],
@@ -206,7 +209,7 @@ def _rated(question: Question, people: Gold) -> list[dict[str, Any]]:
 
 
 def _answers(
-    spec: MetaSpec, task: _LevelTask
+    spec: "MetaEvaluate", task: _LevelTask
 ) -> list[tuple[int, Question, list[Finding], list[dict[str, Any]]]]:
     """For each question: its place, the agreement of each metric with people, and the tests of every two metrics."""
     group = task.questions[0][1].group
@@ -219,7 +222,7 @@ def _answers(
 
 
 def _answer(
-    spec: MetaSpec,
+    spec: "MetaEvaluate",
     question: Question,
     people: Gold,
     task: _LevelTask,
