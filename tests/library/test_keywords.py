@@ -80,8 +80,6 @@ def test_the_same_error_of_a_command_names_its_options(tmp_path: Path):
         (tw.ope, "leave --stream out, and --no-calibrate", "leave stream=True out, and calibrate=False"),
         (tw.convert, "--roles 'Bot=assistant,*=user' says", 'roles={"Bot": "assistant", "*": "user"} says'),
         (tw.harden, "--harden writes a model: give -o a folder", "harden writes a model: give output=... a folder"),
-        (tw.calibrate, "draw at random (--labels random)", 'draw at random (labels="random")'),
-        (tw.power, "goes with --ties and --icc alone", "goes with ties=... and icc=... alone"),
     ],
 )  # fmt: skip
 def test_options_become_keywords_with_their_values(function: Callable[..., object], text: str, expected: str):

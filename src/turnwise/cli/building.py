@@ -74,11 +74,11 @@ def _parameter(setting: Setting) -> click.Parameter:
         multiple=several,
         required=setting.required,
         type=_type(setting.kind),
-        default=() if several else _default(setting),
         show_default=option.default or _shows_default(setting),
         callback=_callback(setting),
         metavar=option.metavar,
         help=option.help,
+        **({} if setting.required else {"default": () if several else _default(setting)}),
         **_optional_value(setting),
     )
 
@@ -99,8 +99,8 @@ def _argument(setting: Setting) -> click.Argument:
         required=setting.required,
         metavar=name,
         type=None if several else _type(setting.kind),
-        default=None if several or setting.required else setting.default,
         callback=_callback(setting),
+        **({} if several or setting.required else {"default": setting.default}),
     )
 
 
@@ -168,8 +168,6 @@ def _range(kind: type[Any], metas: Sequence[Meta]) -> "click.ParamType[Any]":
 
 def _default(setting: Setting) -> Any:
     """The default as a command line would give it; names as one text."""
-    if setting.required:
-        return None
     if isinstance(setting.default, tuple):
         return ",".join(setting.default) or None
     return setting.default

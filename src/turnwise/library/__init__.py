@@ -10,12 +10,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from turnwise.commands.calibrate import calibrate
     from turnwise.commands.compare import compare
     from turnwise.commands.diff import diff
     from turnwise.commands.meta import meta_evaluate
     from turnwise.commands.score import score
     from turnwise.library.attacking import attack, harden
-    from turnwise.library.estimating import calibrate, ope
+    from turnwise.library.estimating import ope
     from turnwise.library.exchange import convert, make_report, validate
     from turnwise.library.inventory import (
         Extra,
@@ -96,10 +97,7 @@ _HOMES = {  # module -> its public names
         "attack",
         "harden",
     ),
-    "estimating": (
-        "calibrate",
-        "ope",
-    ),
+    "estimating": ("ope",),
     "exchange": (
         "convert",
         "make_report",
@@ -153,6 +151,7 @@ _HOMES = {  # module -> its public names
 }
 
 COMMANDS = {  # module of `turnwise.commands` -> its public names
+    "calibrate": ("calibrate",),
     "compare": ("compare",),
     "diff": ("diff",),
     "meta": ("meta_evaluate",),

@@ -93,33 +93,6 @@ COMMON = frozenset(one.name for one in fields(Spec))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CalibrateSpec(Spec):
-    """The settings of `turnwise calibrate`."""
-
-    command: ClassVar[str] = "calibrate"
-    recorded_if_changed: ClassVar[frozenset[str]] = frozenset({"plan"})
-
-    labels: str  # how the labels were drawn: random, weights:KEY or unknown
-    to: str | None = None  # rating:DIMENSION; None: overall, else the only one
-    level: Literal["turn", "dialogue"] | None = None  # None: the only one at which it was rated
-    fit: Literal["none", "linear", "isotonic"] = "none"
-    plan: int | None = None  # dialogues to draw for rating
-    rescale: bool = False
-
-    @property
-    def drawn(self) -> Literal["random", "weights", "unknown"]:
-        """How the labels were drawn, without the key of the weights."""
-        if self.labels in ("random", "unknown"):
-            return "random" if self.labels == "random" else "unknown"
-        return "weights"
-
-    @property
-    def weights_key(self) -> str:
-        """The key of the weights, such as meta.weight; empty where labels have none."""
-        return self.labels.removeprefix("weights:") if self.drawn == "weights" else ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PowerSpec(Spec):
     """The settings of `turnwise power`; without data the spread is given."""
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from turnwise.errors import DataError, Refused, UsageError, setting
 from turnwise.logs.items.items import ItemChoice, Selection, all_items
@@ -19,8 +19,11 @@ from turnwise.run.scoring.raters import one_dimension, rated_levels
 from turnwise.run.scoring.seen_items import in_training
 from turnwise.run.scoring.shards import Watch, prepare
 from turnwise.run.scoring.tally import generator
-from turnwise.run.spec import CalibrateSpec, Outcome, finish
+from turnwise.run.spec import Outcome, finish
 from turnwise.types import Dialogue, Finding, Rating
+
+if TYPE_CHECKING:
+    from turnwise.commands.calibrate import Calibrate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +56,7 @@ class _Measured:
     units: Units
 
 
-def run(spec: CalibrateSpec) -> Outcome:
+def run(spec: "Calibrate") -> Outcome:
     """Run `turnwise calibrate`."""
     census = scan(spec.paths, apart=spec.selection.apart)
     if spec.plan is not None and not census.dimensions:
@@ -83,7 +86,7 @@ def run(spec: CalibrateSpec) -> Outcome:
     return finish(spec, tuple(found), census.sha256, **planned)
 
 
-def choose(spec: CalibrateSpec) -> Choice:
+def choose(spec: "Calibrate") -> Choice:
     """Draw the dialogues to rate next, as `--plan` does, without estimating or writing anything.
 
     Raises `UsageError` where the data has ratings, and the metric or how they were drawn is not said; `Refused` if the
@@ -112,12 +115,7 @@ def choose(spec: CalibrateSpec) -> Choice:
     )
 
 
-def items_of(spec: CalibrateSpec) -> Selection:
-    """The items that the estimates are about: those of the kind that people rated, rated or not."""
-    return _labels(spec, scan(spec.paths, apart=spec.selection.apart)).selection
-
-
-def _first_draw(spec: CalibrateSpec, census: Census) -> Draw:
+def _first_draw(spec: "Calibrate", census: Census) -> Draw:
     """Draw from the selected dialogues of data without a rating."""
     dialogues = _dialogues(census)
     there = {item.dialogue for item in all_items(spec.paths, spec.selection, census)}
@@ -131,7 +129,7 @@ def _dialogues(census: Census) -> list[Dialogue]:
     return [one for dialogues in census.held for one in dialogues]
 
 
-def _write(spec: CalibrateSpec, draw: Draw) -> dict[str, Any]:
+def _write(spec: "Calibrate", draw: Draw) -> dict[str, Any]:
     """Write the drawn dialogues and the others to the output folder; returns what results.json says about it."""
     if spec.folder is None:
         raise UsageError(
@@ -141,7 +139,7 @@ def _write(spec: CalibrateSpec, draw: Draw) -> dict[str, Any]:
     return draw.record()
 
 
-def _labels(spec: CalibrateSpec, census: Census) -> _Labels:
+def _labels(spec: "Calibrate", census: Census) -> _Labels:
     """The ratings of the data that the spec asks for."""
     dimension = one_dimension(census, spec.to, option="--to")
     level = _level(census, dimension, spec)
@@ -160,10 +158,10 @@ def _labels(spec: CalibrateSpec, census: Census) -> _Labels:
 
 
 def _measured(
-    spec: CalibrateSpec, census: Census, labels: _Labels
+    spec: "Calibrate", census: Census, labels: _Labels
 ) -> tuple[list[Finding], list[_Measured], list[str]]:
     """A finding for each metric that has no scores, the units of each metric and group with their scores, and notes."""
-    metrics, found = prepare(replace(spec, selection=labels.selection), census)
+    metrics, found = prepare(spec.changed(items=labels.selection.items), census)
     watch = Watch(spec.max_errors)
     with (
         BlockStore(spec.folder, reuse=spec.reuse) as store,
@@ -198,7 +196,7 @@ def _measured(
     return found, measured, [*watch.silence(), *learned]
 
 
-def _level(census: Census, dimension: str, spec: CalibrateSpec) -> RatedLevel:
+def _level(census: Census, dimension: str, spec: "Calibrate") -> RatedLevel:
     """The level that is asked for, or the only one at which the dimension was rated."""
     known = rated_levels(census, dimension)
     if spec.level is not None:
@@ -212,7 +210,7 @@ def _level(census: Census, dimension: str, spec: CalibrateSpec) -> RatedLevel:
     return known[0]
 
 
-def _item_choice(census: Census, ratings: list[Rating], level: RatedLevel, spec: CalibrateSpec) -> ItemChoice:
+def _item_choice(census: Census, ratings: list[Rating], level: RatedLevel, spec: "Calibrate") -> ItemChoice:
     """Which replies are items: the last of each dialogue where only last replies are rated, else all."""
     if level == "dialogue":
         return "all"
@@ -231,7 +229,7 @@ def _last_reply(dialogue: Dialogue, selection: Selection) -> int | None:
     return indices[-1] if indices else None
 
 
-def _weights(spec: CalibrateSpec, census: Census, ratings: list[Rating]) -> Mapping[str, float]:
+def _weights(spec: "Calibrate", census: Census, ratings: list[Rating]) -> Mapping[str, float]:
     """The weight of each dialogue with a rating, from the key that `--labels weights:KEY` names; empty without."""
     if spec.drawn != "weights":
         return {}
