@@ -73,7 +73,7 @@ def _parameter(setting: Setting) -> click.Parameter:
         [*setting.flags, setting.name],
         multiple=several,
         required=setting.required,
-        type=_type(setting.kind),
+        type=None if option.parse else _type(setting.kind),
         show_default=option.default or _shows_default(setting),
         callback=_callback(setting),
         metavar=option.metavar,

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from turnwise.commands.compare import compare
     from turnwise.commands.diff import diff
     from turnwise.commands.meta import meta_evaluate
+    from turnwise.commands.power import power
     from turnwise.commands.score import score
     from turnwise.library.attacking import attack, harden
     from turnwise.library.estimating import ope
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
         list_available,
     )
     from turnwise.library.making import respond, simulate, train
-    from turnwise.library.planning import power
     from turnwise.library.rating import ExportedRatings, RatingLinks, export_ratings, rate
     from turnwise.library.results import (
         Agreement,
@@ -117,7 +117,6 @@ _HOMES = {  # module -> its public names
         "simulate",
         "train",
     ),
-    "planning": ("power",),
     "rating": (
         "ExportedRatings",
         "RatingLinks",
@@ -155,6 +154,7 @@ COMMANDS = {  # module of `turnwise.commands` -> its public names
     "compare": ("compare",),
     "diff": ("diff",),
     "meta": ("meta_evaluate",),
+    "power": ("power",),
     "score": ("score",),
 }
 

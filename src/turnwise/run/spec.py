@@ -93,37 +93,6 @@ COMMON = frozenset(one.name for one in fields(Spec))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PowerSpec(Spec):
-    """The settings of `turnwise power`; without data the spread is given."""
-
-    command: ClassVar[str] = "power"
-
-    difference: float | None = None  # difference that is to be shown
-    have: int | None = None  # dialogues of each agent; then the smallest difference is found
-    power: float = 0.8
-    alpha: float = 0.05
-    agents: tuple[str, ...] = ()  # agents of the pilot; (): all
-    paired: bool | None = None  # None: both designs
-    turns: tuple[int, ...] = ()  # items in a dialogue; (): 1 and the pilot's mean
-    raters: tuple[int, ...] = ()  # ratings of each item
-    people: int | None = None  # different raters of preferences; None: as many as the pilot has
-    level: Literal["turn", "dialogue"] | None = None
-    beside: str | None = None  # metric whose scores are used beside the ratings
-    scored: int | None = None  # dialogues of each agent that are scored; None: far more than are rated
-    sd: float | None = None  # standard deviation of the true values of items
-    icc: float = 0.0  # share of the variance that is between dialogues
-    rater_sd: float | None = None
-    correlation: float | None = None  # correlation of two agents' true values in one context
-    agreement: float | None = None  # correlation of scores and ratings, over dialogues
-    win_rate: float | None = None
-    ties: float = 0.0
-    rater_icc: float = 0.0  # of preferences, share of the variance that is between raters
-    cost_dialogue: float | None = None
-    cost_rating: float | None = None
-    cost_judge: float | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class OpeSpec(Spec):
     """The settings of `turnwise ope`."""
 
