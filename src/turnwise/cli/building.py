@@ -69,6 +69,9 @@ def _parameter(setting: Setting) -> click.Parameter:
     if kind in (bool, bool | None):
         return _flag(setting)
     several = option.repeatable
+    more: dict[str, Any] = _optional_value(setting)
+    if not setting.required:  # a default of None would stand for a value that was given
+        more["default"] = () if several else _default(setting)
     return click.Option(
         [*setting.flags, setting.name],
         multiple=several,
@@ -78,8 +81,7 @@ def _parameter(setting: Setting) -> click.Parameter:
         callback=_callback(setting),
         metavar=option.metavar,
         help=option.help,
-        **({} if setting.required else {"default": () if several else _default(setting)}),
-        **_optional_value(setting),
+        **more,
     )
 
 

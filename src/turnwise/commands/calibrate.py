@@ -9,7 +9,7 @@ from turnwise.commands.screen import Printing
 from turnwise.errors import UsageError, setting
 from turnwise.library.results import Calibration, result
 from turnwise.logs.items.items import ItemChoice
-from turnwise.settings.groups import Choosing, Grouping, Measuring, Running
+from turnwise.settings.groups import Evaluating, Grouping
 from turnwise.settings.option import Count, Option
 
 SHOWN = 6  # differences that the table shows whether or not they were shown to be there
@@ -17,7 +17,7 @@ LEVEL = 0.05  # adjusted p up to which the table shows more differences than tha
 
 
 @dataclass(frozen=True, kw_only=True)
-class Calibrate(Measuring, Grouping, Running, Choosing):
+class Calibrate(Grouping, Evaluating):
     """Mean ratings of agents from a metric's scores on everything and people's ratings on some.
 
     The metric scores every item; people rated some of each agent. The estimate is the mean rating of all items of the

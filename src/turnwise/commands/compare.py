@@ -12,7 +12,7 @@ from turnwise.errors import DataError, UsageError, setting
 from turnwise.library.results import Comparison, result
 from turnwise.logs.items.items import Selection
 from turnwise.report.fitting import Layout
-from turnwise.settings.groups import AsAgents, Drawing, LowerIsBetter, Measuring, Scoring, Trying
+from turnwise.settings.groups import AsAgents, Drawing, Evaluating, LowerIsBetter, Selecting, Trying
 from turnwise.settings.option import Names, Option
 from turnwise.terminal import visible
 
@@ -39,7 +39,7 @@ FLIPS = Layout(names=("item of A", "item of B"), results=("A", "B", "A-B"))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Compare(Gated, Trying, Drawing, LowerIsBetter, AsAgents, Measuring, Scoring):
+class Compare(Gated, Trying, Drawing, LowerIsBetter, AsAgents, Selecting, Evaluating):
     """Is agent A better than agent B? Paired test, effect size, items that differ most.
 
     DATA is files of dialogues, or exactly two folders written by `turnwise score -o`: the first is A. The estimate

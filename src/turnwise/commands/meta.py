@@ -14,7 +14,7 @@ from turnwise.errors import UsageError, counted
 from turnwise.library.results import Agreement, result
 from turnwise.report import text
 from turnwise.report.fitting import Layout
-from turnwise.settings.groups import Drawing, LowerIsBetter, Measuring, Scoring
+from turnwise.settings.groups import Drawing, Evaluating, LowerIsBetter, Selecting
 from turnwise.settings.option import Names, Option
 from turnwise.terminal import visible
 from turnwise.types import MetaLevel
@@ -47,7 +47,7 @@ KINDS = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class MetaEvaluate(Gated, Drawing, LowerIsBetter, Measuring, Scoring):
+class MetaEvaluate(Gated, Drawing, LowerIsBetter, Selecting, Evaluating):
     """Does a metric agree with people? At turn, dialogue and system level.
 
     Correlations are signed: a metric that ranks backwards is negative. Each is shown over all items, inside agents

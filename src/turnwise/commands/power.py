@@ -12,7 +12,7 @@ from turnwise.commands.screen import Printing
 from turnwise.errors import UsageError, setting
 from turnwise.library import results
 from turnwise.settings.data import Data
-from turnwise.settings.groups import Choosing, Measuring, Pairing, Running
+from turnwise.settings.groups import Evaluating, Pairing
 from turnwise.settings.option import Names, Option
 from turnwise.stats.power import MOST_CLUSTERS
 
@@ -37,7 +37,7 @@ def parsed_counts(text: str) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Power(Measuring, Pairing, Running, Choosing):
+class Power(Pairing, Evaluating):
     """How many dialogues, turns and raters show a difference? Or how small a difference is shown.
 
     The spread comes from a pilot file, or is given. The table has, for each design, the dialogues of each agent that

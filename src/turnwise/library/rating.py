@@ -27,6 +27,7 @@ from turnwise.logs.items.items import ItemChoice, Selection
 from turnwise.types import Role
 
 if TYPE_CHECKING:
+    from turnwise.settings.groups import ScoredRole
     from turnwise.types import Agent, Dialogue
     from turnwise.web.study.definition import Study
     from turnwise.web.study.drawing import Drawing
@@ -367,8 +368,8 @@ def _drawn(data: Sequence[str], study: "Study", selection: Selection, choosing: 
     metrics = (choosing.metric,) if choosing.metric else ()
     spec = Calibrate(
         data=tuple(data), metrics=metrics or "none", labels=choosing.labels or "unknown", to=choosing.to,
-        plan=choosing.count, seed=study.seed, items=selection.items, role=selection.role, where=selection.where,
-        cluster=selection.cluster, limit=selection.limit,
+        plan=choosing.count, seed=study.seed, items=selection.items, role=cast("ScoredRole", selection.role),
+        where=selection.where, cluster=selection.cluster, limit=selection.limit,
     )  # fmt: skip
     found = choose(spec.changed(metrics=metrics))  # a first draw needs no metric
     if found.rating is not None:

@@ -5,12 +5,12 @@ written and printed.
 """
 
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Protocol
 
 import msgspec
 
@@ -165,6 +165,95 @@ class TrainSpec(Spec):
     restart: bool = False
 
 
+class Recorded(Protocol):
+    """What of a command is recorded with its results."""
+
+    command: ClassVar[str]
+
+    @property
+    def metrics(self) -> Sequence[str]:
+        """The metrics by name."""
+        ...
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The files of the data."""
+        ...
+
+    @property
+    def names(self) -> Mapping[str, str]:
+        """Path -> the name that the user gave it."""
+        ...
+
+    @property
+    def folder(self) -> Path | None:
+        """The output folder."""
+        ...
+
+    @property
+    def options(self) -> tuple[tuple[str, Any], ...]:
+        """The command's own settings by name."""
+        ...
+
+
+class Selects(Protocol):
+    """A command that reads items of dialogues."""
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The files of the data."""
+        ...
+
+    @property
+    def selection(self) -> Selection:
+        """Which items are read."""
+        ...
+
+
+class Prepares(Selects, Protocol):
+    """A command that makes metrics."""
+
+    @property
+    def metrics(self) -> Sequence[str]:
+        """The metrics by name."""
+        ...
+
+    @property
+    def model(self) -> str | Path | None:
+        """The model of metrics that have one and do not name it."""
+        ...
+
+    @property
+    def real(self) -> str | Path | None:
+        """Reference dialogues for metrics that need fitting; None: the data itself."""
+        ...
+
+    @property
+    def db(self) -> str | Path | None:
+        """Venue tables of task metrics; None: the folder beside the data."""
+        ...
+
+    @property
+    def jobs(self) -> int | None:
+        """The number of workers."""
+        ...
+
+    @property
+    def max_cost(self) -> float | None:
+        """The most that may be spent on a judge."""
+        ...
+
+    @property
+    def reuse(self) -> bool:
+        """Whether cached verdicts of a judge are used."""
+        ...
+
+    @property
+    def lower_dimensions(self) -> tuple[str, ...]:
+        """The dimensions on which a low rating is good whatever the data says."""
+        ...
+
+
 PACKAGES = ("numpy", "scipy", "msgspec", "sacrebleu", "rapidfuzz")  # packages that compute numbers
 # Common settings that can change a number, with the value that is recorded of a command that does not have them.
 SETTINGS: dict[str, Any] = {
@@ -180,7 +269,9 @@ class Outcome:
     document: dict[str, Any]  # the content of results.json
 
 
-def finish(spec: Spec, findings: tuple[Finding, ...], sha256: Mapping[str, str], **sections: Any) -> Outcome:
+def finish(
+    spec: Recorded, findings: tuple[Finding, ...], sha256: Mapping[str, str], **sections: Any
+) -> Outcome:
     """Make the document of these findings, and write it as results.json to the spec's output folder, if it has one.
 
     `sha256`: input path -> digest. `sections` are further entries of the document.
@@ -191,7 +282,7 @@ def finish(spec: Spec, findings: tuple[Finding, ...], sha256: Mapping[str, str],
     return Outcome(findings, document)
 
 
-def origin(spec: Spec, sha256: Mapping[str, str]) -> dict[str, Any]:
+def origin(spec: Recorded, sha256: Mapping[str, str]) -> dict[str, Any]:
     """Where results come from: versions, the commit of this code, the inputs with their hashes, the settings."""
     settings = {name: getattr(spec, name, default) for name, default in SETTINGS.items()}
     recorded = msgspec.to_builtins({**settings, "options": dict(spec.options)})
@@ -207,7 +298,7 @@ def origin(spec: Spec, sha256: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def _plugin_packages(spec: Spec) -> dict[str, str | None]:
+def _plugin_packages(spec: Recorded) -> dict[str, str | None]:
     """The packages of the plugins that a spec names as metrics, estimators or trainer, with their versions."""
     named = [("trainers" if isinstance(spec, TrainSpec) else "metrics", name) for name in spec.metrics]
     if isinstance(spec, OpeSpec):

@@ -397,10 +397,15 @@ class LowerIsBetter(Command):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Running(Showing, Limiting, Working, Seeding, Modelling, Writing, Reading):
-    """What a command needs to score items of dialogues, beside which ones."""
+class Running(Showing, Limiting, Working, Seeding, Modelling, Writing, Choosing, Reading):
+    """What a command needs to score items of dialogues."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scoring(Running, Selecting):
-    """Everything that a command needs to score items of dialogues."""
+class Evaluating(Measuring, Running):
+    """What a command needs to score items of dialogues with metrics that it names."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scoring(Selecting, Running):
+    """Everything that a command needs to score items of dialogues in groups and pairs."""

@@ -25,6 +25,7 @@ from turnwise.metrics.rows import quotient
 from turnwise.report.results import replacing
 from turnwise.run.scoring.costs import announce, costs_record
 from turnwise.run.scoring.tally import generator
+from turnwise.settings.option import as_text
 from turnwise.stats.interval import interval_of_sums
 from turnwise.types import Finding, Floats, Item
 
@@ -117,7 +118,7 @@ def dry_run(
 def _judge(name: str, spec: "Compare") -> Judge:
     """The judge that `judge-pair[...]` names."""
     judge = resolve(
-        f"judge{name.removeprefix(NAME)}", model=spec.model, cache=None if spec.reuse else False,
+        f"judge{name.removeprefix(NAME)}", model=as_text(spec.model), cache=None if spec.reuse else False,
         max_cost=spec.max_cost,
     )  # fmt: skip
     if not isinstance(judge, Judge):

@@ -12,7 +12,7 @@ from turnwise.logs.items.items import all_items
 from turnwise.logs.scan import Census
 from turnwise.meta.preferences import SAME_AGENT, About, ComparedPair, cluster_count, strengths, win_rate
 from turnwise.metrics import PREFERENCE
-from turnwise.run.spec import Spec
+from turnwise.run.spec import Selects
 from turnwise.types import OTHER_TURN, Dialogue, Finding, Item, Preference, item_id
 
 CONTROLS = ("position", "length")
@@ -70,7 +70,7 @@ def parse(name: str, known: Sequence[str]) -> Wanted:
 
 
 def preferences(
-    names: Sequence[str], spec: Spec, census: Census, agents: Sequence[str]
+    names: Sequence[str], spec: Selects, census: Census, agents: Sequence[str]
 ) -> tuple[list[Finding], list[dict[str, Any]]]:
     """Win rates of every two agents, and a record of strengths, for each name and group.
 
@@ -119,7 +119,7 @@ def _same_agent(about: About, pairs: Sequence[ComparedPair]) -> Finding:
 
 
 def compared_pairs(
-    spec: Spec, census: Census, dimension: str
+    spec: Selects, census: Census, dimension: str
 ) -> tuple[dict[str, list[ComparedPair]], dict[str, Counter[str]]]:
     """The compared pairs of each group of the selection, and why others were left out."""
     if not census.held:
@@ -134,7 +134,7 @@ def _units(census: Census) -> list[bool]:
     return sorted(found)
 
 
-def _items(spec: Spec, census: Census, *, whole: bool) -> Iterator[Item]:
+def _items(spec: Selects, census: Census, *, whole: bool) -> Iterator[Item]:
     """All replies, or all whole dialogues, of the selection."""
     return all_items(spec.paths, replace(spec.selection, items="all", as_agents=()), census, whole=whole)
 

@@ -11,7 +11,7 @@ from turnwise.logs.scan import Census
 from turnwise.metrics import RATING
 from turnwise.metrics.rating import parse, rating_metric
 from turnwise.protocols import metric_extras
-from turnwise.run.spec import Spec
+from turnwise.run.spec import Prepares
 from turnwise.types import Metric, NeedsFitting
 
 
@@ -28,7 +28,7 @@ def names_of(census: Census, dimension: str) -> list[str]:
     return [plain] if len(levels) == 1 else [f"{plain}[level={level}]" for level in levels]
 
 
-def prepared_rating(name: str, spec: Spec, census: Census) -> Metric:
+def prepared_rating(name: str, spec: Prepares, census: Census) -> Metric:
     """The metric `rating:DIMENSION`, with the level, scale and direction that the data has.
 
     With raters=centred the effects of the raters are fitted on the selected items. Raises `DataError` without ratings,
