@@ -21,7 +21,7 @@ Callback = Callable[[click.Context, click.Parameter, Any], Any]
 def command_line(command: type[Command]) -> click.Command:
     """The command line of a command's class: an argument or option for each setting."""
     own = settings(command)
-    shown = settings(command.screen)
+    shown = settings(command.screen_class)
     parameters = [_parameter(setting) for setting in (*own, *shown) if not setting.option.only_python]
     if command.configurable:
         parameters.insert(0, _config())
@@ -35,7 +35,7 @@ def command_line(command: type[Command]) -> click.Command:
 
 def _called(command: type[Command], /, **given: Any) -> int:
     """Run the command with these values of the command line, print its result, and return the exit code."""
-    names = {setting.name for setting in settings(command.screen)}
+    names = {setting.name for setting in settings(command.screen_class)}
     shown = {name: value for name, value in given.items() if name in names}
     chosen = {name: value for name, value in given.items() if name not in names}
     known = {setting.name for setting in settings(command)}
@@ -45,7 +45,7 @@ def _called(command: type[Command], /, **given: Any) -> int:
         for name, value in {"progress": not shown["quiet"], "figures": False}.items()
         if name in known
     }
-    return command.on_command_line(command.screen(**shown), chosen)
+    return command.on_command_line(command.screen_class(**shown), chosen)
 
 
 def _config() -> click.Option:
@@ -69,17 +69,19 @@ def _parameter(setting: Setting) -> click.Parameter:
     if kind in (bool, bool | None):
         return _flag(setting)
     several = option.repeatable
+    more: dict[str, Any] = _optional_value(setting)
+    if not setting.required:  # a default of None would stand for a value that was given
+        more["default"] = () if several else _default(setting)
     return click.Option(
         [*setting.flags, setting.name],
         multiple=several,
         required=setting.required,
-        type=_type(setting.kind),
-        default=() if several else _default(setting),
+        type=None if option.parse else _type(setting.kind),
         show_default=option.default or _shows_default(setting),
         callback=_callback(setting),
         metavar=option.metavar,
         help=option.help,
-        **_optional_value(setting),
+        **more,
     )
 
 
@@ -99,8 +101,8 @@ def _argument(setting: Setting) -> click.Argument:
         required=setting.required,
         metavar=name,
         type=None if several else _type(setting.kind),
-        default=None if several or setting.required else setting.default,
         callback=_callback(setting),
+        **({} if several or setting.required else {"default": setting.default}),
     )
 
 
@@ -168,8 +170,6 @@ def _range(kind: type[Any], metas: Sequence[Meta]) -> "click.ParamType[Any]":
 
 def _default(setting: Setting) -> Any:
     """The default as a command line would give it; names as one text."""
-    if setting.required:
-        return None
     if isinstance(setting.default, tuple):
         return ",".join(setting.default) or None
     return setting.default

@@ -1,27 +1,35 @@
 """Opens the data of a command for the time that it runs."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TypeVar
 
-from turnwise.library.data import files
+from turnwise.library.data import Files, files
 from turnwise.library.results import folder_of
-from turnwise.settings.groups import Reading, Writing
+from turnwise.settings.groups import Reading
 
 ReadingCommand = TypeVar("ReadingCommand", bound=Reading)
 
 
 @contextmanager
 def opened(
-    command: ReadingCommand, *, agent: str | None = None, name_files: bool = False
+    command: ReadingCommand, *, agent: str | None = None, name_files: bool = False, empty: bool = False
 ) -> Iterator[ReadingCommand]:
-    """The command with its data as files of the native format, and with a folder to write to."""
-    with files(
-        command.data, reader=command.reader, mapping=command.mapping, agent=agent, name_files=name_files
-    ) as given:
-        if not isinstance(command, Writing):
-            yield command.changed(data=given.paths, names=given.names)
+    """The command with its data as files of the native format, and with a folder to write to if it has `output`.
+
+    `empty`: there is no data.
+    """
+    held = (
+        nullcontext(Files(()))
+        if empty
+        else files(
+            command.data, reader=command.reader, mapping=command.mapping, agent=agent, name_files=name_files
+        )
+    )
+    with held as given:
+        ready = command.changed(data=given.paths, names=given.names, shared_agent=given.shared_agent)
+        if not hasattr(command, "output"):
+            yield ready
             return
-        with folder_of(command.output, figures=command.figures) as folder:
-            place = None if folder is None else str(folder)
-            yield command.changed(data=given.paths, names=given.names, output=place)
+        with folder_of(command.output, figures=getattr(command, "figures", False)) as folder:
+            yield ready.changed(output=None if folder is None else str(folder))

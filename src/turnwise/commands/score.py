@@ -7,14 +7,14 @@ from turnwise.commands.function import function
 from turnwise.commands.opening import opened
 from turnwise.commands.screen import Gated, Gating
 from turnwise.library.results import Scores, result
-from turnwise.settings.groups import AsAgents, Drawing, Measuring, Scoring, Trying
+from turnwise.settings.groups import AsAgents, Drawing, Evaluating, Selecting, Trying
 from turnwise.settings.option import Option
 
 DISTANCES = ("floor", "thinned", "at_infinity", "n_real")  # further columns of a distance (docs/distances.md)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Score(Gated, Trying, Drawing, AsAgents, Measuring, Scoring):
+class Score(Gated, Trying, Drawing, AsAgents, Selecting, Evaluating):
     """Score replies, dialogues and agents with metrics.
 
     Each score has a 95 % interval that resamples whole dialogues, and a count of what could not be scored and

@@ -159,13 +159,27 @@ class Gating(Printing):
 class Gated(Command):
     """A command whose results gates can fail."""
 
-    screen = Gating
+    screen_class = Gating
 
     @classmethod
     def on_command_line(cls, screen: Gating, given: dict[str, Any]) -> int:
         """As in `Command`, with gates checked before the run and written as failed if there is no result."""
         with screen.gated(given.get("metrics", ())):
             return super().on_command_line(screen, given)
+
+
+def typed(*names: str) -> list[str]:
+    """Those of these settings that were typed on the command line, not left out or from --config, by their options."""
+    from click import get_current_context
+    from click.core import ParameterSource
+
+    context = get_current_context()
+    return [
+        parameter.opts[-1]
+        for parameter in context.command.params
+        if parameter.name in names
+        and context.get_parameter_source(parameter.name) is ParameterSource.COMMANDLINE
+    ]
 
 
 def print_json(value: Any) -> None:

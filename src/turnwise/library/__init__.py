@@ -10,10 +10,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from turnwise.commands.calibrate import calibrate
+    from turnwise.commands.compare import compare
     from turnwise.commands.diff import diff
+    from turnwise.commands.meta import meta_evaluate
+    from turnwise.commands.power import power
     from turnwise.commands.score import score
     from turnwise.library.attacking import attack, harden
-    from turnwise.library.estimating import calibrate, ope
+    from turnwise.library.estimating import ope
     from turnwise.library.exchange import convert, make_report, validate
     from turnwise.library.inventory import (
         Extra,
@@ -25,7 +29,6 @@ if TYPE_CHECKING:
         list_available,
     )
     from turnwise.library.making import respond, simulate, train
-    from turnwise.library.planning import power
     from turnwise.library.rating import ExportedRatings, RatingLinks, export_ratings, rate
     from turnwise.library.results import (
         Agreement,
@@ -40,7 +43,6 @@ if TYPE_CHECKING:
         Scores,
         Trained,
     )
-    from turnwise.library.scoring import compare, meta_evaluate
     from turnwise.library.viewing import ViewerLink, view
     from turnwise.library.written import Converted, Replies, Report, Simulated, Validation
 
@@ -95,10 +97,7 @@ _HOMES = {  # module -> its public names
         "attack",
         "harden",
     ),
-    "estimating": (
-        "calibrate",
-        "ope",
-    ),
+    "estimating": ("ope",),
     "exchange": (
         "convert",
         "make_report",
@@ -118,7 +117,6 @@ _HOMES = {  # module -> its public names
         "simulate",
         "train",
     ),
-    "planning": ("power",),
     "rating": (
         "ExportedRatings",
         "RatingLinks",
@@ -138,10 +136,6 @@ _HOMES = {  # module -> its public names
         "Scores",
         "Trained",
     ),
-    "scoring": (
-        "compare",
-        "meta_evaluate",
-    ),
     "viewing": (
         "ViewerLink",
         "view",
@@ -155,7 +149,14 @@ _HOMES = {  # module -> its public names
     ),
 }
 
-COMMANDS = {"score": ("score",), "diff": ("diff",)}  # module of `turnwise.commands` -> its public names
+COMMANDS = {  # module of `turnwise.commands` -> its public names
+    "calibrate": ("calibrate",),
+    "compare": ("compare",),
+    "diff": ("diff",),
+    "meta": ("meta_evaluate",),
+    "power": ("power",),
+    "score": ("score",),
+}
 
 if not TYPE_CHECKING:  # a type checker would accept any attribute of a module that has this function
 

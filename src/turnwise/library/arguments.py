@@ -276,13 +276,3 @@ def check_place(on: str, address: str | None) -> None:
     """Raise `UsageError` for an address without `on="ray"`, which would have no effect."""
     if address and on != "ray":
         raise UsageError(f"--address {address} is that of a Ray cluster: add --on ray")
-
-
-def check_labels(labels: str) -> None:
-    """Raise `UsageError` unless the text says how labels were drawn."""
-    if labels in ("random", "unknown") or (labels.startswith("weights:") and len(labels) > len("weights:")):
-        return
-    raise UsageError(
-        f"--labels {labels}: expected how the rated items were drawn: random, unknown, or weights:KEY, where KEY, such "
-        "as meta.weight, holds the inverse of the probability of each"
-    )

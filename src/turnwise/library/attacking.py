@@ -22,12 +22,13 @@ from turnwise.library.arguments import (
 from turnwise.library.data import Data, Where, files, selected
 from turnwise.library.reading import MappingLike
 from turnwise.library.results import Attack, Hardened, folder_of, result
-from turnwise.library.scoring import Draws, ScoredRole
 from turnwise.logs.items.items import ItemChoice
 from turnwise.run.spec import AttackSpec, HardenSpec, Place, Stage
+from turnwise.settings.groups import ScoredRole
 from turnwise.terminal import say
 
 STAGES: tuple[Stage, ...] = ("baselines", "search")
+Draws = Annotated[int, Range(least=100)]
 NotNegative = Annotated[float, Range(least=0)]
 
 

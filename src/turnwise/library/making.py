@@ -19,9 +19,9 @@ from turnwise.library.arguments import (
 from turnwise.library.data import Data, Where, files, pairs, selected
 from turnwise.library.reading import MappingLike
 from turnwise.library.results import Trained, result
-from turnwise.library.scoring import ScoredRole
 from turnwise.library.written import Replies, Simulated
 from turnwise.run.spec import Judgements, Place, TrainSpec
+from turnwise.settings.groups import ScoredRole
 from turnwise.terminal import say
 
 

@@ -16,7 +16,6 @@ from turnwise.library.arguments import (
     Natural,
     PathLike,
     Range,
-    check_labels,
     checked,
     optional_path,
     paths,
@@ -28,6 +27,7 @@ from turnwise.logs.items.items import ItemChoice, Selection
 from turnwise.types import Role
 
 if TYPE_CHECKING:
+    from turnwise.settings.groups import ScoredRole
     from turnwise.types import Agent, Dialogue
     from turnwise.web.study.definition import Study
     from turnwise.web.study.drawing import Drawing
@@ -302,6 +302,8 @@ def _choosing(choose: int | None, metric: str | None, to: str | None, labels: st
             raise UsageError("--metric, --to and --labels are options of --choose, which draws what is rated")
         return None
     if labels is not None:
+        from turnwise.commands.calibrate import check_labels
+
         check_labels(labels)
     if labels == "unknown":
         raise UsageError("--choose adds to labels whose draw is known: --labels random or weights:KEY")
@@ -354,20 +356,22 @@ def _drawn(data: Sequence[str], study: "Study", selection: Selection, choosing: 
 
     Raises `UsageError` where the study does not ask for the rating that the draw is for.
     """
+    from turnwise.commands.calibrate import Calibrate
     from turnwise.logs.items.keys import WEIGHT
     from turnwise.run.scoring.calibrate import choose
-    from turnwise.run.spec import CalibrateSpec
     from turnwise.web.study.drawing import Drawing
 
     if study.mode not in ("reply", "dialogue") or selection.as_agents or selection.by:
         raise UsageError(
             "--choose draws logged dialogues: use --mode reply or dialogue, without --as and --by"
         )
-    spec = CalibrateSpec(
-        data=tuple(data), metrics=(choosing.metric,) if choosing.metric else (), selection=selection,
-        labels=choosing.labels or "unknown", to=choosing.to, plan=choosing.count, seed=study.seed,
+    metrics = (choosing.metric,) if choosing.metric else ()
+    spec = Calibrate(
+        data=tuple(data), metrics=metrics or "none", labels=choosing.labels or "unknown", to=choosing.to,
+        plan=choosing.count, seed=study.seed, items=selection.items, role=cast("ScoredRole", selection.role),
+        where=selection.where, cluster=selection.cluster, limit=selection.limit,
     )  # fmt: skip
-    found = choose(spec)
+    found = choose(spec.changed(metrics=metrics))  # a first draw needs no metric
     if found.rating is not None:
         names = [question.name for question in study.questions]
         if found.rating not in names:

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from turnwise.errors import Refused, counted
+from turnwise.errors import Reason, Refused, counted
 from turnwise.meta.table import ScoreTable, unit_scores
 from turnwise.stats.clusters import cluster_codes, codes
 from turnwise.stats.drawing import expected_errors
@@ -36,9 +36,10 @@ from turnwise.types import Finding, Floats, Ints, Item
 
 Drawn = Literal["random", "weights", "unknown"]  # how the labels were drawn
 
-UNKNOWN = (
+UNKNOWN = Reason(
+    "unknown-draw",
     "how the labels were drawn is unknown, and labels that people chose themselves can differ from the rest in ways "
-    "that no score shows; draw labels at random (--labels random) or keep its weights (--labels weights:KEY)"
+    "that no score shows; draw labels at random ({--labels:random}) or keep its weights ({--labels:weights:KEY})",
 )
 
 ONE_REFUSED = "the mean rating of one of the two agents, or of both, is refused"
@@ -256,7 +257,7 @@ def _refused(finding: Finding, sensitivity: Mapping[str, Any]) -> Finding:
     dropped = ("labels_alone_interval", "width_ratio", "diagnostics")  # they assume a random draw
     details = {key: value for key, value in finding.details.items() if key not in dropped}
     return replace(
-        finding, estimate=None, interval=None, p=None, status="refused", reason=UNKNOWN,
+        finding, estimate=None, interval=None, p=None, status="refused", reason=str(UNKNOWN),
         method="", details={**details, **sensitivity},
     )  # fmt: skip
 

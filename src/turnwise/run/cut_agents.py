@@ -6,26 +6,29 @@
 from collections.abc import Collection
 from dataclasses import replace
 from itertools import chain
+from typing import TYPE_CHECKING
 
-from turnwise.logs.items.items import selected_dialogues
+from turnwise.logs.items.items import Selection, selected_dialogues
 from turnwise.logs.native import read_each
 from turnwise.logs.scan import Census
-from turnwise.run.spec import Spec
+
+if TYPE_CHECKING:
+    from turnwise.settings.groups import Running
 
 SHOWN = 5  # agents that the note names
 
 
-def cut_agents(spec: Spec, census: Census, among: Collection[str] = ()) -> list[str]:
+def cut_agents(spec: "Running", census: Census, among: Collection[str] = ()) -> list[str]:
     """A note that names the agents of the selected dialogues, or of these those in `among`, that --limit cuts off;
     empty if there are none, and for --as, whose agents speak in every dialogue.
     """
     selection = spec.selection
     if selection.limit is None or selection.as_agents or len(census.agents) < 2:
         return []
-    kept = _agents(spec, census)
+    kept = _agents(spec, selection, census)
     there = list(census.agents)
     if selection.where and len(kept) < len(there):
-        there = _agents(replace(spec, selection=replace(selection, limit=None)), census)
+        there = _agents(spec, replace(selection, limit=None), census)
     cut = [agent for agent in there if agent not in kept and (not among or agent in among)]
     if not cut:
         return []
@@ -35,7 +38,7 @@ def cut_agents(spec: Spec, census: Census, among: Collection[str] = ()) -> list[
     ]
 
 
-def _agents(spec: Spec, census: Census) -> list[str]:
+def _agents(spec: "Running", selection: Selection, census: Census) -> list[str]:
     """The agents of the selected dialogues, in order of appearance."""
     dialogues = chain.from_iterable(census.held or read_each(spec.paths, apart=census.apart))
-    return list(dict.fromkeys(one.agent for one in selected_dialogues(dialogues, spec.selection)))
+    return list(dict.fromkeys(one.agent for one in selected_dialogues(dialogues, selection)))

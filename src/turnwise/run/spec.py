@@ -5,12 +5,12 @@ written and printed.
 """
 
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Protocol
 
 import msgspec
 
@@ -19,7 +19,7 @@ from turnwise.logs.items.items import Selection
 from turnwise.registry import package_version, used_offer
 from turnwise.report import results
 from turnwise.run.workers.execute import Executor, executor
-from turnwise.types import Finding, MetaLevel
+from turnwise.types import Finding
 
 Stage = Literal["baselines", "search", "samples", "rl"]
 Place = Literal["local", "ray"]  # where the work is done
@@ -90,125 +90,6 @@ class Spec:
 
 
 COMMON = frozenset(one.name for one in fields(Spec))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScoreSpec(Spec):
-    """The settings of `turnwise score`."""
-
-    command: ClassVar[str] = "score"
-    unrecorded: ClassVar[frozenset[str]] = frozenset({"dry_run", "show_prompt"})
-
-    dry_run: bool = False  # only say what a judge would be asked and what that would cost
-    show_prompt: str | None = None  # id of an item, "" for the first: only show what a judge is sent for it
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CompareSpec(Spec):
-    """The settings of `turnwise compare`."""
-
-    command: ClassVar[str] = "compare"
-    unrecorded: ClassVar[frozenset[str]] = frozenset({"dry_run", "show_prompt"})
-    recorded_if_changed: ClassVar[frozenset[str]] = frozenset({"lower", "independent"})
-
-    agents: tuple[str, ...] = ()  # the two to compare; (): the only two of the data
-    lower: tuple[str, ...] = ()  # dimensions on which a low rating is good
-    independent: bool = False  # compare as independent samples, also where items have a pair
-    dry_run: bool = False  # only say what a judge of pairs would be asked and what that would cost
-    show_prompt: str | None = None  # id of an item, "" for the first: only show what is asked about its pair
-
-    @property
-    def lower_dimensions(self) -> tuple[str, ...]:
-        """As in `Spec`."""
-        return self.lower
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DiffSpec(Spec):
-    """The settings of `turnwise diff`; the data is the old and the new folder."""
-
-    command: ClassVar[str] = "diff"
-
-    agents: tuple[str, ...] = ()  # (): all that both runs have
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MetaSpec(Spec):
-    """The settings of `turnwise meta`."""
-
-    command: ClassVar[str] = "meta"
-    recorded_if_changed: ClassVar[frozenset[str]] = frozenset({"length_bias", "normalised"})
-
-    level: MetaLevel | None = None  # None: every level that the ratings have; pair: preferences
-    statistics: tuple[str, ...] = ("pearson", "spearman", "kendall", "pairwise")
-    dimension: str | None = None  # None: overall, else the only one; `all`: each
-    lower: tuple[str, ...] = ()  # dimensions on which a low rating is good
-    precision: float = 0.05
-    differences: bool = True
-    intervals: bool = True
-    rescale: bool = False
-    screen: bool = False
-    stable_raters: bool | None = None  # None: inferred from the raters' names
-    length_bias: bool = False
-    normalised: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CalibrateSpec(Spec):
-    """The settings of `turnwise calibrate`."""
-
-    command: ClassVar[str] = "calibrate"
-    recorded_if_changed: ClassVar[frozenset[str]] = frozenset({"plan"})
-
-    labels: str  # how the labels were drawn: random, weights:KEY or unknown
-    to: str | None = None  # rating:DIMENSION; None: overall, else the only one
-    level: Literal["turn", "dialogue"] | None = None  # None: the only one at which it was rated
-    fit: Literal["none", "linear", "isotonic"] = "none"
-    plan: int | None = None  # dialogues to draw for rating
-    rescale: bool = False
-
-    @property
-    def drawn(self) -> Literal["random", "weights", "unknown"]:
-        """How the labels were drawn, without the key of the weights."""
-        if self.labels in ("random", "unknown"):
-            return "random" if self.labels == "random" else "unknown"
-        return "weights"
-
-    @property
-    def weights_key(self) -> str:
-        """The key of the weights, such as meta.weight; empty where labels have none."""
-        return self.labels.removeprefix("weights:") if self.drawn == "weights" else ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PowerSpec(Spec):
-    """The settings of `turnwise power`; without data the spread is given."""
-
-    command: ClassVar[str] = "power"
-
-    difference: float | None = None  # difference that is to be shown
-    have: int | None = None  # dialogues of each agent; then the smallest difference is found
-    power: float = 0.8
-    alpha: float = 0.05
-    agents: tuple[str, ...] = ()  # agents of the pilot; (): all
-    paired: bool | None = None  # None: both designs
-    turns: tuple[int, ...] = ()  # items in a dialogue; (): 1 and the pilot's mean
-    raters: tuple[int, ...] = ()  # ratings of each item
-    people: int | None = None  # different raters of preferences; None: as many as the pilot has
-    level: Literal["turn", "dialogue"] | None = None
-    beside: str | None = None  # metric whose scores are used beside the ratings
-    scored: int | None = None  # dialogues of each agent that are scored; None: far more than are rated
-    sd: float | None = None  # standard deviation of the true values of items
-    icc: float = 0.0  # share of the variance that is between dialogues
-    rater_sd: float | None = None
-    correlation: float | None = None  # correlation of two agents' true values in one context
-    agreement: float | None = None  # correlation of scores and ratings, over dialogues
-    win_rate: float | None = None
-    ties: float = 0.0
-    rater_icc: float = 0.0  # of preferences, share of the variance that is between raters
-    cost_dialogue: float | None = None
-    cost_rating: float | None = None
-    cost_judge: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -284,6 +165,95 @@ class TrainSpec(Spec):
     restart: bool = False
 
 
+class Recorded(Protocol):
+    """What of a command is recorded with its results."""
+
+    command: ClassVar[str]
+
+    @property
+    def metrics(self) -> Sequence[str]:
+        """The metrics by name."""
+        ...
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The files of the data."""
+        ...
+
+    @property
+    def names(self) -> Mapping[str, str]:
+        """Path -> the name that the user gave it."""
+        ...
+
+    @property
+    def folder(self) -> Path | None:
+        """The output folder."""
+        ...
+
+    @property
+    def options(self) -> tuple[tuple[str, Any], ...]:
+        """The command's own settings by name."""
+        ...
+
+
+class Selects(Protocol):
+    """A command that reads items of dialogues."""
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The files of the data."""
+        ...
+
+    @property
+    def selection(self) -> Selection:
+        """Which items are read."""
+        ...
+
+
+class Prepares(Selects, Protocol):
+    """A command that makes metrics."""
+
+    @property
+    def metrics(self) -> Sequence[str]:
+        """The metrics by name."""
+        ...
+
+    @property
+    def model(self) -> str | Path | None:
+        """The model of metrics that have one and do not name it."""
+        ...
+
+    @property
+    def real(self) -> str | Path | None:
+        """Reference dialogues for metrics that need fitting; None: the data itself."""
+        ...
+
+    @property
+    def db(self) -> str | Path | None:
+        """Venue tables of task metrics; None: the folder beside the data."""
+        ...
+
+    @property
+    def jobs(self) -> int | None:
+        """The number of workers."""
+        ...
+
+    @property
+    def max_cost(self) -> float | None:
+        """The most that may be spent on a judge."""
+        ...
+
+    @property
+    def reuse(self) -> bool:
+        """Whether cached verdicts of a judge are used."""
+        ...
+
+    @property
+    def lower_dimensions(self) -> tuple[str, ...]:
+        """The dimensions on which a low rating is good whatever the data says."""
+        ...
+
+
 PACKAGES = ("numpy", "scipy", "msgspec", "sacrebleu", "rapidfuzz")  # packages that compute numbers
 # Common settings that can change a number, with the value that is recorded of a command that does not have them.
 SETTINGS: dict[str, Any] = {
@@ -299,7 +269,9 @@ class Outcome:
     document: dict[str, Any]  # the content of results.json
 
 
-def finish(spec: Spec, findings: tuple[Finding, ...], sha256: Mapping[str, str], **sections: Any) -> Outcome:
+def finish(
+    spec: Recorded, findings: tuple[Finding, ...], sha256: Mapping[str, str], **sections: Any
+) -> Outcome:
     """Make the document of these findings, and write it as results.json to the spec's output folder, if it has one.
 
     `sha256`: input path -> digest. `sections` are further entries of the document.
@@ -310,7 +282,7 @@ def finish(spec: Spec, findings: tuple[Finding, ...], sha256: Mapping[str, str],
     return Outcome(findings, document)
 
 
-def origin(spec: Spec, sha256: Mapping[str, str]) -> dict[str, Any]:
+def origin(spec: Recorded, sha256: Mapping[str, str]) -> dict[str, Any]:
     """Where results come from: versions, the commit of this code, the inputs with their hashes, the settings."""
     settings = {name: getattr(spec, name, default) for name, default in SETTINGS.items()}
     recorded = msgspec.to_builtins({**settings, "options": dict(spec.options)})
@@ -326,7 +298,7 @@ def origin(spec: Spec, sha256: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def _plugin_packages(spec: Spec) -> dict[str, str | None]:
+def _plugin_packages(spec: Recorded) -> dict[str, str | None]:
     """The packages of the plugins that a spec names as metrics, estimators or trainer, with their versions."""
     named = [("trainers" if isinstance(spec, TrainSpec) else "metrics", name) for name in spec.metrics]
     if isinstance(spec, OpeSpec):

@@ -46,7 +46,7 @@ class Command(Checked):
 
     command: ClassVar[str] = ""  # its name on the command line
     function: ClassVar[str] = ""  # the name of its function, where it is not that of the command
-    screen: ClassVar[Any] = None  # class of the settings that its command line has beside these
+    screen_class: ClassVar[Any] = None  # of the settings that its command line has beside these
     configurable: ClassVar[bool] = True  # whether its command line has --config
 
     @classmethod
@@ -92,6 +92,7 @@ class Reading(Command):
     """Settings of every command that reads dialogues."""
 
     names: ClassVar[Mapping[str, str]] = {}  # path -> the name that the user gave it: `-`
+    shared_agent: ClassVar[str | None] = None  # the agent of all records, which the files' names replace
 
     data: Annotated[
         Data, Option(DATA, flags="DATA...", checked=False, record=None)
@@ -184,8 +185,8 @@ class Filtering(Command):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Selecting(Filtering):
-    """Which items are scored, and by which keys they are grouped, paired and clustered."""
+class Choosing(Filtering):
+    """Which items are scored, and what of them is resampled together."""
 
     items: Annotated[
         ItemChoice | None,
@@ -194,6 +195,16 @@ class Selecting(Filtering):
         ),
     ] = None  # fmt: skip
     role: Annotated[ScoredRole, Option("Whose messages are scored.", record=None)] = "assistant"
+    cluster: Annotated[
+        str | None,
+        Option("The key of what is resampled together. Default: the dialogue.", metavar="KEY", record=None),
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grouping(Command):
+    """By which keys results are apart."""
+
     by: Annotated[
         Names | None,
         Option(
@@ -201,11 +212,18 @@ class Selecting(Filtering):
             metavar="KEYS", record=None,
         ),
     ] = None  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pairing(Command):
+    """By which key items of different agents are compared with each other."""
+
     pair: Annotated[str | None, Option(PAIR, metavar="KEY", record=None)] = None
-    cluster: Annotated[
-        str | None,
-        Option("The key of what is resampled together. Default: the dialogue.", metavar="KEY", record=None),
-    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Selecting(Pairing, Grouping, Choosing):
+    """Which items are scored, and by which keys they are grouped, paired and clustered."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -379,5 +397,15 @@ class LowerIsBetter(Command):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scoring(Showing, Limiting, Working, Seeding, Modelling, Writing, Selecting, Reading):
-    """Everything that a command needs to score items of dialogues."""
+class Running(Showing, Limiting, Working, Seeding, Modelling, Writing, Choosing, Reading):
+    """What a command needs to score items of dialogues."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evaluating(Measuring, Running):
+    """What a command needs to score items of dialogues with metrics that it names."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scoring(Selecting, Running):
+    """Everything that a command needs to score items of dialogues in groups and pairs."""

@@ -182,6 +182,11 @@ def split_names(value: Names | None) -> tuple[str, ...]:
     return tuple(name.strip() for text in texts for name in split_outside_brackets(text) if name.strip())
 
 
+def as_text(path: PathLike | None) -> str | None:
+    """A path as text; None stays None."""
+    return None if path is None else str(path)
+
+
 def bare(kind: Any) -> Any:
     """The type without the bounds of numbers, at any depth, as signatures show it."""
     origin, parts = get_origin(kind), get_args(kind)

@@ -222,7 +222,7 @@ def test_preferences_that_show_no_spread_are_refused_and_point_to_the_win_rate(t
         path.write_text(path.read_text().replace(f'"winner": "{one}"', '"winner": "this"'))
     (row,) = tw.power(str(path), metrics="preference:overall", difference=0.1, figures=False)
     assert row["status"] == "refused"
-    assert "--win-rate" in row["reason"]
+    assert "win_rate=..." in row["reason"]
 
 
 @pytest.mark.parametrize("name", ["preference", "win-rate"])
@@ -285,7 +285,7 @@ def test_raters_who_lean_one_way_are_a_source_of_spread_that_contexts_do_not_red
     assert more.notes() == []
     few = tw.power(pilot, difference=0.05, raters=[3], people=4, figures=False)
     assert few.records()[0]["reason"] == (
-        "4 raters differ too much from each other; more raters are needed (--people)"
+        "4 raters differ too much from each other; more raters are needed (people=...)"
     )
 
 

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from tests.corpus import dialogue, write
+from turnwise.commands.score import Score
 from turnwise.metrics import resolve
 from turnwise.metrics.distribution.fbd import FittedFbd
 from turnwise.run.scoring import tally as tally_module
 from turnwise.run.scoring.blocks import score
 from turnwise.run.scoring.score import score as run_score
 from turnwise.run.scoring.tally import Tally, generator
-from turnwise.run.spec import ScoreSpec
 from turnwise.stats.reservoir import Reservoir
 from turnwise.types import Finding, HasMoments, Item, NeedsFitting, Turn
 
@@ -143,7 +143,7 @@ def test_one_process_and_two_find_the_same_bytes(tmp_path: Path, monkeypatch: py
     path = write(tmp_path / "logs.jsonl", [dialogue(n, agent, rng) for n in range(300) for agent in agents])
     found = []
     for jobs in (1, 2):
-        asked = ScoreSpec(data=(str(path),), metrics=("fbd[model=hashing]",), draws=100, jobs=jobs)
+        asked = Score(data=(str(path),), metrics="fbd[model=hashing]", draws=100, jobs=jobs)
         found.append(run_score(asked).document["results"])
     assert found[0] == found[1]
     assert all("of a sample of" in record["method"] for record in found[0])

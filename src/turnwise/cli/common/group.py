@@ -10,7 +10,7 @@ from contextvars import ContextVar
 from importlib.util import find_spec
 from itertools import chain, pairwise
 from traceback import walk_tb
-from typing import Any
+from typing import Any, cast
 
 import click
 
@@ -64,9 +64,7 @@ class LazyGroup(click.Group):
             module = importlib.import_module(f"turnwise.commands.{cmd_name}")
             command = command_line(module.COMMAND)
         else:
-            command = importlib.import_module(f"turnwise.cli.{cmd_name}").command
-        if not isinstance(command, click.Command):
-            return None
+            command = cast("click.Command", importlib.import_module(f"turnwise.cli.{cmd_name}").command)
         command.context_class = HelpContext
         return command
 

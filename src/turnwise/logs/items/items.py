@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Any, Literal, NamedTuple
 
-from turnwise.errors import DataError, UsageError, counted
+from turnwise.errors import DataError, UsageError, counted, setting
 from turnwise.logs import native
 from turnwise.logs.dialogue import is_reply
 from turnwise.logs.items.keys import lookup, value_of
@@ -350,17 +350,21 @@ class _Tally:
         turn, or no message of the role.
         """
         if not self.read:
-            return "there is no dialogue" if selection.limit != 0 else "--limit 0 keeps no dialogue"
+            return (
+                "there is no dialogue"
+                if selection.limit != 0
+                else f"{setting('--limit', 0)} keeps no dialogue"
+            )
         before = self.read
         for key, value in selection.where:
             after = self.passed[key, value]
             if not after:
-                return f"--where {key}={value} matches none of {counted(before, 'dialogue')}"
+                return f"{setting('--where', f'{key}={value}')} matches none of {counted(before, 'dialogue')}"
             before = after
         kept = counted(before, "dialogue")
         if self.selected:
             return "no selected turn has alternatives"
         if self.rated:
             on = f" on dimension `{selection.dimension}`" if selection.dimension else ""
-            return f"--items rated: no {selection.role} turn of {kept} is rated{on}"
-        return f"--role {selection.role}: no message with text in {kept}"
+            return f"{setting('--items', 'rated')}: no {selection.role} turn of {kept} is rated{on}"
+        return f"{setting('--role', selection.role)}: no message with text in {kept}"

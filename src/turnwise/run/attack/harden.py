@@ -44,7 +44,7 @@ from turnwise.run.resume.progress_journal import Journal
 from turnwise.run.scoring.meta import meta
 from turnwise.run.scoring.shards import prepare
 from turnwise.run.scoring.tally import generator
-from turnwise.run.spec import HardenSpec, MetaSpec, Outcome, TrainSpec, finish
+from turnwise.run.spec import HardenSpec, Outcome, TrainSpec, finish
 from turnwise.run.train.command import TRAINERS, names, train, trainer
 from turnwise.stats.interval import Interval
 from turnwise.types import Finding, Metric, digest
@@ -312,10 +312,12 @@ def _agreement(spec: HardenSpec, names: tuple[str, str]) -> list[dict[str, Any]]
 
     `names` are the metric before and after hardening; `fell` is positive if the correlation decreased.
     """
+    from turnwise.commands.meta import MetaEvaluate
+
     found = []
     for path in spec.agree_with:
         of_file = meta(
-            MetaSpec(
+            MetaEvaluate(
                 data=(path,),
                 metrics=tuple(dict.fromkeys(names)),
                 seed=spec.seed,

@@ -1,34 +1,39 @@
 """`turnwise power`: how many dialogues, turns and raters show a difference, from a pilot or from given spreads."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from turnwise.errors import Refused, UsageError
+from turnwise.errors import Refused, UsageError, setting
 from turnwise.logs.scan import Census, scan
 from turnwise.metrics import PREFERENCE, RATING, is_preference, is_rating
 from turnwise.run.power.curve import curve_of, finding_of
 from turnwise.run.power.design import Design, given_designs
 from turnwise.run.power.pilot import pilot_designs, pilots, preference_design, scores_beside, usual_turns
 from turnwise.run.scoring.raters import one_dimension
-from turnwise.run.spec import Outcome, PowerSpec, finish
+from turnwise.run.spec import Outcome, finish
 from turnwise.types import Finding
+
+if TYPE_CHECKING:
+    from turnwise.commands.power import Power
 
 RATERS = (1, 2, 3, 5)  # numbers of raters that are planned for, unless the spec names others
 
 
-def run(spec: PowerSpec) -> Outcome:
+def run(spec: "Power") -> Outcome:
     """Run `turnwise power`."""
     found: list[Finding] = []
     curves: list[dict[str, Any]] = []
     sha256: Mapping[str, str] = {}
-    if spec.data:
-        census = scan(spec.data, apart=spec.selection.apart)
+    if spec.paths:
+        census = scan(spec.paths, apart=spec.selection.apart)
         census.hold()
         sha256 = census.sha256
-        spec = spec if spec.metrics else replace(spec, metrics=(_default_metric(census),))
+        spec = spec if spec.metrics else spec.changed(metrics=(_default_metric(census),))
         if spec.people is not None and not any(map(is_preference, spec.metrics)):
-            raise UsageError(f"--people is about preferences: name them with -m {PREFERENCE}DIMENSION")
+            raise UsageError(
+                f"{setting('--people')} is about preferences: name them with "
+                f"{setting('-m', f'{PREFERENCE}DIMENSION')}"
+            )
         for name in filter(is_preference, spec.metrics):
             try:
                 design, several = preference_design(spec, census, name)
@@ -62,12 +67,14 @@ def _default_metric(census: Census) -> str:
     if census.dimensions or not known:
         return f"{RATING}{one_dimension(census, None, option='-m')}"
     if "overall" not in known and len(known) > 1:
-        raise UsageError(f"preferences have several dimensions: choose with -m {PREFERENCE}{known[0]}")
+        raise UsageError(
+            f"preferences have several dimensions: choose with {setting('-m', f'{PREFERENCE}{known[0]}')}"
+        )
     return f"{PREFERENCE}{'overall' if 'overall' in known else known[0]}"
 
 
 def _add(
-    spec: PowerSpec,
+    spec: "Power",
     name: str,
     designs: Sequence[Design],
     turns: Sequence[int],

@@ -1,14 +1,13 @@
 """The number of dialogues that a design needs, or the difference that it can show, and its power curve."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from turnwise.errors import counted
+from turnwise.errors import counted, setting
 from turnwise.metrics import is_rating
 from turnwise.run.power.design import Design, t_test, wanted_difference
-from turnwise.run.spec import PowerSpec
 from turnwise.stats.power import (
     MOST_CLUSTERS,
     WinRateTest,
@@ -16,10 +15,13 @@ from turnwise.stats.power import (
 )
 from turnwise.types import Finding
 
+if TYPE_CHECKING:
+    from turnwise.commands.power import Power
+
 CURVE = 40  # points of a power curve
 
 
-def finding_of(spec: PowerSpec, name: str, design: Design, *, items: int, ratings: int) -> Finding:
+def finding_of(spec: "Power", name: str, design: Design, *, items: int, ratings: int) -> Finding:
     """The number of dialogues needed, or with `--have` the smallest difference that can be shown."""
     test = t_test(spec, design, items=items, ratings=ratings)
     around = variance_range(test.variance, design.freedom) if design.freedom else None
@@ -63,7 +65,8 @@ def finding_of(spec: PowerSpec, name: str, design: Design, *, items: int, rating
             if spec.have == 1
             else "the test of so few dialogues rejects as often without any difference"
             if spec.have is not None
-            else f"{counted(design.people, 'rater')} differ too much from each other; more raters are needed (--people)"
+            else f"{counted(design.people, 'rater')} differ too much from each other; more raters are needed "
+            f"({setting('--people')})"
             if design.people is not None
             else f"it would take more than {MOST_CLUSTERS:,} dialogues of each agent"
         )
@@ -103,7 +106,10 @@ def _unplannable(design: Design, *, items: int, ratings: int) -> str | None:
     if ratings > 1 and not design.several_ratings:
         return "the pilot has one rating of each item, which does not show what more raters would add"
     if design.people is not None and ratings > design.people:
-        return f"{ratings} preferences of one context need as many raters, and there are {design.people} (--people)"
+        return (
+            f"{ratings} preferences of one context need as many raters, and there are {design.people} "
+            f"({setting('--people')})"
+        )
     return None
 
 
@@ -125,13 +131,13 @@ def _between(ends: Sequence[float]) -> str | None:
     )
 
 
-def _named_scores(spec: PowerSpec, design: Design) -> str | None:
+def _named_scores(spec: "Power", design: Design) -> str | None:
     """The metric whose scores are used beside ratings; `given` for a given agreement, None without."""
     return None if design.agreement is None else (spec.beside or "given")
 
 
 def _amounts(
-    spec: PowerSpec, design: Design, dialogues: int | None, items: int, ratings: int, *, of_people: bool
+    spec: "Power", design: Design, dialogues: int | None, items: int, ratings: int, *, of_people: bool
 ) -> dict[str, Any]:
     """The total numbers of ratings and scored items of both agents, and the cost where prices are given.
 
@@ -161,7 +167,7 @@ def _amounts(
 
 
 def curve_of(
-    spec: PowerSpec, name: str, design: Design, finding: Finding, *, items: int, ratings: int
+    spec: "Power", name: str, design: Design, finding: Finding, *, items: int, ratings: int
 ) -> dict[str, Any]:
     """Power against the number of dialogues, up to twice what is needed or what there is."""
     test = t_test(spec, design, items=items, ratings=ratings)

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import sqrt
+from typing import TYPE_CHECKING
 
-from turnwise.errors import UsageError
+from turnwise.errors import UsageError, setting
 from turnwise.run.scoring.pair_keys import PairKey
-from turnwise.run.spec import PowerSpec
 from turnwise.stats.power import (
     Scored,
     Spread,
@@ -14,6 +14,9 @@ from turnwise.stats.power import (
     WinRateTest,
     win_rate_spread,
 )
+
+if TYPE_CHECKING:
+    from turnwise.commands.power import Power
 
 MOST_EXPLAINED = 0.999  # largest share of the variance that scores explain
 
@@ -46,7 +49,7 @@ class Design:
         return 1 if self.name == "preferences" else 2
 
 
-def t_test(spec: PowerSpec, design: Design, *, items: int, ratings: int) -> TTest:
+def t_test(spec: "Power", design: Design, *, items: int, ratings: int) -> TTest:
     """The test of a design with this many items in a dialogue and ratings of each.
 
     Scores explain a share of the true values' variance, which the agreement in the pilot gives, and none of the raters'
@@ -71,28 +74,33 @@ def t_test(spec: PowerSpec, design: Design, *, items: int, ratings: int) -> TTes
     return TTest(variance=variance, paired=design.paired, alpha=spec.alpha, scored=scored, step=step)
 
 
-def wanted_difference(spec: PowerSpec) -> float:
+def wanted_difference(spec: "Power") -> float:
     """The difference that is to be shown; of a win rate from one half."""
     if spec.win_rate is not None:
         return spec.win_rate - 0.5
     if spec.difference is None:
-        raise UsageError("say which difference is to be shown (--difference D), or what there is (--have N)")
+        raise UsageError(
+            f"say which difference is to be shown ({setting('--difference', 'D')}), or what there is "
+            f"({setting('--have', 'N')})"
+        )
     return spec.difference
 
 
-def given_designs(spec: PowerSpec) -> Iterator[Design]:
+def given_designs(spec: "Power") -> Iterator[Design]:
     """The designs of a given spread or win rate."""
     if spec.win_rate is not None:
         try:
             win_rate_spread(spec.win_rate, ties=spec.ties)
             spread = win_rate_spread(0.5, ties=spec.ties, icc=spec.icc, rater_icc=spec.rater_icc)
         except ValueError as error:
-            raise UsageError(f"--win-rate, --ties, --icc, --rater-icc: {error}") from None
+            names = ", ".join(map(setting, ("--win-rate", "--ties", "--icc", "--rater-icc")))
+            raise UsageError(f"{names}: {error}") from None
         yield Design(name="preferences", spread=spread, paired=True, ties=spec.ties, people=spec.people)
         return
     if spec.sd is None:
         raise UsageError(
-            "give a pilot file with -m, or the spread: --sd with --icc and --rater-sd, or --win-rate"
+            f"give a pilot file with {setting('-m')}, or the spread: {setting('--sd')} with {setting('--icc')} and "
+            f"{setting('--rater-sd')}, or {setting('--win-rate')}"
         )
     true, noise = spec.sd**2, (spec.rater_sd or 0.0) ** 2
     alone = Spread(clusters=spec.icc * true, items=(1 - spec.icc) * true, ratings=noise)
@@ -104,4 +112,6 @@ def given_designs(spec: PowerSpec) -> Iterator[Design]:
             both = Spread(clusters=apart * alone.clusters, items=apart * alone.items, ratings=2 * noise)
             yield Design(name="paired", spread=both, paired=True, agreement=agreement)
     if spec.paired and spec.correlation is None:
-        raise UsageError("a paired design needs --correlation, that of two agents' scores in one context")
+        raise UsageError(
+            f"a paired design needs {setting('--correlation')}, that of two agents' scores in one context"
+        )

@@ -4,11 +4,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import isnan
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from turnwise.errors import DataError, Refused, UsageError, counted
+from turnwise.errors import DataError, Refused, UsageError, counted, setting
 from turnwise.logs.items.items import all_items
 from turnwise.logs.scan import Census
 from turnwise.meta.preferences import ComparedPair
@@ -24,7 +24,6 @@ from turnwise.run.scoring.preferences import parse as parse_preference
 from turnwise.run.scoring.raters import check_dimension, rated_levels
 from turnwise.run.scoring.seen_items import in_training
 from turnwise.run.scoring.shards import Watch, prepare
-from turnwise.run.spec import PowerSpec
 from turnwise.stats.clusters import codes, connected_components
 from turnwise.stats.power import (
     Spread,
@@ -36,6 +35,9 @@ from turnwise.stats.power import (
 )
 from turnwise.types import Finding, Floats, Item
 
+if TYPE_CHECKING:
+    from turnwise.commands.power import Power
+
 
 @dataclass(frozen=True, slots=True)
 class Unit:
@@ -45,7 +47,7 @@ class Unit:
     values: tuple[float, ...]
 
 
-def preference_design(spec: PowerSpec, census: Census, name: str) -> tuple[Design, bool]:
+def preference_design(spec: "Power", census: Census, name: str) -> tuple[Design, bool]:
     """The design of preferences with the ties of the pilot, its shares of variance between contexts and between raters,
     and as many raters as it has.
 
@@ -81,14 +83,16 @@ def preference_design(spec: PowerSpec, census: Census, name: str) -> tuple[Desig
     spread = pooled([one for one, _ in spreads], [n - 1 for _, n in spreads])
     total = spread.of_cluster()
     if not total > 0:
-        raise Refused("all choices between two agents are the same, which shows no spread; give --win-rate")
+        raise Refused(
+            f"all choices between two agents are the same, which shows no spread; give {setting('--win-rate')}"
+        )
     icc = (spread.clusters + spread.items) / total
     ties = float(np.mean([pair.outcome == 0 for pair in used]))
     rate = 0.5 if spec.have is not None else 0.5 + abs(wanted_difference(spec))
     try:
         win_rate_spread(rate, ties=ties)
     except ValueError as error:
-        raise Refused(f"--difference is from a win rate of one half, and {error}") from None
+        raise Refused(f"{setting('--difference')} is from a win rate of one half, and {error}") from None
     named = _raters(used)
     design = Design(
         name="preferences", spread=win_rate_spread(0.5, ties=ties, icc=icc, rater_icc=spread.raters / total),
@@ -104,17 +108,17 @@ def _raters(pairs: Sequence[ComparedPair]) -> list[str] | None:
     return names if len(names) == len(pairs) and len(set(names)) > 1 else None
 
 
-def pilots(spec: PowerSpec, census: Census) -> Iterator[tuple[str, list[Unit] | Finding]]:
+def pilots(spec: "Power", census: Census) -> Iterator[tuple[str, list[Unit] | Finding]]:
     """The measured items of each metric of the pilot; a finding for a metric that could not be had."""
     people = [name for name in spec.metrics if is_rating(name)]
     for name in people:
         yield name, _rated_units(spec, census, name.removeprefix(RATING))
     others = tuple(name for name in spec.metrics if name not in people and not is_preference(name))
     if others:
-        yield from _scored_units(replace(spec, metrics=others), census)
+        yield from _scored_units(spec.changed(metrics=others), census)
 
 
-def _rated_units(spec: PowerSpec, census: Census, dimension: str) -> list[Unit]:
+def _rated_units(spec: "Power", census: Census, dimension: str) -> list[Unit]:
     """The rated items of a dimension, with all their ratings."""
     check_dimension(census, dimension)
     known = rated_levels(census, dimension)
@@ -133,12 +137,12 @@ def _rated_units(spec: PowerSpec, census: Census, dimension: str) -> list[Unit]:
     }
     judged = spec.selection.items or ("rated" if level == "turn" else "all")
     stream = all_items(
-        spec.data, replace(spec.selection, items=judged), census, whole=level == "dialogue", silent=True
+        spec.paths, replace(spec.selection, items=judged), census, whole=level == "dialogue", silent=True
     )
     return [Unit(item, values[item.id]) for item in stream if item.id in values]
 
 
-def _scored_units(spec: PowerSpec, census: Census) -> Iterator[tuple[str, list[Unit] | Finding]]:
+def _scored_units(spec: "Power", census: Census) -> Iterator[tuple[str, list[Unit] | Finding]]:
     """The scored items of each metric: whole dialogues for a metric that scores these."""
     tables, items, absent = _score_tables(spec, census)
     for finding in absent:
@@ -148,12 +152,12 @@ def _scored_units(spec: PowerSpec, census: Census) -> Iterator[tuple[str, list[U
 
 
 def _score_tables(
-    spec: PowerSpec, census: Census
+    spec: "Power", census: Census
 ) -> tuple[dict[str, ScoreTable], dict[str, Item], list[Finding]]:
     """The table of each metric, the items by id, and a finding for each metric without a table."""
     metrics, absent = prepare(spec, census)
     watch = Watch(spec.max_errors)
-    with BlockStore(spec.output, reuse=spec.reuse) as store, spec.executor() as workers:
+    with BlockStore(spec.folder, reuse=spec.reuse) as store, spec.executor() as workers:
         tables, items = collect(spec, census, metrics, store, spec.selection, watch=watch, workers=workers)
     return tables, items, [*absent, *watch.findings()]
 
@@ -182,14 +186,14 @@ class ScoresBeside:
     in_training: str | None  # items that the metric was trained on, such as "3 of 60"
 
 
-def scores_beside(spec: PowerSpec, census: Census) -> ScoresBeside | None:
+def scores_beside(spec: "Power", census: Census) -> ScoresBeside | None:
     """The scores of the metric that is to be used beside ratings; None without one."""
     if spec.beside is None:
         return None
-    tables, items, absent = _score_tables(replace(spec, metrics=(spec.beside,)), census)
+    tables, items, absent = _score_tables(spec.changed(metrics=(spec.beside,)), census)
     units = absent[0] if absent else _units_of(tables[spec.beside], items)
     if isinstance(units, Finding):
-        raise UsageError(f"--with {spec.beside}: {units.reason}")
+        raise UsageError(f"{setting('--with', spec.beside)}: {units.reason}")
     grouped: dict[str, list[float]] = {}
     for unit in units:
         for name in dict.fromkeys((unit.item.id, unit.item.dialogue)):
@@ -205,7 +209,7 @@ def usual_turns(units: Sequence[Unit]) -> int:
 
 
 def pilot_designs(
-    name: str, units: Sequence[Unit], spec: PowerSpec, beside: ScoresBeside | None
+    name: str, units: Sequence[Unit], spec: "Power", beside: ScoresBeside | None
 ) -> list[Design]:
     """The unpaired design of a metric, and the paired one where agents of the pilot share contexts."""
     agents = list(dict.fromkeys(unit.item.agent for unit in units))
@@ -263,7 +267,11 @@ def pilot_designs(
         found = [one for one in found if one.paired == spec.paired]
     if not found:
         key = better[0] if better else None
-        more = f"; --pair {key.key} makes {counted(key.pairs, 'pair')}" if key else " (--pair KEY)"
+        more = (
+            f"; {setting('--pair', key.key)} makes {counted(key.pairs, 'pair')}"
+            if key
+            else f" ({setting('--pair', 'KEY')})"
+        )
         raise Refused(f"no two agents of the pilot share contexts, so pairs show no spread{more}")
     if beside is None:
         return found
@@ -326,7 +334,7 @@ def _agreement(units: Sequence[Unit], scores: Mapping[str, float]) -> float:
     known = [unit for unit in units if unit.item.id in scores]
     cells, n_cells = codes([f"{unit.item.agent}\0{unit.item.cluster}" for unit in known])
     if n_cells < 4:
-        raise Refused("fewer than four rated dialogues of the pilot have a score of --with")
+        raise Refused(f"fewer than four rated dialogues of the pilot have a score of {setting('--with')}")
     counts = np.bincount(cells)
     x = np.bincount(cells, weights=[scores[unit.item.id] for unit in known]) / counts
     y = np.bincount(cells, weights=[float(np.mean(unit.values)) for unit in known]) / counts

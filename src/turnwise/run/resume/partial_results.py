@@ -26,7 +26,7 @@ from turnwise.errors import UsageError
 from turnwise.logs.checksum import sealed, unsealed
 from turnwise.logs.files import lock
 from turnwise.report import results
-from turnwise.run.spec import Spec, origin
+from turnwise.run.spec import Recorded, origin
 from turnwise.run.workers.execute import Executor, Shared
 from turnwise.types import digest
 
@@ -58,7 +58,7 @@ class PartialResults:
         )
 
     @classmethod
-    def of(cls, spec: Spec, sha256: Mapping[str, str]) -> Self:
+    def of(cls, spec: Recorded, sha256: Mapping[str, str]) -> Self:
         """The partial results of this spec on input files with these digests."""
         inputs = {name: value for name, value in origin(spec, sha256).items() if name != "commit"}
         return cls(spec.folder, digest(results.to_json(inputs)))

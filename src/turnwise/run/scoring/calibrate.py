@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from turnwise.errors import DataError, Refused, UsageError
+from turnwise.errors import DataError, Refused, UsageError, setting
 from turnwise.logs.items.items import ItemChoice, Selection, all_items
 from turnwise.logs.scan import Census, scan
 from turnwise.meta.calibrate import Units, calibrate, units_of, unscored_by_agent
@@ -19,8 +19,11 @@ from turnwise.run.scoring.raters import one_dimension, rated_levels
 from turnwise.run.scoring.seen_items import in_training
 from turnwise.run.scoring.shards import Watch, prepare
 from turnwise.run.scoring.tally import generator
-from turnwise.run.spec import CalibrateSpec, Outcome, finish
+from turnwise.run.spec import Outcome, finish
 from turnwise.types import Dialogue, Finding, Rating
+
+if TYPE_CHECKING:
+    from turnwise.commands.calibrate import Calibrate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +56,7 @@ class _Measured:
     units: Units
 
 
-def run(spec: CalibrateSpec) -> Outcome:
+def run(spec: "Calibrate") -> Outcome:
     """Run `turnwise calibrate`."""
     census = scan(spec.paths, apart=spec.selection.apart)
     if spec.plan is not None and not census.dimensions:
@@ -83,7 +86,7 @@ def run(spec: CalibrateSpec) -> Outcome:
     return finish(spec, tuple(found), census.sha256, **planned)
 
 
-def choose(spec: CalibrateSpec) -> Choice:
+def choose(spec: "Calibrate") -> Choice:
     """Draw the dialogues to rate next, as `--plan` does, without estimating or writing anything.
 
     Raises `UsageError` where the data has ratings, and the metric or how they were drawn is not said; `Refused` if the
@@ -94,8 +97,8 @@ def choose(spec: CalibrateSpec) -> Choice:
         return Choice(draw=_first_draw(spec, census))
     if not spec.metrics or spec.drawn == "unknown":
         raise UsageError(
-            "the data has ratings: name the metric by whose error more are drawn (--metric NAME), and say how the "
-            "rated dialogues were drawn (--labels random or weights:KEY)"
+            f"the data has ratings: name the metric by whose error more are drawn ({setting('--metric', 'NAME')}), and "
+            f"say how the rated dialogues were drawn ({setting('--labels', 'random')} or weights:KEY)"
         )
     labels = _labels(spec, census)
     found, measured, _ = _measured(spec, census, labels)
@@ -112,12 +115,7 @@ def choose(spec: CalibrateSpec) -> Choice:
     )
 
 
-def items_of(spec: CalibrateSpec) -> Selection:
-    """The items that the estimates are about: those of the kind that people rated, rated or not."""
-    return _labels(spec, scan(spec.paths, apart=spec.selection.apart)).selection
-
-
-def _first_draw(spec: CalibrateSpec, census: Census) -> Draw:
+def _first_draw(spec: "Calibrate", census: Census) -> Draw:
     """Draw from the selected dialogues of data without a rating."""
     dialogues = _dialogues(census)
     there = {item.dialogue for item in all_items(spec.paths, spec.selection, census)}
@@ -131,15 +129,17 @@ def _dialogues(census: Census) -> list[Dialogue]:
     return [one for dialogues in census.held for one in dialogues]
 
 
-def _write(spec: CalibrateSpec, draw: Draw) -> dict[str, Any]:
+def _write(spec: "Calibrate", draw: Draw) -> dict[str, Any]:
     """Write the drawn dialogues and the others to the output folder; returns what results.json says about it."""
     if spec.folder is None:
-        raise UsageError("--plan writes plan.jsonl and rest.jsonl: name a folder with -o")
+        raise UsageError(
+            f"{setting('--plan')} writes plan.jsonl and rest.jsonl: name a folder with {setting('-o')}"
+        )
     draw.write(spec.folder)
     return draw.record()
 
 
-def _labels(spec: CalibrateSpec, census: Census) -> _Labels:
+def _labels(spec: "Calibrate", census: Census) -> _Labels:
     """The ratings of the data that the spec asks for."""
     dimension = one_dimension(census, spec.to, option="--to")
     level = _level(census, dimension, spec)
@@ -158,10 +158,10 @@ def _labels(spec: CalibrateSpec, census: Census) -> _Labels:
 
 
 def _measured(
-    spec: CalibrateSpec, census: Census, labels: _Labels
+    spec: "Calibrate", census: Census, labels: _Labels
 ) -> tuple[list[Finding], list[_Measured], list[str]]:
     """A finding for each metric that has no scores, the units of each metric and group with their scores, and notes."""
-    metrics, found = prepare(replace(spec, selection=labels.selection), census)
+    metrics, found = prepare(spec.changed(items=labels.selection.items), census)
     watch = Watch(spec.max_errors)
     with (
         BlockStore(spec.folder, reuse=spec.reuse) as store,
@@ -196,7 +196,7 @@ def _measured(
     return found, measured, [*watch.silence(), *learned]
 
 
-def _level(census: Census, dimension: str, spec: CalibrateSpec) -> RatedLevel:
+def _level(census: Census, dimension: str, spec: "Calibrate") -> RatedLevel:
     """The level that is asked for, or the only one at which the dimension was rated."""
     known = rated_levels(census, dimension)
     if spec.level is not None:
@@ -204,11 +204,13 @@ def _level(census: Census, dimension: str, spec: CalibrateSpec) -> RatedLevel:
             raise UsageError(f"no {spec.level} is rated on `{dimension}`; rated at: {', '.join(known)}")
         return spec.level
     if len(known) > 1:
-        raise UsageError(f"`{dimension}` was rated for turns and for whole dialogues; choose with --level")
+        raise UsageError(
+            f"`{dimension}` was rated for turns and for whole dialogues; choose with {setting('--level')}"
+        )
     return known[0]
 
 
-def _item_choice(census: Census, ratings: list[Rating], level: RatedLevel, spec: CalibrateSpec) -> ItemChoice:
+def _item_choice(census: Census, ratings: list[Rating], level: RatedLevel, spec: "Calibrate") -> ItemChoice:
     """Which replies are items: the last of each dialogue where only last replies are rated, else all."""
     if level == "dialogue":
         return "all"
@@ -227,7 +229,7 @@ def _last_reply(dialogue: Dialogue, selection: Selection) -> int | None:
     return indices[-1] if indices else None
 
 
-def _weights(spec: CalibrateSpec, census: Census, ratings: list[Rating]) -> Mapping[str, float]:
+def _weights(spec: "Calibrate", census: Census, ratings: list[Rating]) -> Mapping[str, float]:
     """The weight of each dialogue with a rating, from the key that `--labels weights:KEY` names; empty without."""
     if spec.drawn != "weights":
         return {}

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import msgspec
 import numpy as np
@@ -26,9 +26,11 @@ from turnwise.run.resume.block_store import BlockStore
 from turnwise.run.resume.finished_run import MetricBlocks
 from turnwise.run.scoring.blocks import item_scores
 from turnwise.run.scoring.shards import Shard, Watch, shards
-from turnwise.run.spec import Spec
 from turnwise.run.workers.execute import Executor, progress
 from turnwise.types import Floats, Item, Metric, Rows
+
+if TYPE_CHECKING:
+    from turnwise.settings.groups import Evaluating
 
 _encoder = msgspec.json.Encoder()
 TRANSCRIPTS = 4  # dialogues whose turns are kept
@@ -203,7 +205,7 @@ class _TableBuilder:
 
 
 def collect(
-    spec: Spec,
+    spec: "Evaluating",
     census: Census,
     metrics: Mapping[str, Metric],
     store: BlockStore,

@@ -5,11 +5,11 @@ from dataclasses import replace
 from functools import cache, partial
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from turnwise.errors import Refused, UsageError, nearest
+from turnwise.errors import Refused, UsageError, nearest, setting
 from turnwise.logs.native import id_prefixes, own_id
 from turnwise.logs.scan import Census, scan_agents
 from turnwise.meta.compare import compare as compare_tables
@@ -29,37 +29,45 @@ from turnwise.run.scoring.rated import names_of, rating_names
 from turnwise.run.scoring.seen_items import in_training, marked
 from turnwise.run.scoring.shards import Watch, prepare
 from turnwise.run.scoring.tally import generator
-from turnwise.run.spec import CompareSpec, Outcome, finish
+from turnwise.run.spec import Outcome, finish
 from turnwise.types import Finding, Item
 
+if TYPE_CHECKING:
+    from turnwise.commands.compare import Compare
 
-def compare(spec: CompareSpec) -> Outcome:
+
+def compare(spec: "Compare") -> Outcome:
     """Compare two agents of the same files: one finding for each metric and group, with adjusted p-values.
 
     Without metrics the ratings and preferences of the data are compared. Preferences compare every two agents unless
     two are chosen. Raises `UsageError` if it is not clear which two agents are meant, or if nothing can be compared.
     """
     census = scan_agents(spec.paths, apart=spec.selection.apart)
-    for name in spec.lower:
+    for name in spec.lower_dimensions:
         if name not in census.dimensions:
             known = f"; {nearest(name, tuple(census.dimensions))}" if census.dimensions else ""
-            raise UsageError(f"--lower-is-better: no rating has the dimension `{name}`{known}")
-    spec = spec if spec.metrics else replace(spec, metrics=_default_metrics(spec, census))
+            raise UsageError(f"{setting('--lower-is-better')}: no rating has the dimension `{name}`{known}")
+    spec = spec if spec.metrics else spec.changed(metrics=_default_metrics(spec, census))
     others = [name for name in spec.metrics if not is_preference(name)]
-    scored = replace(spec, metrics=tuple(name for name in others if not is_judge_pair(name)))
+    scored = spec.changed(metrics=tuple(name for name in others if not is_judge_pair(name)))
     chosen = [name for name in others if is_judge_pair(name)]
     if chosen and spec.independent:
-        raise UsageError(f"--pair none: {chosen[0]} compares two replies to one context, which are pairs")
+        raise UsageError(
+            f"{setting('--pair', 'none')}: {chosen[0]} compares two replies to one context, which are pairs"
+        )
     if spec.dry_run or spec.show_prompt is not None:
         if not chosen:
             raise UsageError(
-                "--dry-run and --show-prompt of `compare` are for judge-pair; for a judge of replies use `score`"
+                f"{setting('--dry-run')} and {setting('--show-prompt')} of `compare` are for judge-pair; for a "
+                "judge of replies use `score`"
             )
         sections = dry_run(chosen, spec, census, _two_agents(spec, census))
-        return finish(replace(spec, output=None), (), census.sha256, **sections)
+        return finish(spec.changed(output=None), (), census.sha256, **sections)
     preferred = [name for name in spec.metrics if is_preference(name)]
     if preferred and spec.independent:
-        raise UsageError(f"--pair none: {preferred[0]} is a choice between two replies, which are pairs")
+        raise UsageError(
+            f"{setting('--pair', 'none')}: {preferred[0]} is a choice between two replies, which are pairs"
+        )
     found, fits = preferences(preferred, spec, census, _asked_agents(spec, census)) if preferred else ([], [])
     if chosen:
         found = [*judge_pairs(chosen, spec, census, _two_agents(spec, census)), *found]
@@ -71,7 +79,7 @@ def compare(spec: CompareSpec) -> Outcome:
     return finish(spec, with_adjusted_p(findings), census.sha256, **census.unseen.section(), **beside)
 
 
-def _by_metrics(spec: CompareSpec, census: Census) -> list[Finding]:
+def _by_metrics(spec: "Compare", census: Census) -> list[Finding]:
     """The difference between the two agents by each metric of the spec, which are scores of items."""
     first, second = _two_agents(spec, census)
     metrics, absent = prepare(spec, census)
@@ -123,7 +131,7 @@ def _by_metrics(spec: CompareSpec, census: Census) -> list[Finding]:
     return findings
 
 
-def _by_people(spec: CompareSpec, census: Census) -> tuple[Finding, ...]:
+def _by_people(spec: "Compare", census: Census) -> tuple[Finding, ...]:
     """The difference between the two agents by people's ratings, for the conclusions beside the metrics' differences.
 
     The dimension is `overall`, else the first whose name says that it is about the whole, such as `reward`, else the
@@ -137,12 +145,13 @@ def _by_people(spec: CompareSpec, census: Census) -> tuple[Finding, ...]:
     if len(known[dimension].scales) > 1 or len(known[dimension].directions) > 1:
         return ()
     name = names_of(census, dimension)[0]
-    selection = replace(spec.selection, as_agents=(), items=None, limit=None)
-    own = replace(spec, metrics=(name,), agents=(first, second), selection=selection, output=None)
+    own = spec.changed(
+        metrics=(name,), agents=(first, second), as_agents=(), items=None, limit=None, output=None
+    )
     return with_adjusted_p(_by_metrics(own, census))
 
 
-def _own_id(spec: CompareSpec, census: Census, dialogue: str) -> str:
+def _own_id(spec: "Compare", census: Census, dialogue: str) -> str:
     """The id that a dialogue has in its own file, from the id that it has among all files."""
     prefixes = (
         prefix for prefix in id_prefixes(spec.paths).values() if prefix and dialogue.startswith(prefix)
@@ -161,7 +170,7 @@ def _with_pair_key(finding: Finding, key: str | None, better: PairKey | None) ->
     return replace(finding, details={**finding.details, **found}) if found else finding
 
 
-def _default_metrics(spec: CompareSpec, census: Census) -> tuple[str, ...]:
+def _default_metrics(spec: "Compare", census: Census) -> tuple[str, ...]:
     """The ratings and preferences of the data; `UsageError` if it has none.
 
     Ratings are left out where there are preferences, and more than two agents of which none was chosen: preferences
@@ -173,17 +182,17 @@ def _default_metrics(spec: CompareSpec, census: Census) -> tuple[str, ...]:
     if chosen:
         return chosen
     raise UsageError(
-        "the data has no ratings and no preferences to compare; name the metrics with -m: "
+        f"the data has no ratings and no preferences to compare; name the metrics with {setting('-m')}: "
         "`turnwise ls metrics` lists them"
     )
 
 
-def _asked_agents(spec: CompareSpec, census: Census) -> Sequence[str]:
+def _asked_agents(spec: "Compare", census: Census) -> Sequence[str]:
     """The agents that the spec names; () stands for all of the data."""
     return _two_agents(spec, census) if spec.agents else ()
 
 
-def _two_agents(spec: CompareSpec, census: Census) -> tuple[str, str]:
+def _two_agents(spec: "Compare", census: Census) -> tuple[str, str]:
     """The names of the agents to compare: those of the spec, or the only two of the data.
 
     Raises `UsageError` if these are not two, or not in the data.
@@ -194,12 +203,14 @@ def _two_agents(spec: CompareSpec, census: Census) -> tuple[str, str]:
         asked = known
     if len(asked) != 2 and len(known) == 1:
         apart = spec.selection.apart and len(spec.paths) > 1
-        more = "; leave --by file out to compare the files with each other" if apart else ""
+        more = f"; leave {setting('--by', 'file')} out to compare the files with each other" if apart else ""
         raise UsageError(
             f"the data has only {known[0]}; two agents are compared, in one file or a file each{more}"
         )
     if len(asked) != 2:
-        raise UsageError(f"--agents A,B names the two to compare; the data has {', '.join(known)}")
+        raise UsageError(
+            f"{setting('--agents', 'A,B')} names the two to compare; the data has {', '.join(known)}"
+        )
     for name in asked:
         if name not in known:
             raise UsageError(f"the data has no agent `{name}`; it has {', '.join(known)}")
@@ -220,11 +231,11 @@ def _with_texts(finding: Finding, items: Mapping[str, Item]) -> Finding:
     return replace(finding, details={**finding.details, "flips": flips}) if flips else finding
 
 
-def compare_runs(spec: CompareSpec, *, force: bool = False) -> Outcome:
+def compare_runs(spec: "Compare") -> Outcome:
     """Compare two folders that `score -o` wrote, on the metrics of the spec or all that both have. The first is A.
 
-    Raises `Refused` if a metric has different signatures in the two, unless `force`, and `UsageError` for metrics or
-    agents that a run does not have.
+    Raises `Refused` if a metric has different signatures in the two, unless the spec has `force`, and `UsageError` for
+    metrics or agents that a run does not have.
     """
     first, second = (read_run(Path(path)) for path in spec.paths)
     wanted = spec.metrics or tuple(name for name in first.parts if name in second.parts)
@@ -238,10 +249,10 @@ def compare_runs(spec: CompareSpec, *, force: bool = False) -> Outcome:
             if name not in run.parts:
                 raise UsageError(f"{run.folder} has no rows of `{name}`; it has {', '.join(run.parts)}")
         signatures = first.parts[name].signature, second.parts[name].signature
-        if signatures[0] != signatures[1] and not force:
+        if signatures[0] != signatures[1] and not spec.force:
             raise Refused(
                 f"{name} was not measured alike in the two runs:\n  {signatures[0]}\n  {signatures[1]}\n"
-                "score both with the same settings, or compare anyway with --force"
+                f"score both with the same settings, or compare anyway with {setting('--force')}"
             )
         a, agent_a = _one_agent(first.table(name), asked[:1], spec.paths[0])
         b, agent_b = _one_agent(second.table(name), asked[-1:], spec.paths[1])
@@ -275,7 +286,9 @@ def _one_agent(table: ScoreTable, asked: Sequence[str], folder: str) -> tuple[Sc
     """
     known = tuple(dict.fromkeys(table.agents))
     if not asked and len(known) > 1:
-        raise UsageError(f"{folder} has several agents ({', '.join(known)}); choose with --agents A,B")
+        raise UsageError(
+            f"{folder} has several agents ({', '.join(known)}); choose with {setting('--agents', 'A,B')}"
+        )
     agent = asked[0] if asked else (known[0] if known else "nobody")
     if known and agent not in known:
         raise UsageError(f"{folder} has no agent `{agent}`; it has {', '.join(known)}")

@@ -2,18 +2,20 @@
 
 from collections.abc import Iterator, Mapping
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from turnwise.conformance.calls import called, reuse_key
-from turnwise.errors import DataError, PluginError, UsageError
+from turnwise.errors import DataError, PluginError, UsageError, setting
 from turnwise.logs.items.items import all_items
 from turnwise.logs.scan import Census
 from turnwise.protocols import Asks, Priced
 from turnwise.run.resume.block_store import BlockStore
 from turnwise.run.scoring.blocks import content_key
-from turnwise.run.spec import ScoreSpec
 from turnwise.terminal import say_lines
 from turnwise.types import Item, Metric, digest
+
+if TYPE_CHECKING:
+    from turnwise.commands.score import Score
 
 NOTHING = "nothing to ask: all of it is kept"
 
@@ -51,19 +53,19 @@ def announce(costs: Mapping[str, Any], *, cap: float | None, quiet: bool) -> Non
         least = getattr(cost, "least", None)
         if cap is not None and least is not None and least > cap:
             raise UsageError(
-                f"{name}: its questions alone cost about {least:.4g}, and --max-cost allows {cap:.4g}; "
-                "--limit scores fewer dialogues"
+                f"{name}: its questions alone cost about {least:.4g}, and {setting('--max-cost')} allows {cap:.4g}; "
+                f"{setting('--limit')} scores fewer dialogues"
             )
 
 
-def prompts(spec: ScoreSpec, census: Census, metrics: Mapping[str, Metric]) -> list[dict[str, Any]]:
+def prompts(spec: "Score", census: Census, metrics: Mapping[str, Metric]) -> list[dict[str, Any]]:
     """What each judge is sent for the item that the spec names, or for the first.
 
     Raises `UsageError` if no metric asks anything, and `DataError` if there is no such item.
     """
     asking = {name: metric for name, metric in metrics.items() if isinstance(metric, Asks)}
     if not asking:
-        raise UsageError("no metric asks a language model; --show-prompt is for judges")
+        raise UsageError(f"no metric asks a language model; {setting('--show-prompt')} is for judges")
     found = []
     for name, metric in asking.items():
         whole = "dialogue" in metrics[name].needs

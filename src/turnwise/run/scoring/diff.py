@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 import numpy as np
 
-from turnwise.errors import Refused, TurnwiseError, UsageError
+from turnwise.errors import Refused, TurnwiseError, UsageError, setting
 from turnwise.logs.items.items import Selection, all_items
 from turnwise.logs.scan import scan_agents
 from turnwise.meta.compare import UNPAIRED, compare, match_pairs, with_adjusted_p
@@ -130,7 +130,7 @@ def _tables(
     if old != new and not force:
         raise Refused(
             f"not measured alike: {old} in the old run, {new} in the new one; score both with the same settings, or "
-            "compare anyway with --force"
+            f"compare anyway with {setting('--force')}"
         )
     return runs[0].table(name), runs[1].table(name)
 

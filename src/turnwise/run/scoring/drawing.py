@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,9 +14,11 @@ from turnwise.logs import native
 from turnwise.logs.items.keys import WEIGHT, lookup
 from turnwise.meta.calibrate import Units, expected_unit_errors
 from turnwise.run.scoring.tally import generator
-from turnwise.run.spec import CalibrateSpec
 from turnwise.stats.drawing import UNIFORM, inclusion_probabilities, systematic_draw
 from turnwise.types import Dialogue, Floats
+
+if TYPE_CHECKING:
+    from turnwise.commands.calibrate import Calibrate
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,7 @@ class Draw:
         native.write((one for one in self.dialogues if one.id not in self.drawn), str(folder / "rest.jsonl"))
 
 
-def first_draw(spec: CalibrateSpec, dialogues: Sequence[Dialogue], selected: Collection[str]) -> Draw:
+def first_draw(spec: "Calibrate", dialogues: Sequence[Dialogue], selected: Collection[str]) -> Draw:
     """Draw from the selected ones of dialogues without a rating, each as likely.
 
     Nothing is known yet about the error of a metric. `selected` has ids.
@@ -57,7 +59,7 @@ def first_draw(spec: CalibrateSpec, dialogues: Sequence[Dialogue], selected: Col
     return _draw(spec, dialogues, np.where(open_, chance, 0.0), chance, rated=0)
 
 
-def next_draw(spec: CalibrateSpec, dialogues: Sequence[Dialogue], units: Units) -> Draw:
+def next_draw(spec: "Calibrate", dialogues: Sequence[Dialogue], units: Units) -> Draw:
     """Draw from the dialogues that are not rated yet, by the expected error of the metric."""
     errors = expected_unit_errors(units, rng=generator(spec.seed, "plan"))
     size = {one.id: 0.0 for one in dialogues}
@@ -96,7 +98,7 @@ def weight_of(dialogue: Dialogue, key: str) -> float:
     return value
 
 
-def _count(spec: CalibrateSpec, n: int) -> int:
+def _count(spec: "Calibrate", n: int) -> int:
     """The number of dialogues to draw; `UsageError` if there are fewer."""
     if spec.plan is None or spec.plan > n:
         raise UsageError(
@@ -105,7 +107,7 @@ def _count(spec: CalibrateSpec, n: int) -> int:
     return spec.plan
 
 
-def _drawn_before(spec: CalibrateSpec, dialogues: Sequence[Dialogue], share: float) -> Floats:
+def _drawn_before(spec: "Calibrate", dialogues: Sequence[Dialogue], share: float) -> Floats:
     """The probability with which each dialogue was drawn until now: the share that is rated, or the inverse weight."""
     if spec.drawn != "weights":
         return np.full(len(dialogues), share)
@@ -113,7 +115,7 @@ def _drawn_before(spec: CalibrateSpec, dialogues: Sequence[Dialogue], share: flo
 
 
 def _draw(
-    spec: CalibrateSpec, dialogues: Sequence[Dialogue], chance: Floats, total: Floats, *, rated: int
+    spec: "Calibrate", dialogues: Sequence[Dialogue], chance: Floats, total: Floats, *, rated: int
 ) -> Draw:
     """Draw with these probabilities; `total` has those of having been drawn by now, whose inverses are the weights."""
     open_ = np.flatnonzero(chance > 0)

@@ -8,12 +8,12 @@ With -o, pairs.jsonl has what the judge said about each pair.
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
 
-from turnwise.errors import DataError, TooManyErrors
+from turnwise.errors import DataError, TooManyErrors, setting
 from turnwise.llm.chat import ChatError
 from turnwise.logs.items.items import all_items
 from turnwise.logs.scan import Census
@@ -25,9 +25,12 @@ from turnwise.metrics.rows import quotient
 from turnwise.report.results import replacing
 from turnwise.run.scoring.costs import announce, costs_record
 from turnwise.run.scoring.tally import generator
-from turnwise.run.spec import CompareSpec
+from turnwise.settings.option import as_text
 from turnwise.stats.interval import interval_of_sums
 from turnwise.types import Finding, Floats, Item
+
+if TYPE_CHECKING:
+    from turnwise.commands.compare import Compare
 
 PAIRS = "pairs.jsonl"
 EXAMPLES = 3  # pairs of either winner that results.json has with their texts
@@ -62,7 +65,7 @@ def is_judge_pair(name: str) -> bool:
 
 
 def judge_pairs(
-    names: Sequence[str], spec: CompareSpec, census: Census, agents: tuple[str, str]
+    names: Sequence[str], spec: "Compare", census: Census, agents: tuple[str, str]
 ) -> list[Finding]:
     """A finding for each name and group: A's share of wins less B's, with the position bias of the judge."""
     found = []
@@ -84,7 +87,7 @@ def judge_pairs(
 
 
 def dry_run(
-    names: Sequence[str], spec: CompareSpec, census: Census, agents: tuple[str, str]
+    names: Sequence[str], spec: "Compare", census: Census, agents: tuple[str, str]
 ) -> dict[str, list[dict[str, Any]]]:
     """What the judges would be asked about a pair, or the cost of all pairs; nothing is sent.
 
@@ -112,10 +115,10 @@ def dry_run(
     return {"forecast": costs_record(costs)} if spec.show_prompt is None else {"prompts": prompts}
 
 
-def _judge(name: str, spec: CompareSpec) -> Judge:
+def _judge(name: str, spec: "Compare") -> Judge:
     """The judge that `judge-pair[...]` names."""
     judge = resolve(
-        f"judge{name.removeprefix(NAME)}", model=spec.model, cache=None if spec.reuse else False,
+        f"judge{name.removeprefix(NAME)}", model=as_text(spec.model), cache=None if spec.reuse else False,
         max_cost=spec.max_cost,
     )  # fmt: skip
     if not isinstance(judge, Judge):
@@ -124,7 +127,7 @@ def _judge(name: str, spec: CompareSpec) -> Judge:
 
 
 def _pairs(
-    spec: CompareSpec, census: Census, agents: tuple[str, str], *, whole: bool
+    spec: "Compare", census: Census, agents: tuple[str, str], *, whole: bool
 ) -> Iterator[tuple[Item, Item]]:
     """The items of the two agents with the same pair, the first of each."""
     sides: dict[str, dict[str, Item]] = {agent: {} for agent in agents}
@@ -147,7 +150,7 @@ def _judged(judge: Judge, pairs: Sequence[tuple[Item, Item]], allowed: int) -> l
         failed = [one for one in found if isinstance(one.verdict, ChatError)]
         if len(failed) > allowed:
             raise TooManyErrors(
-                f"{NAME} failed on {len(failed)} pairs, more than --max-errors {allowed} allows; the last: "
+                f"{NAME} failed on {len(failed)} pairs, more than {setting('--max-errors', allowed)} allows; the last: "
                 f"{failed[-1].verdict}"
             )
     return found
@@ -159,7 +162,7 @@ def _finding(
     group: str,
     judged: Sequence[_Judged],
     agents: tuple[str, str],
-    spec: CompareSpec,
+    spec: "Compare",
 ) -> Finding:
     """The finding of one group."""
     lost = Counter(reason for one in judged if (reason := one.lost))
@@ -169,7 +172,7 @@ def _finding(
     if finding.estimate is None:
         reason = (
             "; ".join(f"{why} ({count})" for why, count in lost.most_common())
-            or "the two agents have no items with the same context; --pair KEY names what pairs them"
+            or f"the two agents have no items with the same context; {setting('--pair', 'KEY')} names what pairs them"
         )
         return replace(finding, signature=signature, reason=reason)
     known = [one for one in judged if one.lost is None]

@@ -3,11 +3,11 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from turnwise.errors import DataError, UsageError, unknown
+from turnwise.errors import DataError, UsageError, setting, unknown
 from turnwise.logs.items.items import all_items
 from turnwise.logs.scan import Census, scan
 from turnwise.meta.correlate import STATISTICS, correlate, has_level
@@ -42,10 +42,13 @@ from turnwise.run.scoring.raters import (
 from turnwise.run.scoring.seen_items import SeenItems, marked
 from turnwise.run.scoring.shards import Watch, prepare
 from turnwise.run.scoring.tally import generator
-from turnwise.run.spec import MetaSpec, Outcome, finish
+from turnwise.run.spec import Outcome, finish
 from turnwise.run.workers.execute import Executor
 from turnwise.stats.shared_draws import SharedDraws
 from turnwise.types import Finding, Level, Metric, Rating, Summed
+
+if TYPE_CHECKING:
+    from turnwise.commands.meta import MetaEvaluate
 
 ADEM = ("length_bias", "normalised")  # analyses of the ADEM paper, for rated replies
 UNEVEN = (
@@ -76,7 +79,7 @@ class _LevelTask:
     tables: Sequence[ScoreTable]
 
 
-def meta(spec: MetaSpec) -> Outcome:
+def meta(spec: "MetaEvaluate") -> Outcome:
     """Run `turnwise meta` with metrics: their agreement with people's ratings.
 
     Raises `UsageError` if no metric has a number at the level that was asked for.
@@ -88,18 +91,18 @@ def meta(spec: MetaSpec) -> Outcome:
     if spec.level not in (None, "system", "pair") and SYSTEMS_ONLY.issuperset(spec.statistics):
         names = ", ".join(spec.statistics)
         raise UsageError(
-            f"`{names}` compares systems and has no value for a single {spec.level}: --level system"
+            f"`{names}` compares systems and has no value for a single {spec.level}: {setting('--level', 'system')}"
         )
     if spec.level == "pair":
         if "pairwise" not in spec.statistics:
             raise UsageError(
-                f"`{', '.join(spec.statistics)}` is for ratings; --level pair has one statistic, how often a metric "
-                "prefers the reply that people chose: leave out --statistic"
+                f"`{', '.join(spec.statistics)}` is for ratings; {setting('--level', 'pair')} has one statistic, how "
+                f"often a metric prefers the reply that people chose: leave out {setting('--statistic')}"
             )
         return pair_meta(spec, census)
     check_dimension(census, spec.dimension)
     check_not_itself(spec, census)
-    ratings = with_direction(census.read_ratings(), spec.lower)
+    ratings = with_direction(census.read_ratings(), spec.lower_is_better)
     metrics, absent = prepare(spec, census)
     watch = Watch(spec.max_errors)
     units = {level: rated_units(spec, census, level) for level in rated_levels(census, spec.dimension)}
@@ -160,7 +163,7 @@ def meta(spec: MetaSpec) -> Outcome:
     return finish(spec, tuple(found), census.sha256, **sections, **census.unseen.section())
 
 
-def check_not_itself(spec: MetaSpec, census: Census) -> None:
+def check_not_itself(spec: "MetaEvaluate", census: Census) -> None:
     """Raise `UsageError` if a metric is the rating that metrics are compared with."""
     known = census.dimensions
     default = "overall" if "overall" in known else next(iter(known))
@@ -170,12 +173,12 @@ def check_not_itself(spec: MetaSpec, census: Census) -> None:
             with_it = f"with `{dimension}`" if spec.dimension != "all" else "with every dimension"
             raise UsageError(
                 f"`{name}` is what people said, and `meta` would compare it {with_it}, that is with itself; choose "
-                "another --dimension, or leave -m out for the agreement of the raters"
+                f"another {setting('--dimension')}, or leave {setting('-m')} out for the agreement of the raters"
             )
 
 
 def _collected(
-    spec: MetaSpec,
+    spec: "MetaEvaluate",
     census: Census,
     metrics: Mapping[str, Metric],
     questions: Sequence[Question],
@@ -206,7 +209,7 @@ def _rated(question: Question, people: Gold) -> list[dict[str, Any]]:
 
 
 def _answers(
-    spec: MetaSpec, task: _LevelTask
+    spec: "MetaEvaluate", task: _LevelTask
 ) -> list[tuple[int, Question, list[Finding], list[dict[str, Any]]]]:
     """For each question: its place, the agreement of each metric with people, and the tests of every two metrics."""
     group = task.questions[0][1].group
@@ -219,7 +222,7 @@ def _answers(
 
 
 def _answer(
-    spec: MetaSpec,
+    spec: "MetaEvaluate",
     question: Question,
     people: Gold,
     task: _LevelTask,
@@ -315,5 +318,5 @@ def _default_dimension(known: Sequence[str], group: str) -> str:
     if not known:
         raise DataError(f"no scored item{place} was rated")
     raise UsageError(
-        f"several dimensions were rated{place}: {', '.join(known)}; choose with --dimension, or `all`"
+        f"several dimensions were rated{place}: {', '.join(known)}; choose with {setting('--dimension')}, or `all`"
     )

@@ -3,11 +3,11 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from turnwise.errors import DataError, UsageError
+from turnwise.errors import DataError, UsageError, setting
 from turnwise.logs.scan import Census
 from turnwise.meta.differences import with_adjusted_p
 from turnwise.meta.pair_accuracy import PairScores, accuracy_differences, pair_accuracy
@@ -21,12 +21,15 @@ from turnwise.run.scoring.collect import collect, listing
 from turnwise.run.scoring.preferences import chosen_dimension, compared_pairs
 from turnwise.run.scoring.seen_items import in_training, marked
 from turnwise.run.scoring.shards import Watch, prepare
-from turnwise.run.spec import MetaSpec, Outcome, finish
+from turnwise.run.spec import Outcome, finish
 from turnwise.stats.clusters import codes
 from turnwise.types import Finding
 
+if TYPE_CHECKING:
+    from turnwise.commands.meta import MetaEvaluate
 
-def pair_meta(spec: MetaSpec, census: Census) -> Outcome:
+
+def pair_meta(spec: "MetaEvaluate", census: Census) -> Outcome:
     """The accuracy of each metric on preferences, for each dimension and group; with tests between metrics.
 
     Raises `DataError` if the data has no preferences, and `UsageError` for a dimension without any.
@@ -74,12 +77,12 @@ def with_automatic_raters(findings: Sequence[Finding], census: Census) -> list[F
     ]
 
 
-def pair_raters(spec: MetaSpec, census: Census) -> Outcome:
+def pair_raters(spec: "MetaEvaluate", census: Census) -> Outcome:
     """The agreement of raters about preferences, for each dimension and group: `meta --level pair` without a metric.
 
     Raises `DataError` if the data has no preferences, and `UsageError` for a dimension without any.
     """
-    dimensions = _dimensions(replace(spec, dimension=spec.dimension or "all"), census)
+    dimensions = _dimensions(spec.changed(dimension=spec.dimension or "all"), census)
     found: list[Finding] = []
     for dimension in dimensions:
         groups, _ = compared_pairs(spec, census, dimension)
@@ -92,13 +95,18 @@ def pair_raters(spec: MetaSpec, census: Census) -> Outcome:
     return finish(spec, tuple(found), census.sha256, raters=[], **census.automatic_section())
 
 
-def _dimensions(spec: MetaSpec, census: Census) -> Sequence[str]:
+def _dimensions(spec: "MetaEvaluate", census: Census) -> Sequence[str]:
     """The dimensions of the preferences to report on: that of the spec, else `overall`, else the only one."""
     known = tuple(census.preferences)
     if spec.screen:
-        raise UsageError("--screen sets raters apart by their ratings; it does not apply to --level pair")
+        raise UsageError(
+            f"{setting('--screen')} sets raters apart by their ratings; it does not apply to "
+            f"{setting('--level', 'pair')}"
+        )
     if not known:
-        raise DataError("there are no preferences in the data, and --level pair asks what people chose")
+        raise DataError(
+            f"there are no preferences in the data, and {setting('--level', 'pair')} asks what people chose"
+        )
     if spec.dimension == "all":
         return known
     return (chosen_dimension(spec.dimension, census),)

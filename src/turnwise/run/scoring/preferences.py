@@ -7,12 +7,12 @@ from itertools import combinations
 from typing import Any
 
 from turnwise import registry
-from turnwise.errors import DataError, UsageError, nearest
+from turnwise.errors import DataError, UsageError, nearest, setting
 from turnwise.logs.items.items import all_items
 from turnwise.logs.scan import Census
 from turnwise.meta.preferences import SAME_AGENT, About, ComparedPair, cluster_count, strengths, win_rate
 from turnwise.metrics import PREFERENCE
-from turnwise.run.spec import Spec
+from turnwise.run.spec import Selects
 from turnwise.types import OTHER_TURN, Dialogue, Finding, Item, Preference, item_id
 
 CONTROLS = ("position", "length")
@@ -41,7 +41,7 @@ def chosen_dimension(asked: str | None, census: Census) -> str:
     """
     known = tuple(census.preferences)
     if asked is None and "overall" not in known and len(known) > 1:
-        raise UsageError(f"there are preferences on {', '.join(known)}; choose with --dimension")
+        raise UsageError(f"there are preferences on {', '.join(known)}; choose with {setting('--dimension')}")
     wanted = asked or ("overall" if "overall" in known else known[0])
     if wanted not in known:
         raise UsageError(f"no preference has the dimension `{wanted}`; {nearest(wanted, known)}")
@@ -70,7 +70,7 @@ def parse(name: str, known: Sequence[str]) -> Wanted:
 
 
 def preferences(
-    names: Sequence[str], spec: Spec, census: Census, agents: Sequence[str]
+    names: Sequence[str], spec: Selects, census: Census, agents: Sequence[str]
 ) -> tuple[list[Finding], list[dict[str, Any]]]:
     """Win rates of every two agents, and a record of strengths, for each name and group.
 
@@ -83,7 +83,8 @@ def preferences(
         groups, lost = compared_pairs(spec, census, one.dimension)
         if not groups:
             what = {"metric": one.name, "group": None, "level": "system"}
-            why = "no preference is about a reply or a dialogue that was selected (--role, --where, --limit)"
+            chosen = ", ".join(map(setting, ("--role", "--where", "--limit")))
+            why = f"no preference is about a reply or a dialogue that was selected ({chosen})"
             findings.append(Finding(what=what, estimate=None, status="refused", reason=why))
         for group, pairs in groups.items():
             about = About(metric=one.name, group=group or None, unscored=dict(lost[group]))
@@ -118,7 +119,7 @@ def _same_agent(about: About, pairs: Sequence[ComparedPair]) -> Finding:
 
 
 def compared_pairs(
-    spec: Spec, census: Census, dimension: str
+    spec: Selects, census: Census, dimension: str
 ) -> tuple[dict[str, list[ComparedPair]], dict[str, Counter[str]]]:
     """The compared pairs of each group of the selection, and why others were left out."""
     if not census.held:
@@ -133,7 +134,7 @@ def _units(census: Census) -> list[bool]:
     return sorted(found)
 
 
-def _items(spec: Spec, census: Census, *, whole: bool) -> Iterator[Item]:
+def _items(spec: Selects, census: Census, *, whole: bool) -> Iterator[Item]:
     """All replies, or all whole dialogues, of the selection."""
     return all_items(spec.paths, replace(spec.selection, items="all", as_agents=()), census, whole=whole)
 

@@ -5,13 +5,13 @@ from dataclasses import replace
 from typing import Any
 
 from turnwise.conformance.calls import fitted_on
-from turnwise.errors import DataError, UsageError, nearest
+from turnwise.errors import DataError, UsageError, nearest, setting
 from turnwise.logs.items.items import Selection, all_items
 from turnwise.logs.scan import Census
 from turnwise.metrics import RATING
 from turnwise.metrics.rating import parse, rating_metric
 from turnwise.protocols import metric_extras
-from turnwise.run.spec import Spec
+from turnwise.run.spec import Prepares
 from turnwise.types import Metric, NeedsFitting
 
 
@@ -28,7 +28,7 @@ def names_of(census: Census, dimension: str) -> list[str]:
     return [plain] if len(levels) == 1 else [f"{plain}[level={level}]" for level in levels]
 
 
-def prepared_rating(name: str, spec: Spec, census: Census) -> Metric:
+def prepared_rating(name: str, spec: Prepares, census: Census) -> Metric:
     """The metric `rating:DIMENSION`, with the level, scale and direction that the data has.
 
     With raters=centred the effects of the raters are fitted on the selected items. Raises `DataError` without ratings,
@@ -59,7 +59,7 @@ def prepared_rating(name: str, spec: Spec, census: Census) -> Metric:
         )
         raise UsageError(
             f"the ratings of `{dimension}` have different scales ({scales}); {RATING}{dimension}[rescale=true] maps "
-            "all to 0-1, and --by or --where keeps them apart"
+            f"all to 0-1, and {setting('--by')} or {setting('--where')} keeps them apart"
         )
     lowered = dimension in spec.lower_dimensions
     if len(about.directions) > 1 and not lowered:

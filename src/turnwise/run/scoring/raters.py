@@ -6,9 +6,9 @@ The rated items and their clusters are those of the selection, as in `meta` with
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from math import isnan
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from turnwise.errors import DataError, UsageError
+from turnwise.errors import DataError, UsageError, setting
 from turnwise.logs.items.items import Selection, all_items
 from turnwise.logs.scan import Census, scan
 from turnwise.metrics import RATING
@@ -16,8 +16,11 @@ from turnwise.ratings.agreement import Agreement, Coefficient, agreement
 from turnwise.ratings.matrix import RatedLevel, dialogue_of, dimensions
 from turnwise.ratings.quality import screen
 from turnwise.run.scoring.pair_meta import pair_raters, with_automatic_raters
-from turnwise.run.spec import MetaSpec, Outcome, finish
+from turnwise.run.spec import Outcome, finish
 from turnwise.types import Finding, Rating
+
+if TYPE_CHECKING:
+    from turnwise.commands.meta import MetaEvaluate
 
 RATED: tuple[RatedLevel, ...] = ("turn", "dialogue")
 
@@ -56,7 +59,7 @@ class RatedUnits:
         return [r for r in ratings if (r.turn is None) == whole and r.item in self.clusters]
 
 
-def raters(spec: MetaSpec) -> Outcome:
+def raters(spec: "MetaEvaluate") -> Outcome:
     """Run `turnwise meta` without a metric: the raters' agreement on each dimension, after screening if asked.
 
     It is about preferences if the level is `pair`, or if the data has preferences and no ratings. Raises `DataError` if
@@ -66,7 +69,7 @@ def raters(spec: MetaSpec) -> Outcome:
     if spec.level == "pair" or (spec.level is None and census.preferences and not census.dimensions):
         return pair_raters(spec, census)
     check_dimension(census, spec.dimension)
-    every = with_direction(census.read_ratings(), spec.lower)
+    every = with_direction(census.read_ratings(), spec.lower_is_better)
     found: list[Finding] = []
     reports: list[dict[str, Any]] = []
     for level, group, units in _questions(spec, census):
@@ -84,10 +87,12 @@ def raters(spec: MetaSpec) -> Outcome:
     return finish(spec, tuple(found), census.sha256, raters=reports, **census.automatic_section())
 
 
-def _questions(spec: MetaSpec, census: Census) -> Iterator[tuple[RatedLevel, str, RatedUnits]]:
+def _questions(spec: "MetaEvaluate", census: Census) -> Iterator[tuple[RatedLevel, str, RatedUnits]]:
     """The level, group and units of each question. A level without items is an error only if no level has items."""
     if spec.level == "system":
-        raise UsageError("raters agree about turns or dialogues, not about systems; choose another --level")
+        raise UsageError(
+            f"raters agree about turns or dialogues, not about systems; choose another {setting('--level')}"
+        )
     empty: list[DataError] = []
     levels = [one for one in rated_levels(census, spec.dimension) if spec.level in (None, one)]
     for level in levels:
@@ -123,10 +128,11 @@ def one_dimension(census: Census, name: str | None, *, option: str) -> str:
     check_dimension(census, name)
     known = list(census.dimensions)
     if name == "all":
-        raise UsageError(f"{option} names one dimension; there are {', '.join(known)}")
+        raise UsageError(f"{setting(option)} names one dimension; there are {', '.join(known)}")
     if name is None and "overall" not in known and len(known) > 1:
         raise UsageError(
-            f"several dimensions were rated: {', '.join(known)}; choose with {option} {RATING}{known[0]}"
+            f"several dimensions were rated: {', '.join(known)}; choose with "
+            f"{setting(option, f'{RATING}{known[0]}')}"
         )
     return name or ("overall" if "overall" in known else known[0])
 
@@ -138,12 +144,12 @@ def rated_levels(census: Census, dimension: str | None) -> list[RatedLevel]:
     return [level for level in RATED if there[level]]
 
 
-def selection(spec: MetaSpec, rated: RatedLevel) -> Selection:
+def selection(spec: "MetaEvaluate", rated: RatedLevel) -> Selection:
     """The selection of items: rated turns for ratings of turns, all turns of the role for ratings of dialogues."""
     return replace(spec.selection, items=spec.selection.items or ("rated" if rated == "turn" else "all"))
 
 
-def rated_units(spec: MetaSpec, census: Census, rated: RatedLevel) -> dict[str, RatedUnits]:
+def rated_units(spec: "MetaEvaluate", census: Census, rated: RatedLevel) -> dict[str, RatedUnits]:
     """Group -> its units of the selection, rated turns or dialogues, whether or not a metric can score them."""
     groups: dict[str, RatedUnits] = {}
     whole = rated == "dialogue"
@@ -163,13 +169,13 @@ def with_direction(ratings: Sequence[Rating], lower: Collection[str]) -> list[Ra
     for name in lower:
         if name not in known:
             raise UsageError(
-                f"--lower-is-better: no rating has the dimension `{name}`; there are {', '.join(known)}"
+                f"{setting('--lower-is-better')}: no rating has the dimension `{name}`; there are {', '.join(known)}"
             )
     return [replace(r, direction="lower") if r.dimension in lower else r for r in ratings]
 
 
 def screened_ratings(
-    ratings: Sequence[Rating], dimension: str, level: RatedLevel, group: str, spec: MetaSpec
+    ratings: Sequence[Rating], dimension: str, level: RatedLevel, group: str, spec: "MetaEvaluate"
 ) -> tuple[list[Rating], list[dict[str, Any]]]:
     """The ratings of one dimension and level by the raters who pass the screening, and a record of each rater.
 
@@ -193,7 +199,7 @@ def _agreement(
     dimension: str,
     level: RatedLevel,
     group: str,
-    spec: MetaSpec,
+    spec: "MetaEvaluate",
 ) -> list[Finding]:
     """A finding for each agreement coefficient of one dimension, level and group.
 
@@ -201,7 +207,7 @@ def _agreement(
     """
     what: dict[str, str | None] = {"dimension": dimension, "group": group or None, "level": level}
     if not ratings:
-        reason = "--screen set every rating apart"
+        reason = f"{setting('--screen')} set every rating apart"
         return [Finding(what=what, estimate=None, status="skipped", reason=reason)]
     (row,) = agreement(
         ratings,

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from turnwise.conformance.calls import called
-from turnwise.errors import UsageError, counted
+from turnwise.errors import UsageError, counted, setting
 from turnwise.logs.dialogue import UNNAMED
 from turnwise.logs.items.items import all_items
 from turnwise.logs.scan import Census, scan
@@ -145,7 +145,7 @@ def _dry_run(spec: "Score", census: Census, metrics: Mapping[str, Metric]) -> Ou
                     stream = all_items(spec.paths, spec.selection, census, whole=whole)
                     costs |= forecast(mine, store, stream, shard=SHARD)
         if not costs:
-            raise UsageError("no metric costs anything; --dry-run is for judges")
+            raise UsageError(f"no metric costs anything; {setting('--dry-run')} is for judges")
         sections["forecast"] = costs_record(costs)
     return finish(spec.changed(output=None), (), census.sha256, **sections)
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from msgspec import structs
@@ -23,7 +24,7 @@ from turnwise.conformance.calls import (
     signature_of,
 )
 from turnwise.encode.models.catalogue import NotFetched
-from turnwise.errors import DataError, MissingExtra, PluginError, Refused, TooManyErrors, counted
+from turnwise.errors import DataError, MissingExtra, PluginError, Refused, TooManyErrors, counted, setting
 from turnwise.logs.foreign import read_all
 from turnwise.logs.items.items import Selection, all_items, items
 from turnwise.logs.scan import Census
@@ -35,9 +36,13 @@ from turnwise.run.resume.block_store import BlockStore
 from turnwise.run.scoring.blocks import Block, Failure, content_key, ratings_key, score
 from turnwise.run.scoring.costs import announce, forecast
 from turnwise.run.scoring.rated import prepared_rating, rating_selection
-from turnwise.run.spec import Spec
+from turnwise.run.spec import Prepares
 from turnwise.run.workers.execute import Executor
+from turnwise.settings.option import as_text
 from turnwise.types import Finding, Item, Metric, NeedsFitting, Summed, Turn, digest
+
+if TYPE_CHECKING:
+    from turnwise.settings.groups import Evaluating
 
 SHARD = 512  # items; an interrupted run loses at most the shards in work
 
@@ -60,18 +65,18 @@ class _Task:
     wanted: tuple[str, ...]  # metrics whose block is not in the store
 
 
-def prepare(spec: Spec, census: Census) -> tuple[dict[str, Metric], list[Finding]]:
+def prepare(spec: Prepares, census: Census) -> tuple[dict[str, Metric], list[Finding]]:
     """The metrics by name, fitted where they need it, and a finding for each metric that is not available."""
     metrics: dict[str, Metric] = {}
     absent: list[Finding] = []
     for name in dict.fromkeys(spec.metrics):
         what = {"metric": name}
         try:
-            db, cache = spec.db or tables_beside(spec.paths), None if spec.reuse else False
+            db, cache = as_text(spec.db) or tables_beside(spec.paths), None if spec.reuse else False
             if is_rating(name):
                 metric = prepared_rating(name, spec, census)
             else:
-                found = resolve(name, model=spec.model, db=db, cache=cache, max_cost=_cap(spec))
+                found = resolve(name, model=as_text(spec.model), db=db, cache=cache, max_cost=_cap(spec))
                 metric = _fitted(_checked(found), spec, census)
             signature_of(metric)  # a missing model is reported now and not at the first item
             if foreign(metric):
@@ -87,7 +92,7 @@ def prepare(spec: Spec, census: Census) -> tuple[dict[str, Metric], list[Finding
     return metrics, absent
 
 
-def _cap(spec: Spec) -> float | None:
+def _cap(spec: Prepares) -> float | None:
     """What each worker may spend on a judge: workers share the cap, as they do not know of each other."""
     return None if spec.max_cost is None else spec.max_cost / (spec.jobs or 1)
 
@@ -105,14 +110,14 @@ def _checked(metric: Metric | NeedsFitting) -> Metric | NeedsFitting:
     return metric
 
 
-def _fitted(metric: Metric | NeedsFitting, spec: Spec, census: Census) -> Metric:
+def _fitted(metric: Metric | NeedsFitting, spec: Prepares, census: Census) -> Metric:
     """The metric; one that needs fitting is fitted on --real, or on the data itself."""
     if not isinstance(metric, NeedsFitting):
         return metric
     if spec.real is None:
         there = all_items(spec.paths, spec.selection, census)
         return fitted_on(metric, (item for item in there if item.missing is None))
-    there = items(read_all([spec.real], command=None), Selection(items="all", role=spec.selection.role))
+    there = items(read_all([str(spec.real)], command=None), Selection(items="all", role=spec.selection.role))
     return fitted_on(metric, (_real(item) for item in there))
 
 
@@ -143,7 +148,7 @@ class Watch:
         self._errors[name] += len(failed)
         if self._errors[name] > self.allowed and name not in self.stopped:
             self.stopped[name] = (
-                f"failed on {self._errors[name]} items, more than --max-errors {self.allowed} allows; "
+                f"failed on {self._errors[name]} items, more than {setting('--max-errors', self.allowed)} allows; "
                 f"the last: {failed[-1].reason}"
             )
 
@@ -200,7 +205,7 @@ class Watch:
 
 
 def shards(
-    spec: Spec,
+    spec: "Evaluating",
     census: Census,
     metrics: Mapping[str, Metric],
     store: BlockStore,
@@ -253,7 +258,7 @@ def _scored(
             if block is None:
                 raise DataError(
                     f"rows.bin was damaged during the run: rows of {name} have another checksum than before; the same "
-                    "command with the same -o makes them again"
+                    f"command with the same {setting('-o')} makes them again"
                 )
             if name in fresh:
                 store.put(key, block)

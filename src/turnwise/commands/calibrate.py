@@ -1,0 +1,152 @@
+"""Mean ratings of agents from a metric's scores on everything and people's ratings on some."""
+
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Literal
+
+from turnwise.commands.function import function
+from turnwise.commands.opening import opened
+from turnwise.commands.screen import Printing
+from turnwise.errors import UsageError, setting
+from turnwise.library.results import Calibration, result
+from turnwise.logs.items.items import ItemChoice
+from turnwise.settings.groups import Evaluating, Grouping
+from turnwise.settings.option import Count, Option
+
+SHOWN = 6  # differences that the table shows whether or not they were shown to be there
+LEVEL = 0.05  # adjusted p up to which the table shows more differences than that
+
+
+@dataclass(frozen=True, kw_only=True)
+class Calibrate(Grouping, Evaluating):
+    """Mean ratings of agents from a metric's scores on everything and people's ratings on some.
+
+    The metric scores every item; people rated some of each agent. The estimate is the mean rating of all items of the
+    agent, and of one agent minus another. Its interval is narrower than that of the ratings alone where the metric
+    agrees with people, and no wider elsewhere: width_ratio shows by how much. Where nobody knows how the rated items
+    were drawn the estimate is refused (exit 4), and the table shows how far it depends on that.
+
+    \b
+      turnwise calibrate logs.jsonl -m turnwise --labels random
+      turnwise calibrate logs.jsonl -m length --labels weights:meta.weight
+    """
+
+    command: ClassVar[str] = "calibrate"
+    screen_class = Printing
+
+    to: Annotated[
+        str | None,
+        Option("What people rated. Default: rating:overall, else the only one.", metavar="rating:DIMENSION"),
+    ] = None
+    labels: Annotated[
+        str,
+        Option(
+            "How the rated items were drawn. KEY, such as meta.weight, holds the inverse probability of each.",
+            metavar="random|weights:KEY|unknown",
+        ),
+    ]  # fmt: skip
+    level: Annotated[
+        Literal["turn", "dialogue"] | None, Option("What was rated. Default: the only one that was.")
+    ] = None
+    fit: Annotated[
+        Literal["none", "linear", "isotonic"],
+        Option("Map scores to ratings first, by a function that is cross-fitted on the ratings."),
+    ] = "none"
+    plan: Annotated[
+        Count | None,
+        Option(
+            "Draw N dialogues to rate next, by the metric's expected error: plan.jsonl and rest.jsonl in -o.",
+            metavar="N", record_default=False,
+        ),
+    ] = None  # fmt: skip
+    rescale: Annotated[bool, Option("Map ratings of different scales to 0-1.")] = False
+    items: Annotated[
+        ItemChoice | None,
+        Option(
+            "Which replies count. Default: the last ones where only last ones are rated, else all.", record=None
+        ),
+    ] = None  # fmt: skip
+
+    def __post_init__(self) -> None:
+        """As in `Measuring`; raises `UsageError` where it is not clear how labels were drawn."""
+        super().__post_init__()
+        check_labels(self.labels)
+
+    @property
+    def drawn(self) -> Literal["random", "weights", "unknown"]:
+        """How the labels were drawn, without the key of the weights."""
+        if self.labels in ("random", "unknown"):
+            return "random" if self.labels == "random" else "unknown"
+        return "weights"
+
+    @property
+    def weights_key(self) -> str:
+        """The key of the weights, such as meta.weight; empty where labels have none."""
+        kind, _, key = self.labels.partition(":")
+        return key if kind == "weights" else ""
+
+    def run(self) -> Calibration:
+        """Estimate the mean ratings, and with `plan` draw what to rate next."""
+        from turnwise.run.scoring.calibrate import run
+
+        self._check_plan()
+        with opened(self) as ready:
+            return result(Calibration, self.command, run(ready), ready.folder, figures=self.figures)
+
+    def _check_plan(self) -> None:
+        """Raise `UsageError` for a plan without a folder, of several metrics or groups, or for an unknown draw."""
+        if self.plan is None:
+            return
+        plan = setting("--plan")
+        if self.output is None:
+            raise UsageError(f"{plan} writes plan.jsonl and rest.jsonl: name a folder with {setting('-o')}")
+        if self.by or len(self.metrics) > 1:
+            raise UsageError(
+                f"{plan} draws from all dialogues by the error of one metric: leave out {setting('--by')}, and name "
+                "one metric"
+            )
+        if self.labels == "unknown":
+            raise UsageError(
+                f"{plan} adds to labels whose draw is known; with {setting('--labels', 'unknown')}, plan without their "
+                "ratings"
+            )
+
+    def show(self, calibration: Calibration, screen: Printing) -> int:
+        """Print the means, the differences that are there, and where the drawn dialogues are."""
+        document = calibration.document
+        # A difference that is refused for the draw of its labels has no p, but the sensitivity analysis: always
+        # printed.
+        every = [row for row in document["results"] if row.get("minus")]
+        differences = [row for row in every if row["status"] != "refused"]
+        impossible = [row for row in every if row["status"] == "refused" and row.get("labels_alone") is None]
+        unshown: list[Any] = []
+        if len(differences) > SHOWN and not screen.verbose:
+            unshown = [row for row in differences if row["p_adjusted"] is None or row["p_adjusted"] > LEVEL]
+        without = impossible if len(impossible) > SHOWN and not screen.verbose else []
+        rows = [row for row in document["results"] if row not in [*unshown, *without]]
+        after = ""
+        if unshown:
+            after += (
+                f"\n{len(unshown)} of {len(differences)} differences were not shown to be there; -v lists all"
+            )
+        if without:
+            after += f"\n{len(without)} differences have no estimate, as an agent has too few ratings; -v lists all"
+        if plan := document.get("plan"):
+            after += (
+                f"\n{plan['drawn']} dialogues to rate are in {self.output}/plan.jsonl, the others in rest.jsonl; after "
+                f"rating: turnwise calibrate RATED {self.output}/rest.jsonl --labels weights:{plan['key']}"
+            )
+        return screen.conclude(calibration, rows=rows, after=after)
+
+
+def check_labels(labels: str) -> None:
+    """Raise `UsageError` unless the text says how labels were drawn."""
+    kind, _, key = labels.partition(":")
+    if labels not in ("random", "unknown") and not (kind == "weights" and key):
+        raise UsageError(
+            f"{setting('--labels', labels)}: expected how the rated items were drawn: random, unknown, or weights:KEY, "
+            "where KEY, such as meta.weight, holds the inverse of the probability of each"
+        )
+
+
+COMMAND = Calibrate
+calibrate = function(Calibrate)

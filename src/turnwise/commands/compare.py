@@ -1,0 +1,205 @@
+"""Is agent A better than agent B? Paired test, effect size, items that differ most."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
+
+from turnwise.commands.function import function
+from turnwise.commands.opening import opened
+from turnwise.commands.screen import Gated, Gating, typed
+from turnwise.errors import DataError, UsageError, setting
+from turnwise.library.results import Comparison, result
+from turnwise.logs.items.items import Selection
+from turnwise.logs.memory import is_folder
+from turnwise.report.fitting import Layout
+from turnwise.settings.groups import AsAgents, Drawing, Evaluating, LowerIsBetter, Selecting, Trying
+from turnwise.settings.option import Names, Option
+from turnwise.terminal import visible
+
+NO_PAIRS = "none"  # `pair` of a comparison of independent samples
+# Settings of scoring: they cannot change two finished runs.
+FIXED = (
+    "items",
+    "role",
+    "where",
+    "by",
+    "pair",
+    "cluster",
+    "limit",
+    "as_agents",
+    "real",
+    "model",
+    "lower_is_better",
+)
+
+# What the tables below the main one show first.
+STRENGTHS = Layout(names=("agent", "component"), results=("estimate", "interval"), others=("n_items",))
+EFFECTS = Layout(names=("covariate",), results=("estimate", "interval", "p"))
+FLIPS = Layout(names=("item of A", "item of B"), results=("A", "B", "A-B"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compare(Gated, Trying, Drawing, LowerIsBetter, AsAgents, Selecting, Evaluating):
+    """Is agent A better than agent B? Paired test, effect size, items that differ most.
+
+    DATA is files of dialogues, or exactly two folders written by `turnwise score -o`: the first is A. The estimate
+    is A minus B, and a --gate applies to it. A judge scores each reply by itself; docs/judge.md explains how to
+    show it two replies.
+
+    \b
+      turnwise compare rated.jsonl --agents new,old
+      turnwise compare logs.jsonl -m bleu-4 --agents new,old
+      turnwise compare logs.jsonl -m bleu-4 --as new,old
+      turnwise compare out/new out/old
+    """
+
+    command: ClassVar[str] = "compare"
+
+    metrics: Annotated[
+        Names,
+        Option(
+            "Metrics, separated by commas; `rating:overall` is people's ratings, `preference:overall` their "
+            "choices. Default: everything that people said; for two finished runs, every metric that both have.",
+            flags="-m --metric", metavar="NAMES", repeatable=True, record=None,
+        ),
+    ] = ()  # fmt: skip
+    agents: Annotated[
+        Names,
+        Option(
+            "The two agents. May be left out where the data, or --as, has just two.", metavar="A,B"
+        ),
+    ] = ()  # fmt: skip
+    force: Annotated[bool, Option("Compare runs whose signatures differ.", record=None)] = False
+    pair: Annotated[
+        str | None,
+        Option(
+            "The key that pairs items of the two agents; `id` is the id or line of a dialogue in its file. `none` "
+            "compares all items as independent samples. Default: the same context.",
+            metavar="KEY|none", record=None,
+        ),
+    ] = None  # fmt: skip
+
+    def __post_init__(self) -> None:
+        """As in `Measuring`; raises `UsageError` for more than two agents. Two that speak in the logs are the two."""
+        super().__post_init__()
+        if len(self.agents) > 2:
+            named = setting("--agents", ",".join(self.agents))
+            raise UsageError(f"{named} names {len(self.agents)} agents; two are compared")
+        if not self.agents and len(self.as_agents) == 2:
+            object.__setattr__(self, "agents", self.as_agents)
+
+    @property
+    def independent(self) -> bool:
+        """Whether all items are compared as independent samples, also where they have a pair."""
+        return self.pair == NO_PAIRS
+
+    @property
+    def selection(self) -> Selection:
+        """As in `Filtering`, without the key `none`."""
+        return replace(super().selection, pair=None if self.independent else self.pair)
+
+    @property
+    def options(self) -> tuple[tuple[str, Any], ...]:
+        """As in `Command`, and whether the samples are independent."""
+        return tuple(sorted([*super().options, *([("independent", True)] if self.independent else [])]))
+
+    @classmethod
+    def on_command_line(cls, screen: Gating, given: dict[str, Any]) -> int:
+        """As in `Gated`; settings of scoring that were typed for finished runs raise `UsageError`, those of a file of
+        options are left out.
+        """
+        if not given["reader"] and all(Path(path).is_dir() for path in given["data"]):
+            fixed = [name for name in FIXED if name != "pair" or given["pair"] != NO_PAIRS]
+            if idle := typed(*fixed):
+                raise UsageError(
+                    f"{', '.join(idle)} cannot change two finished runs; give them to `turnwise score -o`, or compare "
+                    "files"
+                )
+            given = {name: value for name, value in given.items() if name not in fixed}
+        return super().on_command_line(screen, given)
+
+    def run(self) -> Comparison:
+        """Compare the two agents, or the two finished runs."""
+        from turnwise.run.scoring.compare import compare as run
+        from turnwise.run.scoring.compare import compare_runs
+
+        with opened(self, name_files=not (self.selection.apart or self.as_agents)) as ready:
+            finished = _are_finished_runs(ready.paths)
+            if finished:
+                self._check_unselected()
+            outcome = compare_runs(ready) if finished else run(ready)
+            made = result(Comparison, self.command, outcome, ready.folder, figures=self.figures)
+            return replace(made, shared_agent=ready.shared_agent)
+
+    def _check_unselected(self) -> None:
+        """Raise `UsageError` if a setting of scoring is set: selections were made when the two runs were scored."""
+        given = {name: getattr(self, name) for name in FIXED}
+        given |= {"role": None if self.role == "assistant" else self.role, "pair": self.selection.pair}
+        if idle := [name for name, value in given.items() if value]:
+            raise UsageError(
+                f"{', '.join(idle)} cannot change two finished runs; give them to `score`, or compare files"
+            )
+
+    def show(self, comparison: Comparison, screen: Gating) -> int:
+        """Print the comparison, or what a judge of pairs would be asked."""
+        document = comparison.document
+        if screen.style == "table" and (self.dry_run or self.show_prompt is not None):
+            screen.print_questions(document)
+            return 0
+        after = [_strengths(document, screen), _flips(document, screen) if screen.verbose else ""]
+        return screen.conclude(comparison, after="\n".join(part for part in after if part))
+
+
+def _are_finished_runs(paths: Sequence[str]) -> bool:
+    """Whether the paths are two folders; folders in any other number, or beside files, raise `UsageError`, and a
+    folder of another format `DataError`.
+    """
+    from turnwise.logs.foreign import foreign
+    from turnwise.logs.readers import recognise
+
+    folders = list(map(is_folder, paths))
+    if not any(folders):
+        return False
+    for path, is_run in zip(paths, folders, strict=True):
+        if is_run and recognise(path) and (other := foreign(path, command="compare")):
+            raise DataError(other)
+    if folders != [True, True]:
+        raise UsageError("finished runs are compared as exactly two folders, without other files")
+    return True
+
+
+def _strengths(document: Mapping[str, Any], screen: Gating) -> str:
+    """Tables of Bradley-Terry strengths with the effects of the controls, one a dimension and group."""
+    parts = []
+    for fit in document.get("preferences", ()):
+        rows = [strength for strength in fit["strengths"] if strength["estimate"] is not None]
+        if rows:
+            about = visible(", ".join(filter(None, [fit["metric"], fit["group"]])))
+            several = fit["n_components"] > 1
+            columns = ("agent", *(("component",) if several else ()), "estimate", "interval", "n_items")
+            table = screen.records_table(rows, columns, STRENGTHS)
+            parts.append(f"\nBradley-Terry strengths by {about}, in log odds:\n{table}")
+        if fit["effects"]:
+            columns = ("covariate", "estimate", "interval", "p")
+            effects = screen.records_table(fit["effects"], columns, EFFECTS)
+            parts.append(f"\neffects of what was controlled for, in log odds:\n{effects}")
+    return "\n".join(parts)
+
+
+def _flips(document: Mapping[str, Any], screen: Gating) -> str:
+    """Tables of the items whose scores differ most, one a metric that has any; empty if none has."""
+    parts = []
+    for record in document["results"]:
+        if record.get("flips"):
+            rows = [
+                [flip["id_a"], flip["id_b"], flip["a"], flip["b"], flip["difference"]]
+                for flip in record["flips"]
+            ]
+            table = screen.table(rows, ["item of A", "item of B", "A", "B", "A-B"], FLIPS)
+            parts.append(f"\nitems that differ most by {visible(record['metric'])}:\n{table}")
+    return "\n".join(parts)
+
+
+COMMAND = Compare
+compare = function(Compare)
