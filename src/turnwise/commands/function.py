@@ -8,6 +8,7 @@ from textwrap import fill
 from typing import Any, ParamSpec, Protocol, TypeVar, get_type_hints
 
 from turnwise.errors import SETTING, UsageError, nearest
+from turnwise.extras import named_extras
 from turnwise.run.workers.threads import limited_threads
 from turnwise.settings.groups import Command
 from turnwise.settings.option import Setting, bare, settings
@@ -35,7 +36,11 @@ def function(command: Callable[P, Runs[R]]) -> Callable[P, R]:
 
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         _check_names(kind, signature, len(args), dict(kwargs), args)
-        with keywords_in_messages(kind), limited_threads():
+        with (
+            keywords_in_messages(kind),
+            named_extras(f"this call of `{kind.title()}`"),
+            limited_threads(),
+        ):
             return command(*args, **kwargs).run()
 
     call.__name__ = call.__qualname__ = kind.title()

@@ -75,17 +75,6 @@ reader = _options(
     ),
     mapping,
 )  # fmt: skip
-metrics = click.option(
-    "-m", "--metric", "metrics", multiple=True, required=True, callback=names, metavar="NAMES",
-    help="Metrics, separated by commas; `turnwise ls metrics` lists them; `rating:overall` is people's ratings, "
-    "`module:function` is your own.",
-)  # fmt: skip
-
-as_agents = click.option(
-    "--as", "as_agents", callback=names, metavar="NAMES|@alternatives",
-    help="Score what these agents would have said at the logged points.",
-)  # fmt: skip
-
 config = click.option(
     "--config", callback=configure, is_eager=True, expose_value=False, metavar="FILE.toml",
     help="Defaults for these options, under [common] or [COMMAND].",
@@ -140,30 +129,6 @@ def _selecting(whose: str, *, metavar: str = "KEY", more: str = "") -> Callable[
 
 
 selecting = _selecting("different agents")
-selecting_compared = _selecting(
-    "the two agents", metavar="KEY|none", more="`none` compares all items as independent samples. "
-)
-selecting_pairs = _options(
-    _scored_items,
-    _scored_role,
-    _where,
-    click.option(
-        "--pair",
-        metavar="KEY",
-        help="The key that pairs items of different agents; `id` is the id or line of a dialogue in its file. "
-        "Default: the same context.",
-    ),
-    _cluster,
-    _limit,
-)
-selecting_units = _options(
-    _items("Which replies count. Default: the last ones where only last ones are rated, else all."),
-    _scored_role,
-    _where,
-    _by,
-    _cluster,
-    _limit,
-)
 selecting_for_raters = _options(
     click.option("--as", "as_agents", callback=names, metavar="NAMES|@alternatives",
                  help="Show raters what these agents would have said at the logged points."),
@@ -213,8 +178,6 @@ running = _options(
     draws,
     _limits,
 )  # fmt: skip
-running_without_draws = _options(_scoring, _limits)  # for intervals that need no resampling
-
 style = click.option(
     "--format", "style", default="table", show_default=True, type=click.Choice(["table", "json"])
 )
@@ -253,13 +216,6 @@ gating = _options(
     click.option("--gate", "gates", multiple=True, callback=_gates, metavar="'NAME >= X'",
                  help="Fail (exit 1) unless the bound of the interval meets this. Repeatable."),
     click.option("--junit", metavar="FILE", help="Write the gates as a JUnit XML file."),
-)  # fmt: skip
-
-trying = _options(
-    click.option("--dry-run", is_flag=True,
-                 help="Only say what judges would be asked and what it would cost; send nothing."),
-    click.option("--show-prompt", metavar="ITEM", is_flag=False, flag_value="",
-                 help="Only show what judges are sent for ITEM, an id of items.jsonl; without ITEM for the first."),
 )  # fmt: skip
 
 

@@ -15,25 +15,6 @@ GATE_FAILED = 1
 HINT = "--wide shows all columns"
 
 
-def print_questions(document: Mapping[str, Any], given: Mapping[str, Any]) -> bool:
-    """With --show-prompt or --dry-run, print what judges would be sent, or what it would cost, unless as JSON.
-
-    Returns whether that was asked for. Of an attached image or sound only that it is there is printed.
-    """
-    if given["style"] == "json":
-        return False
-    for one in document.get("prompts", ()):
-        say(f"{one['metric']}, {one['item']}, prompt {one['prompt']}")
-        for message in one["messages"]:
-            content = message["content"]
-            parts = [{"type": "text", "text": content}] if isinstance(content, str) else content
-            say(f"\n--- {message['role']} ---")
-            for part in parts:
-                say(part["text"] if part["type"] == "text" else f"[attached: {part['type']}]")
-    say_lines(*(f"{one['metric']}: {one['words']}" for one in document.get("forecast", ())))
-    return bool(given["dry_run"] or given["show_prompt"] is not None)
-
-
 def conclude(
     found: Result,
     given: dict[str, Any],

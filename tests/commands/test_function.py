@@ -1,0 +1,83 @@
+"""The public function of a command, and its command line, are made from the fields of its class."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import turnwise as tw
+from turnwise.cli.common.group import run
+from turnwise.commands.calibrate import Calibrate
+from turnwise.commands.compare import Compare
+from turnwise.commands.meta import MetaEvaluate
+from turnwise.commands.power import Power, parsed_counts
+
+DEMO = str(Path(tw.__file__).parent / "data" / "demo.jsonl")
+
+
+def test_a_package_that_a_call_lacks_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    def run_without_torch(_: Compare) -> None:
+        raise ModuleNotFoundError("no torch", name="torch")
+
+    monkeypatch.setattr(Compare, "run", run_without_torch)
+    with pytest.raises(tw.MissingExtra, match="this call of `compare` needs the extra"):
+        tw.compare(DEMO)
+
+
+@pytest.mark.parametrize(
+    ("line", "missing"),
+    [
+        ("diff old", "Missing argument 'NEW'"),
+        ("compare", "Missing argument 'DATA...'"),
+        ("calibrate logs.jsonl -m length", "Missing option '--labels'"),
+        ("calibrate logs.jsonl --labels random", "Missing option '-m' / '--metric'"),
+    ],
+)
+def test_what_must_be_given_is_named_by_the_command_line(
+    line: str, missing: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(line.split()) == 2
+    assert missing in capsys.readouterr().err
+
+
+def test_settings_are_recorded_under_the_names_of_results_json() -> None:
+    alone = Compare(data=DEMO, as_agents="good,dull", pair="none", lower_is_better="rude")
+    assert alone.options == (("agents", ("good", "dull")), ("independent", True), ("lower", ("rude",)))
+    assert alone.selection.pair is None
+    assert Compare(data=DEMO).options == (("agents", ()),)
+    assert [name for name, _ in MetaEvaluate(data=DEMO).options] == [
+        "differences", "dimension", "intervals", "level", "lower", "precision", "rescale", "screen", "stable_raters",
+        "statistics",
+    ]  # fmt: skip
+    assert [name for name, _ in Calibrate(data=DEMO, metrics="length", labels="random").options] == [
+        "fit", "labels", "level", "rescale", "to",
+    ]  # fmt: skip
+    assert [name for name, _ in Power(sd=1, difference=0.3).options] == [
+        "agents", "agreement", "alpha", "beside", "correlation", "cost_dialogue", "cost_judge", "cost_rating",
+        "difference", "have", "icc", "level", "paired", "people", "power", "rater_icc", "rater_sd", "raters",
+        "scored", "sd", "ties", "turns", "win_rate",
+    ]  # fmt: skip
+
+
+def test_counts_by_comma_are_whole_numbers_above_zero() -> None:
+    assert parsed_counts("1, 3,5") == (1, 3, 5)
+    for text in ("a", "0", "1.5", "2000000000"):
+        with pytest.raises(ValueError, match=f"`{text}` is not whole numbers from 1 to 1,000,000,000"):
+            parsed_counts(text)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: tw.compare(DEMO, agents="a,b,c"), 'agents="a,b,c" names 3 agents'),
+        (lambda: tw.meta_evaluate(DEMO, statistics=","), "`statistics` names nothing"),
+        (lambda: tw.meta_evaluate(DEMO, precision=1.0), "meta_evaluate: `precision` must be a float >= 1e-06 and < 1"),
+        (lambda: tw.calibrate(DEMO, metrics="length", labels="random", plan=2), "plan=... writes plan.jsonl"),
+        (lambda: tw.power(sd=1, difference=float("nan")), "power: `difference` must be a float"),
+        (lambda: tw.power(DEMO, sd=1), "sd=...: the pilot's own spread is used"),
+    ],
+)  # fmt: skip
+def test_settings_that_do_not_fit_are_named_as_keywords(call: Callable[[], object], message: str) -> None:
+    with pytest.raises(tw.UsageError) as raised:
+        call()
+    assert message in str(raised.value)
