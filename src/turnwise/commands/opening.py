@@ -6,9 +6,9 @@ from typing import TypeVar
 
 from turnwise.library.data import files
 from turnwise.library.results import folder_of
-from turnwise.settings.groups import Reading, Writing
+from turnwise.settings.groups import Command, Formatted, Writing
 
-ReadingCommand = TypeVar("ReadingCommand", bound=Reading)
+ReadingCommand = TypeVar("ReadingCommand", bound=Formatted)
 
 
 @contextmanager
@@ -16,12 +16,14 @@ def opened(
     command: ReadingCommand, *, agent: str | None = None, name_files: bool = False
 ) -> Iterator[ReadingCommand]:
     """The command with its data as files of the native format, and with a folder to write to."""
+    data = getattr(command, command.source)
     with files(
-        command.data, reader=command.reader, mapping=command.mapping, agent=agent, name_files=name_files
+        data, reader=command.reader, mapping=command.mapping, agent=agent, name_files=name_files
     ) as given:
-        if not isinstance(command, Writing):
-            yield command.changed(data=given.paths, names=given.names)
+        ready = command.changed(**{command.source: given.paths}, names=given.names)
+        writing: Command = command
+        if not isinstance(writing, Writing):
+            yield ready
             return
-        with folder_of(command.output, figures=command.figures) as folder:
-            place = None if folder is None else str(folder)
-            yield command.changed(data=given.paths, names=given.names, output=place)
+        with folder_of(writing.folder, figures=writing.figures) as folder:
+            yield ready.changed(output=None if folder is None else str(folder))

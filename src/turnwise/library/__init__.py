@@ -10,10 +10,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from turnwise.commands.attack import attack, harden
     from turnwise.commands.diff import diff
+    from turnwise.commands.ope import ope
+    from turnwise.commands.respond import respond
     from turnwise.commands.score import score
-    from turnwise.library.attacking import attack, harden
-    from turnwise.library.estimating import calibrate, ope
+    from turnwise.commands.simulate import simulate
+    from turnwise.commands.train import train
+    from turnwise.library.estimating import calibrate
     from turnwise.library.exchange import convert, make_report, validate
     from turnwise.library.inventory import (
         Extra,
@@ -24,7 +28,6 @@ if TYPE_CHECKING:
         fetch,
         list_available,
     )
-    from turnwise.library.making import respond, simulate, train
     from turnwise.library.planning import power
     from turnwise.library.rating import ExportedRatings, RatingLinks, export_ratings, rate
     from turnwise.library.results import (
@@ -91,14 +94,7 @@ __all__ = [
     "view",
 ]
 _HOMES = {  # module -> its public names
-    "attacking": (
-        "attack",
-        "harden",
-    ),
-    "estimating": (
-        "calibrate",
-        "ope",
-    ),
+    "estimating": ("calibrate",),
     "exchange": (
         "convert",
         "make_report",
@@ -112,11 +108,6 @@ _HOMES = {  # module -> its public names
         "doctor",
         "fetch",
         "list_available",
-    ),
-    "making": (
-        "respond",
-        "simulate",
-        "train",
     ),
     "planning": ("power",),
     "rating": (
@@ -155,7 +146,15 @@ _HOMES = {  # module -> its public names
     ),
 }
 
-COMMANDS = {"score": ("score",), "diff": ("diff",)}  # module of `turnwise.commands` -> its public names
+COMMANDS = {  # module of `turnwise.commands` -> its public names
+    "attack": ("attack", "harden"),
+    "diff": ("diff",),
+    "ope": ("ope",),
+    "respond": ("respond",),
+    "score": ("score",),
+    "simulate": ("simulate",),
+    "train": ("train",),
+}
 
 if not TYPE_CHECKING:  # a type checker would accept any attribute of a module that has this function
 

@@ -21,9 +21,7 @@ from turnwise.report import results
 from turnwise.run.workers.execute import Executor, executor
 from turnwise.types import Finding, MetaLevel
 
-Stage = Literal["baselines", "search", "samples", "rl"]
 Place = Literal["local", "ray"]  # where the work is done
-Judgements = Literal["ratings", "preferences"]  # what people said
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +81,10 @@ class Spec:
     def lower_dimensions(self) -> tuple[str, ...]:
         """The dimensions on which a low rating is good whatever the data says, where the command has that setting."""
         return ()
+
+    def plugins(self) -> list[tuple[str, str]]:
+        """The plugins that the settings name: kind (`metrics`, `estimators`, `trainers`) and name."""
+        return [("metrics", name) for name in self.metrics]
 
     def executor(self) -> Executor:
         """The workers of this run."""
@@ -211,79 +213,6 @@ class PowerSpec(Spec):
     cost_judge: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OpeSpec(Spec):
-    """The settings of `turnwise ope`."""
-
-    command: ClassVar[str] = "ope"
-    recorded_if_changed: ClassVar[frozenset[str]] = frozenset({"seeds"})
-
-    targets: tuple[str, ...] = ()
-    all_agents: bool = False
-    rating: str | None = None
-    estimators: tuple[str, ...] = ()  # (): the quick ones
-    truth: str | None = None
-    fraction: float = 1.0
-    challenging: int | None = None
-    min_truth: tuple[tuple[str, float], ...] = ()  # (dimension, least true mean); "" is every dimension
-    calibrate: bool = True
-    delexicalise: bool = True
-    stream: bool = False
-    seeds: int = 1
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AttackSpec(Spec):
-    """The settings of `turnwise attack`."""
-
-    command: ClassVar[str] = "attack"
-
-    count: int = 200
-    budget: int = 20_000
-    stages: tuple[Stage, ...] = ("baselines", "search")
-    perturb: bool = True
-    timeout: float = 120.0
-    card: bool = False
-    # The stages `samples` and `rl`.
-    policy: str = "smollm2"
-    samples: int = 8
-    epochs: int = 5
-    updates: int = 20
-    batch: int = 16
-    repetitions: int = 1
-    learning_rate: float = 1e-5
-    kl: float = 0.05
-    entropy: float = 0.0
-    longest: int = 40
-    minutes: float | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HardenSpec(AttackSpec):
-    """The settings of `turnwise attack --harden`."""
-
-    rounds: int = 4
-    learn_from: tuple[str, ...] = ()  # (): the dialogues of the data that are not attacked
-    taught: int = 2000
-    agree_with: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrainSpec(Spec):
-    """The settings of `turnwise train`."""
-
-    command: ClassVar[str] = "train"
-    unrecorded: ClassVar[frozenset[str]] = frozenset({"dimension", "lower", "device", "restart"})
-    recorded_if_changed: ClassVar[frozenset[str]] = frozenset({"source"})
-
-    source: Judgements = "ratings"  # what a trainer learns from that can learn from either
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    dimension: str | None = None  # None: overall, else the only one
-    lower: tuple[str, ...] = ()
-    device: str = "auto"
-    restart: bool = False
-
-
 PACKAGES = ("numpy", "scipy", "msgspec", "sacrebleu", "rapidfuzz")  # packages that compute numbers
 # Common settings that can change a number, with the value that is recorded of a command that does not have them.
 SETTINGS: dict[str, Any] = {
@@ -327,15 +256,10 @@ def origin(spec: Spec, sha256: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _plugin_packages(spec: Spec) -> dict[str, str | None]:
-    """The packages of the plugins that a spec names as metrics, estimators or trainer, with their versions."""
-    named = [("trainers" if isinstance(spec, TrainSpec) else "metrics", name) for name in spec.metrics]
-    if isinstance(spec, OpeSpec):
-        named += [
-            ("metrics" if name.startswith("metric:") else "estimators", name) for name in spec.estimators
-        ]
+    """The packages of the plugins that a command names, with their versions."""
     offers = (
         used_offer(group, name.removeprefix("metric:").partition("[")[0])
-        for group, name in dict.fromkeys(named)
+        for group, name in dict.fromkeys(spec.plugins())
     )
     return {offer.owner: package_version(offer.owner) for offer in offers if offer is not None}
 
