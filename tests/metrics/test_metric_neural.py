@@ -5,9 +5,9 @@ import json
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from turnwise.cli.score import command
 
 from tests.tiny_models import write_bert, write_llama, write_regression, write_roberta
-from turnwise.cli.score import command
 from turnwise.encode import load
 from turnwise.errors import UsageError
 from turnwise.metrics import resolve

@@ -76,12 +76,12 @@ def _parameter(setting: Setting) -> click.Parameter:
         multiple=several,
         required=setting.required,
         type=_type(setting.kind),
-        default=() if several else _default(setting),
         show_default=option.default or _shows_default(setting),
         callback=_callback(setting),
         metavar=option.metavar,
         help=option.help,
         **_optional_value(setting),
+        **({} if setting.required else {"default": () if several else _default(setting)}),
     )
 
 
@@ -170,8 +170,6 @@ def _range(kind: type[Any], metas: Sequence[Meta]) -> "click.ParamType[Any]":
 
 def _default(setting: Setting) -> Any:
     """The default as a command line would give it; names as one text."""
-    if setting.required:
-        return None
     if isinstance(setting.default, tuple):
         return ",".join(setting.default) or None
     return setting.default
