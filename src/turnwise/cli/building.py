@@ -75,13 +75,13 @@ def _parameter(setting: Setting) -> click.Parameter:
         [*setting.flags, setting.name],
         multiple=several,
         required=setting.required,
-        type=_type(setting.kind),
+        type=None if option.parse else _type(setting.kind),
         show_default=option.default or _shows_default(setting),
         callback=_callback(setting),
         metavar=option.metavar,
         help=option.help,
-        **_optional_value(setting),
         **({} if setting.required else {"default": () if several else _default(setting)}),
+        **_optional_value(setting),
     )
 
 
@@ -101,8 +101,8 @@ def _argument(setting: Setting) -> click.Argument:
         required=setting.required,
         metavar=name,
         type=None if several else _type(setting.kind),
-        default=None if several or setting.required else setting.default,
         callback=_callback(setting),
+        **({} if several or setting.required else {"default": setting.default}),
     )
 
 

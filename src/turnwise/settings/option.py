@@ -23,7 +23,7 @@ from turnwise.registry import split_outside_brackets
 
 Names: TypeAlias = str | Sequence[str]  # one name, several by comma, or a sequence; a tuple once checked
 PathLike: TypeAlias = str | Path  # a text once checked
-Paths: TypeAlias = PathLike | Sequence[PathLike]  # one path or several; a tuple of texts once checked
+Paths: TypeAlias = str | Path | Sequence[str | Path]  # one path or several; a tuple of texts once checked
 Pairs: TypeAlias = (
     Mapping[str, str] | Sequence[tuple[str, str]]
 )  # key -> value; a tuple of pairs once checked
@@ -167,11 +167,11 @@ def _convertible(kind: Any) -> Any:
 
 
 def _normalised(value: Any, kind: Any) -> Any:
-    """Names as a tuple of names, and pairs as a tuple of pairs; sequences, and one of several paths, as tuples."""
+    """Names as a tuple of names, paths as one of texts, and pairs as one of pairs; sequences as tuples."""
+    if kind == Paths:
+        return split_paths(value)
     if kind == Names or kind == Names | None:
         return None if value is None else split_names(value)
-    if kind == Paths:
-        return as_texts(value)
     if isinstance(value, dict) and kind in (Pairs, Pairs | None):
         return as_pairs(value)
     return tuple(value) if isinstance(value, list) else value
@@ -186,6 +186,11 @@ def split_names(value: Names | None) -> tuple[str, ...]:
     return tuple(name.strip() for text in texts for name in split_outside_brackets(text) if name.strip())
 
 
+def split_paths(value: Paths) -> tuple[str, ...]:
+    """One path or several as texts."""
+    return (str(value),) if isinstance(value, str | Path) else tuple(map(str, value))
+
+
 @overload
 def as_text(path: PathLike) -> str: ...
 @overload
@@ -193,11 +198,6 @@ def as_text(path: PathLike | None) -> str | None: ...
 def as_text(path: PathLike | None) -> str | None:
     """The path as text; None stays None."""
     return None if path is None else str(path)
-
-
-def as_texts(paths: Paths) -> tuple[str, ...]:
-    """One path or several as texts."""
-    return (str(paths),) if isinstance(paths, str | Path) else tuple(map(str, paths))
 
 
 def as_pairs(values: Pairs) -> tuple[tuple[str, str], ...]:

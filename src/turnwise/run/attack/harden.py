@@ -46,7 +46,7 @@ from turnwise.run.scoring.shards import prepare
 from turnwise.run.scoring.tally import generator
 from turnwise.run.spec import MetaSpec, Outcome, finish
 from turnwise.run.train.command import TRAINERS, names, train, trainer
-from turnwise.settings.option import as_texts
+from turnwise.settings.option import split_paths
 from turnwise.stats.interval import Interval
 from turnwise.types import Finding, Metric, digest
 
@@ -160,7 +160,7 @@ def harden(spec: "Harden", *, report: Callable[[str], None] = lambda _: None) ->
         raise UsageError(f"hardening needs a search: {setting('--stages')} must have `search`")
     sha256: dict[str, str] = {}
     for path in dict.fromkeys(
-        (*spec.paths, *as_texts(spec.learn_from))
+        (*spec.paths, *split_paths(spec.learn_from))
     ):  # separately, because files may share ids
         sha256 |= scan_data(spec.changed(contexts=(path,))).sha256
     name, taught, rounds = spec.metric, list[str](), list[dict[str, Any]]()
@@ -295,7 +295,7 @@ def train_guard(
     rng = generator(spec.seed, "harden")
     dialogues = list(
         training_dialogues(
-            as_texts(spec.learn_from) or spec.paths, templates, attacked_prefixes, spec.taught, rng
+            split_paths(spec.learn_from) or spec.paths, templates, attacked_prefixes, spec.taught, rng
         )
     )
     if len(dialogues) < FEW_DIALOGUES:
@@ -313,7 +313,7 @@ def _agreement(spec: "Harden", names: tuple[str, str]) -> list[dict[str, Any]]:
     `names` are the metric before and after hardening; `fell` is positive if the correlation decreased.
     """
     found = []
-    for path in as_texts(spec.agree_with):
+    for path in split_paths(spec.agree_with):
         of_file = meta(
             MetaSpec(
                 data=(path,),
