@@ -258,7 +258,7 @@ def options(name: str) -> str:
     """The options of a command as a table; the names without dashes are keys of a config file."""
     command = importlib.import_module(f"turnwise.commands.{name}").COMMAND
     rows = ["| option | meaning | default |", "|---|---|---|"]
-    for one in (*settings(command), *settings(command.screen)):
+    for one in (*settings(command), *settings(command.screen_class)):
         if not one.option.only_python:
             meaning = one.option.help.replace("|", "\\|")
             rows.append(f"| {_option(one)} | {meaning} | {_option_default(one)} |")

@@ -22,7 +22,7 @@ Callback = Callable[[click.Context, click.Parameter, Any], Any]
 def command_line(command: type[Command]) -> click.Command:
     """The command line of a command's class: an argument or option for each setting."""
     own = settings(command)
-    shown = settings(command.screen)
+    shown = settings(command.screen_class)
     parameters = [_parameter(setting) for setting in (*own, *shown) if not setting.option.only_python]
     if command.configurable:
         parameters.insert(0, _config())
@@ -36,7 +36,7 @@ def command_line(command: type[Command]) -> click.Command:
 
 def _called(command: type[Command], /, **given: Any) -> int:
     """Run the command with these values of the command line, print its result, and return the exit code."""
-    names = {setting.name for setting in settings(command.screen)}
+    names = {setting.name for setting in settings(command.screen_class)}
     shown = {name: value for name, value in given.items() if name in names}
     chosen = {name: value for name, value in given.items() if name not in names}
     known = {setting.name for setting in settings(command)}
@@ -47,7 +47,7 @@ def _called(command: type[Command], /, **given: Any) -> int:
         if name in known
     }
     with limited_threads():
-        return command.on_command_line(command.screen(**shown), chosen)
+        return command.on_command_line(command.screen_class(**shown), chosen)
 
 
 def _config() -> click.Option:
@@ -71,6 +71,9 @@ def _parameter(setting: Setting) -> click.Parameter:
     if kind in (bool, bool | None):
         return _flag(setting)
     several = option.repeatable
+    more: dict[str, Any] = _optional_value(setting)
+    if not setting.required:  # a default of None would stand for a value that was given
+        more["default"] = () if several else _default(setting)
     return click.Option(
         [*setting.flags, setting.name],
         multiple=several,
@@ -80,8 +83,7 @@ def _parameter(setting: Setting) -> click.Parameter:
         callback=_callback(setting),
         metavar=option.metavar,
         help=option.help,
-        **({} if setting.required else {"default": () if several else _default(setting)}),
-        **_optional_value(setting),
+        **more,
     )
 
 

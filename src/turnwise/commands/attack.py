@@ -211,7 +211,7 @@ class Attack(Attacking):
       turnwise attack mymetrics:score --contexts dialogues.jsonl --budget 5000
     """
 
-    screen = AttackScreen
+    screen_class = AttackScreen
 
     @classmethod
     def on_command_line(cls, screen: AttackScreen, given: dict[str, Any]) -> int:

@@ -49,7 +49,7 @@ class Respond(Showing, Seeding, Filtering, Reading):
     """
 
     command: ClassVar[str] = "respond"
-    screen = Screen
+    screen_class = Screen
 
     agent: Annotated[
         str,

@@ -159,7 +159,7 @@ class Gating(Printing):
 class Gated(Command):
     """A command whose results gates can fail."""
 
-    screen = Gating
+    screen_class = Gating
 
     @classmethod
     def on_command_line(cls, screen: Gating, given: dict[str, Any]) -> int:

@@ -38,7 +38,7 @@ class Simulate(Showing, Working, Seeding):
     """
 
     command: ClassVar[str] = "simulate"
-    screen = Styled
+    screen_class = Styled
 
     world: Annotated[
         str, Option("`booking`, `chat`, `task`, or a world of a plugin.", flags="WORLD")

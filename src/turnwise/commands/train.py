@@ -55,7 +55,7 @@ class Train(Showing, Seeding, Filtering, LowerIsBetter, Reading, OneMetric):
     """
 
     command: ClassVar[str] = "train"
-    screen = Styled
+    screen_class = Styled
 
     metric: Annotated[
         str, Option("The name of a trainer: turnwise, usr-ret, maude, hred, ...", flags="METRIC", record=None)

@@ -46,7 +46,7 @@ class Command(Checked):
 
     command: ClassVar[str] = ""  # its name on the command line
     function: ClassVar[str] = ""  # the name of its function, where it is not that of the command
-    screen: ClassVar[Any] = None  # class of the settings that its command line has beside these
+    screen_class: ClassVar[Any] = None  # of the settings that its command line has beside these
     configurable: ClassVar[bool] = True  # whether its command line has --config
 
     @classmethod
