@@ -19,10 +19,10 @@ import numpy as np
 
 from benchmarks.corpus import write
 from benchmarks.harness import Line, peak
+from turnwise import simulate
 from turnwise.logs import native
 from turnwise.metrics.distribution.curve import histograms
 from turnwise.metrics.distribution.quantised import QuantisedVectors, draw_centres
-from turnwise.run.dialogues.simulate import Simulation, simulate
 
 TURNS = 20_000  # replies of the smaller corpus
 SELLERS, DIALOGUES = 5, 1600  # agents, and dialogues of each, of the smaller logs
@@ -86,10 +86,7 @@ def replies(folder: Path, count: int) -> Path:
 def dialogues(folder: Path, each: int) -> Path:
     """A file with this many simulated dialogues of each agent."""
     path = folder / f"logs{each}.jsonl"
-    simulate(
-        Simulation(world="booking", family="behaviour", agents=SELLERS, dialogues=each, samples=1, truth=0),
-        str(path),
-    )
+    simulate("booking", output=path, family="behaviour", agents=SELLERS, dialogues=each, samples=1, truth=0)
     return path
 
 

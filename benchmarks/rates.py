@@ -18,6 +18,7 @@ from typing import TypeVar
 import numpy as np
 
 from benchmarks.corpus import write
+from turnwise import simulate
 from turnwise.encode.cache.shared import Segments
 from turnwise.encode.episodes import encode, whole
 from turnwise.estimators.linear.stream import FirstSums, SecondSums, TargetBasis
@@ -26,7 +27,6 @@ from turnwise.logs.ids import FileIds, IdSet
 from turnwise.logs.items.items import Selection, all_items
 from turnwise.logs.scan import scan
 from turnwise.metrics import resolve
-from turnwise.run.dialogues.simulate import Simulation, simulate
 from turnwise.run.scoring.blocks import content_key, score
 from turnwise.run.scoring.shards import SHARD
 from turnwise.run.scoring.tally import Tally
@@ -76,10 +76,7 @@ def estimating(folder: Path) -> None:
     path = folder / "logs.jsonl"
     count = SELLERS * DIALOGUES
     simulate(
-        Simulation(
-            world="booking", family="behaviour", agents=SELLERS, dialogues=DIALOGUES, samples=1, truth=0
-        ),
-        str(path),
+        "booking", output=path, family="behaviour", agents=SELLERS, dialogues=DIALOGUES, samples=1, truth=0
     )
     timed("ope, a dialogue: check and count", count, lambda: scan([str(path)]))
     dialogues = timed("ope, a dialogue: read", count, lambda: list(native.read(str(path))))

@@ -20,9 +20,9 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from papers.enigma import SETTINGS, turnwise, validation
 from papers.usage import words
+from turnwise.commands.ope import Ope
 from turnwise.metrics.models import text_encoder
 from turnwise.run.ope.reward import scored
-from turnwise.run.spec import OpeSpec
 from turnwise.stats.correlation import pearson, spearman
 from turnwise.worlds.chat import WORLD, family
 from turnwise.worlds.chat.quality import DIMENSIONS
@@ -121,7 +121,7 @@ def by_metrics(name: str, seed: int, truth: dict) -> list[dict]:
         )
         for number in range(REFERENCES)
     ]
-    spec = OpeSpec(data=(), metrics=(), all_agents=True)
+    spec = Ope(data=(), all_agents=True)
     found = []
     for shown, metric in METRICS.items():
         numbers = scored(spec, dialogues, metric, list(agents))

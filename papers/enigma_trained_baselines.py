@@ -12,6 +12,7 @@ from papers.learned_customer import play_in_world
 from turnwise import estimators
 from turnwise.agents.customer import TrainedCustomer
 from turnwise.agents.seller import TrainedSeller, seller_example
+from turnwise.commands.ope import Ope
 from turnwise.encode.episodes import leave_out
 from turnwise.estimators.baselines.selfplay import SelfPlay
 from turnwise.estimators.neural.training_data import gather
@@ -19,7 +20,6 @@ from turnwise.logs.native import read_all
 from turnwise.run.dialogues.selfplay import episodes_by_agent
 from turnwise.run.dialogues.trained_sellers import corpus, trained_customer
 from turnwise.run.ope.logged_data import LoggedData, prepare, selected_dialogues
-from turnwise.run.spec import OpeSpec
 from turnwise.types import Agent, Dialogue, Episodes, Turn
 from turnwise.worlds.booking.world import WORLD
 
@@ -79,7 +79,7 @@ def self_play(
 
 def logged_data(logs: str, score: str, agents: Sequence[str], **options: Any) -> LoggedData:
     """The logs as `turnwise ope --all` prepares them for one score."""
-    spec = OpeSpec(data=(logs,), metrics=(), all_agents=True, rating=score, **options)
+    spec = Ope(data=(logs,), all_agents=True, rating=score, **options)
     dialogues, census = selected_dialogues(spec)
     return prepare(spec, dialogues, census, rating=score, targets=agents, others=())
 

@@ -24,7 +24,6 @@ import argparse
 import json
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import replace
 from itertools import chain, zip_longest
 from multiprocessing import get_context
 from pathlib import Path
@@ -36,11 +35,11 @@ from papers.probing import CORPORA, judged_on, quoted
 from papers.rated_corpora import pretraining, rated
 from turnwise.attacks.strategy import strategy
 from turnwise.cli.common.group import run
+from turnwise.commands.attack import Harden
 from turnwise.logs import native
 from turnwise.metrics import names, resolve
 from turnwise.metrics.learned.guard.metric import guarded
 from turnwise.run.attack.harden import MAX_TEMPLATES, attack_files, train_guard
-from turnwise.run.spec import HardenSpec
 from turnwise.stats.correlation import STATISTICS
 from turnwise.types import Summed
 
@@ -84,7 +83,7 @@ def wearing(metric: str, setting: str, trained: Path | None) -> str:
     return f"guarded[{','.join((f'metric={metric}', *more))}]"
 
 
-def _promising(spec: HardenSpec, name: str, number: int, kept: Path) -> dict[str, Any]:
+def _promising(spec: Harden, name: str, number: int, kept: Path) -> dict[str, Any]:
     """The frauds of one metric on one corpus in a round of `teach`; kept, so that a killed run continues."""
     if not kept.exists():
         _large_batches()
@@ -106,9 +105,9 @@ def teach(data: Path, metrics: Sequence[str], given: argparse.Namespace) -> None
         native.write(
             (one for one in there if one.meta.get(key.removeprefix("meta.")) == value), str(files[corpus])
         )
-    spec = HardenSpec(
-        data=tuple(map(str, files.values())), metrics=("usr-ret",), count=given.count, budget=given.taught_budget,
-        perturb=False, seed=0, learn_from=(str(given.learn_from),), taught=given.taught,
+    spec = Harden(
+        "usr-ret", tuple(map(str, files.values())), output=out, count=given.count, budget=given.taught_budget,
+        perturb=False, learn_from=given.learn_from, taught=given.taught,
     )  # fmt: skip
     taught: list[str] = []
     rounds: list[dict[str, Any]] = []
@@ -121,7 +120,7 @@ def teach(data: Path, metrics: Sequence[str], given: argparse.Namespace) -> None
             now = wearing(metric, setting, model) if model else metric
             for corpus, path in files.items():
                 own = out / f"{name}-{corpus}"
-                part = replace(spec, data=(str(path),), metrics=(now,), output=own)
+                part = spec.changed(contexts=(str(path),), metric=now, output=str(own))
                 jobs.append((part, now, number, own / f"round-{number}.json"))
         with ProcessPoolExecutor(given.jobs, mp_context=get_context("spawn")) as pool:
             found = list(pool.map(_promising, *zip(*jobs, strict=True)))

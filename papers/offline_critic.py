@@ -26,6 +26,7 @@ from offline_critic_published import (
     TABLE_5,
 )
 
+from turnwise.commands.ope import Ope
 from turnwise.encode.episodes import encode, whole
 from turnwise.errors import Refused
 from turnwise.estimators.calibration import can_rank, known_means, line
@@ -39,7 +40,6 @@ from turnwise.run.ope.critic_of_tasks import BASELINES
 from turnwise.run.ope.critic_values import CriticValues, value_systems
 from turnwise.run.ope.reward import scored
 from turnwise.run.scoring.tally import generator
-from turnwise.run.spec import OpeSpec
 from turnwise.stats.interval import mean_t_interval
 from turnwise.types import Dialogue, Floats
 
@@ -88,7 +88,7 @@ def systems(data: Path) -> dict[str, Any]:
     dialogues, names, rewards = of_test(data)
     critic = Critic(reward="success").with_facts(task_log.facts(dialogues))
     found = value_systems(critic, task_log.with_uniform_placeholders(dialogues), rewards, names, seed=0)
-    spec = OpeSpec(data=(), metrics=(), db=str(data / "multiwoz_db"))
+    spec = Ope(data=(), all_agents=True, db=str(data / "multiwoz_db"))
     baselines = {metric: scored(spec, dialogues, metric, names) for metric in (*BASELINES, "inform")}
     table = _table(found) | {"baselines": baselines, "signature": str(critic.signature)}
     values = {name: found.values[name].value for name in names}

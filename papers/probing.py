@@ -33,6 +33,7 @@ from turnwise.attacks.strategy import strategy
 from turnwise.attacks.target import Target
 from turnwise.attacks.verdict import measure_strategy
 from turnwise.cli.common.group import run
+from turnwise.commands.attack import Attack
 from turnwise.encode.text.normalise import plain
 from turnwise.logs import native
 from turnwise.logs.items.items import Selection, all_items
@@ -41,7 +42,6 @@ from turnwise.metrics import names
 from turnwise.run.attack.command import scorer
 from turnwise.run.scoring.shards import prepare
 from turnwise.run.scoring.tally import generator
-from turnwise.run.spec import AttackSpec
 from turnwise.types import Dialogue
 
 RESULTS = Path(__file__).with_name("probing.json")
@@ -125,9 +125,8 @@ def bot(data: Path, corpus: str, metric: str, kept: Path) -> float | None:
     if not kept.exists():
         return None
     file, where = CORPORA[corpus]
-    selection = Selection(where=(where,))
-    spec = AttackSpec(data=(str(data / file),), metrics=(metric,), selection=selection)
-    (made,) = prepare(spec, scan(spec.data))[0].values()
+    spec = Attack(metric, (str(data / file),), where=(where,))
+    (made,) = prepare(spec, scan(spec.paths))[0].values()
     pairs = list(zip(judged_on(data, corpus), json.loads(kept.read_text()), strict=True))
     sign = 1 if made.higher_is_better else -1
     return sign * float(np.nanmean(Target(scorer(made), len(pairs), lower_is_better=sign < 0).scores(pairs)))
@@ -180,10 +179,8 @@ def copies(data: Path, metrics: Sequence[str], corpora: Sequence[str], draws: in
         name, _, metric = given.partition("=")
         for corpus in corpora:
             file, where = CORPORA[corpus]
-            spec = AttackSpec(
-                data=(str(data / file),), metrics=(metric,), selection=Selection(where=(where,))
-            )
-            (made,) = prepare(spec, scan(spec.data))[0].values()
+            spec = Attack(metric, (str(data / file),), where=(where,))
+            (made,) = prepare(spec, scan(spec.paths))[0].values()
             contexts = judged_on(data, corpus)
             target = Target(scorer(made), 3 * len(contexts), lower_is_better=not made.higher_is_better)
             people = target.scores([(one, one.human) for one in contexts])

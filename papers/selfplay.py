@@ -17,9 +17,9 @@ import numpy as np
 
 from papers.learned_customer import LearnedCustomer, play_in_world
 from turnwise import worlds
+from turnwise.commands.respond import Respond
 from turnwise.encode.episodes import encode, leave_out, whole
 from turnwise.estimators.baselines.selfplay import SelfPlay
-from turnwise.run.dialogues.respond import Request
 from turnwise.run.dialogues.selfplay import episodes_by_agent, hold_dialogue
 from turnwise.stats.correlation import pearson, spearman
 from turnwise.types import Agent, Dialogue, Turn
@@ -43,7 +43,7 @@ def _briefed(agent: Agent, briefing: Turn) -> Agent:
 
 def alone(agent: Agent, name: str, openings: list[Dialogue]) -> list[Dialogue]:
     """Dialogues of an agent with itself, with the briefings and first turns of logged dialogues."""
-    request = Request(data=(), agent="", name=name, output="-")
+    request = Respond(data=(), agent="", name=name, output="-")
     held = []
     for dialogue in openings:
         briefing = Turn("system", dialogue.meta["briefing"])

@@ -9,7 +9,8 @@ import pytest
 
 from tests.small_world import held
 from turnwise.cli.common.group import run
-from turnwise.cli.ope import _below_table
+from turnwise.commands.ope import below_table
+from turnwise.commands.screen import Gating
 from turnwise.logs import native
 from turnwise.types import Dialogue, Rating, Turn
 
@@ -268,5 +269,5 @@ def test_a_row_without_an_estimate_has_its_reason_in_a_note(capsys, logs: str) -
 def test_estimators_that_disagree_with_the_first_are_named_in_a_sentence() -> None:
     diagnostics = {"disagrees": ["nearest", "direct"]}
     row = {"target": "noise-07", "rating": "reward", "estimator": "robust", "estimate": 0.3}
-    said = _below_table({"results": [{**row, "diagnostics": diagnostics}]}, {})
+    said = below_table({"results": [{**row, "diagnostics": diagnostics}]}, Gating())
     assert said == "\nnote: noise-07: the mean reward by nearest, direct is outside the interval of robust"

@@ -48,6 +48,13 @@ def test_every_option_is_the_keyword_that_the_command_passes_on(name: str):
         (lambda: tw.power(sd=1, difference=1, power=0.1, alpha=0.2), "power=0.1 must be above alpha=0.2"),
         (lambda: tw.calibrate(DEMO, metrics="length", labels="x"), 'labels="x": expected how the rated items'),
         (lambda: tw.ope(DEMO), 'targets="@alternatives", or leave each out in turn with all_agents=True'),
+        (lambda: tw.ope(DEMO, all_agents=True, stream=True, limit=3), "stream=True takes whole files: leave limit=..."),
+        (lambda: tw.ope(DEMO, targets="x", where={"meta.a": "b"}), 'where={"meta.a": "b"} leaves no dialogue'),
+        (lambda: tw.respond(DEMO, agent="a:b", name="x", output="o", user="u"), "user=... plays the user in self_play"),
+        (lambda: tw.simulate("chat", output="-"), "give a file, or truth=0"),
+        (lambda: tw.attack("length", DEMO, by="meta.a"), 'separately with where=...; by=... accepts only `file`'),
+        (lambda: tw.harden("length", DEMO, output="o"), "`length` cannot be hardened by itself"),
+        (lambda: tw.harden("maude", DEMO, output="o", stages="baselines"), "needs a search: stages=... must have"),
         (lambda: tw.score(DEMO, metrics="length", address="h:1"), '"h:1" is that of a Ray cluster: add on="ray"'),
         (lambda: tw.score(DEMO, metrics="length", where={"a": "b"}), 'where={"a": "b"} matches none of 40 dialogues'),
         (lambda: tw.score(DEMO, metrics="length", items="rated", role="user"), 'items="rated": no user turn'),
@@ -80,6 +87,9 @@ def test_the_same_error_of_a_command_names_its_options(tmp_path: Path):
         (tw.ope, "leave --stream out, and --no-calibrate", "leave stream=True out, and calibrate=False"),
         (tw.convert, "--roles 'Bot=assistant,*=user' says", 'roles={"Bot": "assistant", "*": "user"} says'),
         (tw.harden, "--harden writes a model: give -o a folder", "harden writes a model: give output=... a folder"),
+        (tw.convert, "--roles 'Bot=assistant,*=user' says", 'roles={"Bot": "assistant", "*": "user"} says'),
+        (tw.calibrate, "draw at random (--labels random)", 'draw at random (labels="random")'),
+        (tw.power, "goes with --ties and --icc alone", "goes with ties=... and icc=... alone"),
     ],
 )  # fmt: skip
 def test_options_become_keywords_with_their_values(function: Callable[..., object], text: str, expected: str):

@@ -6,17 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from turnwise.commands.attack import Attack, Harden
 from turnwise.commands.compare import Compare
 from turnwise.commands.meta import MetaEvaluate
+from turnwise.commands.ope import Ope
 from turnwise.commands.score import Score
-from turnwise.run.spec import (
-    AttackSpec,
-    HardenSpec,
-    OpeSpec,
-    TrainSpec,
-    checked_out,
-    origin,
-)
+from turnwise.commands.train import Train
+from turnwise.run.spec import checked_out, origin
 
 GIVEN = {"data": ("logs.jsonl",), "metrics": ("length",)}
 
@@ -24,23 +20,27 @@ GIVEN = {"data": ("logs.jsonl",), "metrics": ("length",)}
 def test_settings_of_a_command_are_recorded_by_name():
     assert Score(**GIVEN).options == ()
     assert Compare(**GIVEN, agents=("a", "b")).options == (("agents", ("a", "b")),)
-    recorded = [name for name, _ in AttackSpec(**GIVEN).options]
+    recorded = [name for name, _ in Attack("length", "logs.jsonl").options]
     assert recorded == sorted(recorded)
-    assert {"rounds", "learn_from", "taught", "agree_with"} == set(dict(HardenSpec(**GIVEN).options)) - {
-        *recorded
-    }
+    hardening = dict(Harden("length", "logs.jsonl", output="out").options)
+    assert {"rounds", "learn_from", "taught", "agree_with"} == set(hardening) - {*recorded}
 
 
 def test_settings_that_older_results_lack_are_recorded_only_when_they_are_used():
-    assert "seeds" not in dict(OpeSpec(**GIVEN).options)
-    assert dict(OpeSpec(**GIVEN, seeds=3).options)["seeds"] == 3
+    assert "seeds" not in dict(Ope("logs.jsonl", all_agents=True).options)
+    assert dict(Ope("logs.jsonl", all_agents=True, seeds=3).options)["seeds"] == 3
     assert not {"length_bias", "normalised"} & set(dict(MetaEvaluate(**GIVEN).options))
     assert dict(MetaEvaluate(**GIVEN, length_bias=True).options)["length_bias"] is True
 
 
 def test_training_records_the_trainer_settings_alone():
-    spec = TrainSpec(**GIVEN, settings={"epochs": 3}, dimension="overall", device="cpu")
-    assert spec.options == (("settings", {"epochs": 3}),)
+    command = Train(
+        "adem", "logs.jsonl", output="out", settings={"epochs": 3}, dimension="overall", device="cpu"
+    )
+    assert command.options == (("settings", {"epochs": 3}),)
+    assert Train("adem", "logs.jsonl", output="out").options == (("settings", {}),)
+    on = dict(Train("turnwise", "logs.jsonl", output="out", on="preferences").options)
+    assert on["source"] == "preferences"
 
 
 def test_an_origin_has_the_common_settings_in_their_order_and_the_options_last():

@@ -12,6 +12,7 @@ from msgspec import Meta
 
 from turnwise.cli.common.config import configure
 from turnwise.plugin_code import TRACEBACKS
+from turnwise.run.workers.threads import limited_threads
 from turnwise.settings.groups import Command
 from turnwise.settings.option import Names, Pairs, Setting, bare, settings, split_names
 
@@ -45,7 +46,8 @@ def _called(command: type[Command], /, **given: Any) -> int:
         for name, value in {"progress": not shown["quiet"], "figures": False}.items()
         if name in known
     }
-    return command.on_command_line(command.screen_class(**shown), chosen)
+    with limited_threads():
+        return command.on_command_line(command.screen_class(**shown), chosen)
 
 
 def _config() -> click.Option:

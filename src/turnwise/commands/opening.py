@@ -6,9 +6,9 @@ from typing import TypeVar
 
 from turnwise.library.data import Files, files
 from turnwise.library.results import folder_of
-from turnwise.settings.groups import Reading
+from turnwise.settings.groups import Formatted
 
-ReadingCommand = TypeVar("ReadingCommand", bound=Reading)
+ReadingCommand = TypeVar("ReadingCommand", bound=Formatted)
 
 
 @contextmanager
@@ -23,11 +23,14 @@ def opened(
         nullcontext(Files(()))
         if empty
         else files(
-            command.data, reader=command.reader, mapping=command.mapping, agent=agent, name_files=name_files
+            getattr(command, command.source), reader=command.reader, mapping=command.mapping, agent=agent,
+            name_files=name_files,
         )
-    )
+    )  # fmt: skip
     with held as given:
-        ready = command.changed(data=given.paths, names=given.names, shared_agent=given.shared_agent)
+        ready = command.changed(
+            **{command.source: given.paths}, names=given.names, shared_agent=given.shared_agent
+        )
         if not hasattr(command, "output"):
             yield ready
             return

@@ -58,7 +58,6 @@ PathLike = str | Path
 Count = Annotated[int, Range(least=1)]
 Natural = Annotated[int, Range(least=0)]
 Money = Annotated[float, Range(least=0)]
-Positive = Annotated[float, Range(above=0)]
 
 
 def checked(function: Callable[P, R]) -> Callable[P, R]:

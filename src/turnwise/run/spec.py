@@ -21,148 +21,7 @@ from turnwise.report import results
 from turnwise.run.workers.execute import Executor, executor
 from turnwise.types import Finding
 
-Stage = Literal["baselines", "search", "samples", "rl"]
 Place = Literal["local", "ray"]  # where the work is done
-Judgements = Literal["ratings", "preferences"]  # what people said
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Spec:
-    """What every command has."""
-
-    command: ClassVar[str]
-    # Settings of a subclass that are recorded only where they differ from the default: results of earlier versions
-    # do not have them.
-    recorded_if_changed: ClassVar[frozenset[str]] = frozenset()
-    # Settings of a subclass that are not recorded in `options`.
-    unrecorded: ClassVar[frozenset[str]] = frozenset()
-
-    data: tuple[str, ...]
-    metrics: tuple[str, ...]
-    selection: Selection = field(default_factory=Selection)
-    real: str | None = None  # reference dialogues for metrics that need fitting; None: the data itself
-    model: str | None = None  # for metrics that have a model and do not name one; None: each metric's own
-    db: str | None = None  # venue tables of task metrics; None: the folder beside the data
-    seed: int = 0
-    draws: int = 1000
-    # The fields below change how the work is done, and never the results.
-    output: Path | None = None
-    jobs: int | None = None  # None: one on this machine, and one for each CPU of a cluster
-    on: Place = "local"
-    address: str | None = None  # address of a Ray cluster
-    max_errors: int = 20
-    max_cost: float | None = None  # most that may be spent on a judge
-    reuse: bool = True
-    quiet: bool = True
-    names: Mapping[str, str] = field(default_factory=dict)  # path -> the name the user gave it: `-`
-
-    @property
-    def paths(self) -> tuple[str, ...]:
-        """The files of the data."""
-        return self.data
-
-    @property
-    def folder(self) -> Path | None:
-        """The output folder."""
-        return self.output
-
-    @property
-    def options(self) -> tuple[tuple[str, Any], ...]:
-        """The command's own settings by name, as results.json and the keys of resumed work record them."""
-        found = []
-        for one in fields(self):
-            value = getattr(self, one.name)
-            if one.name in COMMON or one.name in self.unrecorded:
-                continue
-            if one.name in self.recorded_if_changed and value == one.default:
-                continue
-            found.append((one.name, value))
-        return tuple(sorted(found))
-
-    @property
-    def lower_dimensions(self) -> tuple[str, ...]:
-        """The dimensions on which a low rating is good whatever the data says, where the command has that setting."""
-        return ()
-
-    def executor(self) -> Executor:
-        """The workers of this run."""
-        return executor(self.jobs, on=self.on, address=self.address)
-
-
-COMMON = frozenset(one.name for one in fields(Spec))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OpeSpec(Spec):
-    """The settings of `turnwise ope`."""
-
-    command: ClassVar[str] = "ope"
-    recorded_if_changed: ClassVar[frozenset[str]] = frozenset({"seeds"})
-
-    targets: tuple[str, ...] = ()
-    all_agents: bool = False
-    rating: str | None = None
-    estimators: tuple[str, ...] = ()  # (): the quick ones
-    truth: str | None = None
-    fraction: float = 1.0
-    challenging: int | None = None
-    min_truth: tuple[tuple[str, float], ...] = ()  # (dimension, least true mean); "" is every dimension
-    calibrate: bool = True
-    delexicalise: bool = True
-    stream: bool = False
-    seeds: int = 1
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AttackSpec(Spec):
-    """The settings of `turnwise attack`."""
-
-    command: ClassVar[str] = "attack"
-
-    count: int = 200
-    budget: int = 20_000
-    stages: tuple[Stage, ...] = ("baselines", "search")
-    perturb: bool = True
-    timeout: float = 120.0
-    card: bool = False
-    # The stages `samples` and `rl`.
-    policy: str = "smollm2"
-    samples: int = 8
-    epochs: int = 5
-    updates: int = 20
-    batch: int = 16
-    repetitions: int = 1
-    learning_rate: float = 1e-5
-    kl: float = 0.05
-    entropy: float = 0.0
-    longest: int = 40
-    minutes: float | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HardenSpec(AttackSpec):
-    """The settings of `turnwise attack --harden`."""
-
-    rounds: int = 4
-    learn_from: tuple[str, ...] = ()  # (): the dialogues of the data that are not attacked
-    taught: int = 2000
-    agree_with: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrainSpec(Spec):
-    """The settings of `turnwise train`."""
-
-    command: ClassVar[str] = "train"
-    unrecorded: ClassVar[frozenset[str]] = frozenset({"dimension", "lower", "device", "restart"})
-    recorded_if_changed: ClassVar[frozenset[str]] = frozenset({"source"})
-
-    source: Judgements = "ratings"  # what a trainer learns from that can learn from either
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    dimension: str | None = None  # None: overall, else the only one
-    lower: tuple[str, ...] = ()
-    device: str = "auto"
-    restart: bool = False
 
 
 class Recorded(Protocol):
@@ -193,6 +52,10 @@ class Recorded(Protocol):
     @property
     def options(self) -> tuple[tuple[str, Any], ...]:
         """The command's own settings by name."""
+        ...
+
+    def plugins(self) -> list[tuple[str, str]]:
+        """The plugins that the settings name: kind and name."""
         ...
 
 
@@ -299,15 +162,10 @@ def origin(spec: Recorded, sha256: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _plugin_packages(spec: Recorded) -> dict[str, str | None]:
-    """The packages of the plugins that a spec names as metrics, estimators or trainer, with their versions."""
-    named = [("trainers" if isinstance(spec, TrainSpec) else "metrics", name) for name in spec.metrics]
-    if isinstance(spec, OpeSpec):
-        named += [
-            ("metrics" if name.startswith("metric:") else "estimators", name) for name in spec.estimators
-        ]
+    """The packages of the plugins that a command names, with their versions."""
     offers = (
         used_offer(group, name.removeprefix("metric:").partition("[")[0])
-        for group, name in dict.fromkeys(named)
+        for group, name in dict.fromkeys(spec.plugins())
     )
     return {offer.owner: package_version(offer.owner) for offer in offers if offer is not None}
 

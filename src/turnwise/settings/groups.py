@@ -88,15 +88,13 @@ class Command(Checked):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reading(Command):
-    """Settings of every command that reads dialogues."""
+class Formatted(Command):
+    """The format of the dialogues that a command reads."""
 
     names: ClassVar[Mapping[str, str]] = {}  # path -> the name that the user gave it: `-`
     shared_agent: ClassVar[str | None] = None  # the agent of all records, which the files' names replace
+    source: ClassVar[str] = "data"  # the setting that has the dialogues
 
-    data: Annotated[
-        Data, Option(DATA, flags="DATA...", checked=False, record=None)
-    ] = field(kw_only=False)  # fmt: skip
     reader: Annotated[
         str | None,
         Option(
@@ -116,7 +114,16 @@ class Reading(Command):
     @property
     def paths(self) -> tuple[str, ...]:
         """The files of the data, once it has been opened (`opened`)."""
-        return cast("tuple[str, ...]", self.data)
+        return cast("tuple[str, ...]", getattr(self, self.source))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading(Formatted):
+    """Settings of every command that reads dialogues as its `data`."""
+
+    data: Annotated[
+        Data, Option(DATA, flags="DATA...", checked=False, record=None)
+    ] = field(kw_only=False)  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,6 +149,28 @@ class Measuring(Command):
     def plugins(self) -> list[tuple[str, str]]:
         """As in `Command`."""
         return [("metrics", name) for name in self.metrics]
+
+
+@dataclass(frozen=True, kw_only=True)
+class OneMetric(Command):
+    """The metric of a command that takes one."""
+
+    metric: Annotated[
+        str,
+        Option(
+            "A name of `turnwise ls metrics`, with settings in brackets; `module:function`; or an http address.",
+            flags="METRIC", record=None,
+        ),
+    ] = field(kw_only=False)  # fmt: skip
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """The one metric, as commands with several have them."""
+        return (self.metric,)
+
+    def plugins(self) -> list[tuple[str, str]]:
+        """As in `Command`."""
+        return [("metrics", self.metric)]
 
 
 @dataclass(frozen=True, kw_only=True)

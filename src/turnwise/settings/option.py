@@ -13,7 +13,7 @@ from inspect import get_annotations
 from operator import or_
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, TypeAlias, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypeAlias, Union, get_args, get_origin, get_type_hints, overload
 
 import msgspec
 from msgspec import Meta
@@ -23,6 +23,7 @@ from turnwise.registry import split_outside_brackets
 
 Names: TypeAlias = str | Sequence[str]  # one name, several by comma, or a sequence; a tuple once checked
 PathLike: TypeAlias = str | Path  # a text once checked
+Paths: TypeAlias = str | Path | Sequence[str | Path]  # one path or several; a tuple of texts once checked
 Pairs: TypeAlias = (
     Mapping[str, str] | Sequence[tuple[str, str]]
 )  # key -> value; a tuple of pairs once checked
@@ -132,7 +133,8 @@ def checked(setting: Setting, value: Any, title: str) -> Any:
         found = msgspec.convert(plain, _convertible(setting.kind))
     except msgspec.ValidationError:
         found = math.nan
-    if isinstance(found, float) and math.isnan(found):
+    no_path = setting.required and setting.kind == PathLike and found == ""
+    if no_path or (isinstance(found, float) and math.isnan(found)):
         raise UsageError(f"{title}: `{setting.name}` must be {described(setting.kind)}, not {_shown(value)}")
     return _normalised(found, setting.kind)
 
@@ -165,11 +167,13 @@ def _convertible(kind: Any) -> Any:
 
 
 def _normalised(value: Any, kind: Any) -> Any:
-    """Names as a tuple of names, and pairs as a tuple of pairs; sequences as tuples."""
+    """Names as a tuple of names, paths as one of texts, and pairs as one of pairs; sequences as tuples."""
+    if kind == Paths:
+        return split_paths(value)
     if kind == Names or kind == Names | None:
         return None if value is None else split_names(value)
     if isinstance(value, dict) and kind in (Pairs, Pairs | None):
-        return tuple(value.items())
+        return as_pairs(value)
     return tuple(value) if isinstance(value, list) else value
 
 
@@ -182,9 +186,23 @@ def split_names(value: Names | None) -> tuple[str, ...]:
     return tuple(name.strip() for text in texts for name in split_outside_brackets(text) if name.strip())
 
 
+def split_paths(value: Paths) -> tuple[str, ...]:
+    """One path or several as texts."""
+    return (str(value),) if isinstance(value, str | Path) else tuple(map(str, value))
+
+
+@overload
+def as_text(path: PathLike) -> str: ...
+@overload
+def as_text(path: PathLike | None) -> str | None: ...
 def as_text(path: PathLike | None) -> str | None:
-    """A path as text; None stays None."""
+    """The path as text; None stays None."""
     return None if path is None else str(path)
+
+
+def as_pairs(values: Pairs) -> tuple[tuple[str, str], ...]:
+    """Pairs of key and value."""
+    return tuple(values.items() if isinstance(values, Mapping) else values)
 
 
 def bare(kind: Any) -> Any:

@@ -13,6 +13,7 @@ from tests.small_tables import write_tables  # noqa: E402
 from tests.small_task import ASKED, GOOD, LAVA, POINTER, STATE, small_task  # noqa: E402
 from turnwise.agents import resolve  # noqa: E402
 from turnwise.agents.calling import NoReply, ReplyRequest  # noqa: E402
+from turnwise.commands.respond import Respond  # noqa: E402
 from turnwise.encode.models import folder  # noqa: E402
 from turnwise.errors import DataError, TooFewItems, UsageError  # noqa: E402
 from turnwise.logs.items.items import Selection, items  # noqa: E402
@@ -23,7 +24,7 @@ from turnwise.networks.lava.model import EvaluatedDialogues, Model, bounded  # n
 from turnwise.networks.lava.state_layout import StateLayout  # noqa: E402
 from turnwise.networks.lava.words import Words  # noqa: E402
 from turnwise.networks.training.task import TrainedModel, TrainingTask  # noqa: E402
-from turnwise.run.dialogues.respond import Request, respond  # noqa: E402
+from turnwise.run.dialogues.respond import respond  # noqa: E402
 from turnwise.run.train import lava  # noqa: E402
 from turnwise.run.train.policy_evaluation import PolicyEvaluator  # noqa: E402
 from turnwise.types import Dialogue, Turn  # noqa: E402
@@ -180,7 +181,7 @@ def test_respond_tells_a_policy_the_belief_state_of_the_turn_it_answers(
 ) -> None:
     logs, answered = tmp_path / "logs.jsonl", tmp_path / "answered.jsonl"
     write(small_task(3), str(logs))
-    done = respond(Request(data=(str(logs),), agent=str(supervised), name="lava", output=str(answered)))
+    done = respond(Respond(data=(str(logs),), agent=str(supervised), name="lava", output=str(answered)))
     assert (done.n_points, done.failures) == (6, ())
     replies = [
         turn.alternatives["lava"][0].content

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from turnwise.agents.calling import CallLimits
+from turnwise.commands.respond import Respond
 from turnwise.errors import DataError, TooManyErrors, Unmeasured, UsageError
 from turnwise.logs.native import read
-from turnwise.run.dialogues.respond import Request, respond
+from turnwise.run.dialogues.respond import respond
 from turnwise.types import Reply
 
 
@@ -41,10 +41,10 @@ def echo(turns, rng):
     return Reply(f"{len(turns)} turns, {turns[-1].role} said {turns[-1].text}, {rng.integers(10**6)}")
 
 
-def asked(tmp_path: Path, **settings) -> Request:
+def asked(tmp_path: Path, **settings) -> Respond:
     data = settings.pop("data", None) or logs(tmp_path / "logs.jsonl")
     chosen = {"agent": "", "name": "new", "output": str(tmp_path / "out.jsonl"), **settings}
-    return Request(data=(data,), **chosen)
+    return Respond(data=(data,), **chosen)
 
 
 def said(path: Path, name: str = "new") -> dict[tuple[str, int], tuple[Reply, ...]]:
@@ -163,7 +163,7 @@ def test_too_many_failures_stop_the_run_and_the_same_command_resumes(tmp_path):
             raise OSError("down")
         return echo(turns, rng)
 
-    request = asked(tmp_path, data=data, max_errors=5, call_limits=CallLimits(tries=1))
+    request = asked(tmp_path, data=data, max_errors=5, tries=1)
     with pytest.raises(TooManyErrors, match="more than --max-errors 5 allows"):
         respond(request, agent=server)
     up[0] = True

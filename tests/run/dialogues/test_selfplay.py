@@ -5,9 +5,9 @@ import json
 import pytest
 
 from turnwise import estimators
+from turnwise.commands.respond import Respond
 from turnwise.errors import Unmeasured, UsageError
 from turnwise.estimators.baselines.selfplay import SelfPlay
-from turnwise.run.dialogues.respond import Request
 from turnwise.run.dialogues.selfplay import (
     hold_dialogue,
     swap_roles,
@@ -17,7 +17,7 @@ from turnwise.run.dialogues.selfplay import (
 )
 from turnwise.types import Reply, Turn
 
-REQUEST = Request(data=(), agent="", name="new", output="-")
+REQUEST = Respond(data=(), agent="", name="new", output="-")
 
 
 def test_each_side_sees_itself_as_the_assistant():
@@ -68,11 +68,13 @@ def written(tmp_path, monkeypatch):
 
 
 def test_the_estimator_reads_the_written_self_play_dialogues(written):
-    request = Request(data=("logs.jsonl",), agent="selfplaybot:reply", name="new", output="played.jsonl")
-    done = write_self_play(request, replies=2)
+    request = Respond(
+        data=("logs.jsonl",), agent="selfplaybot:reply", name="new", output="played.jsonl", self_play=2
+    )
+    done = write_self_play(request)
     assert (done.n_dialogues, [failure.dialogue for failure in done.failures]) == (2, ["d1"])
     first = (written / "played.jsonl").read_bytes()
-    write_self_play(request, replies=2)
+    write_self_play(request)
     assert (written / "played.jsonl").read_bytes() == first
     plain, path = without_played("spe[played=played.jsonl,ridge=2]")
     assert (plain, path) == ("spe[ridge=2]", "played.jsonl")
@@ -89,7 +91,9 @@ def test_the_estimator_reads_the_written_self_play_dialogues(written):
 
 
 def test_an_agent_that_always_fails_is_an_error(written):
-    request = Request(data=("logs.jsonl",), agent="selfplaybot:broken", name="new", output="played.jsonl")
+    request = Respond(
+        data=("logs.jsonl",), agent="selfplaybot:broken", name="new", output="played.jsonl", self_play=2
+    )
     with pytest.raises(Unmeasured, match="finished none of 3 dialogues"):
-        write_self_play(request, replies=2)
+        write_self_play(request)
     assert not (written / "played.jsonl").exists()

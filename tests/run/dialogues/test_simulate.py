@@ -12,11 +12,11 @@ import pytest
 
 from turnwise import worlds
 from turnwise.cli.common.group import run
+from turnwise.commands.simulate import Simulate
 from turnwise.errors import PluginError, UsageError
 from turnwise.logs import native
 from turnwise.logs.scan import survey
-from turnwise.run.dialogues.simulate import Simulation, simulate, truth_path
-from turnwise.run.workers.execute import Local
+from turnwise.run.dialogues.simulate import simulate, truth_path
 from turnwise.worlds import task
 
 SMALL = {"agents": 3, "dialogues": 4, "samples": 2, "truth": 30}
@@ -24,9 +24,7 @@ SMALL = {"agents": 3, "dialogues": 4, "samples": 2, "truth": 30}
 
 def made(path: Path, *, jobs: int = 1, **settings) -> bytes:
     simulate(
-        Simulation(**{"world": "booking", "family": "stochastic", **SMALL, **settings}),
-        str(path),
-        workers=Local(jobs),
+        Simulate(**{"world": "booking", "family": "stochastic", **SMALL, **settings}, output=path, jobs=jobs)
     )
     return path.read_bytes()
 
@@ -164,7 +162,7 @@ def test_invalid_options_are_errors(typed, words, capsys, tmp_path, monkeypatch)
 
 def test_a_pipe_gets_only_the_logs():
     with pytest.raises(UsageError, match="next to the log file"):
-        simulate(Simulation(world="booking", family="graded", **SMALL), "-")
+        simulate(Simulate(world="booking", family="graded", **SMALL, output="-"))
 
 
 OWN = """

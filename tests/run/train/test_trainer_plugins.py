@@ -5,10 +5,10 @@ from importlib.metadata import EntryPoint
 import pytest
 
 from turnwise import registry
+from turnwise.commands.attack import Harden
 from turnwise.errors import PluginError, UsageError
 from turnwise.networks.training.checks import trainer_problem
 from turnwise.run.attack.harden import harden
-from turnwise.run.spec import HardenSpec
 from turnwise.run.train import command
 
 
@@ -57,8 +57,8 @@ def test_a_declaration_that_is_no_truth_value_is_an_error_with_the_name(plugins)
     assert trainer_problem(WRONG) == "`takes_guard` is 'yes'; expected True or False"
 
 
-def test_hardening_takes_every_trainer_with_a_guard_and_no_other(plugins):
+def test_hardening_takes_every_trainer_with_a_guard_and_no_other(plugins, tmp_path):
     with pytest.raises(UsageError, match=r"`plain` cannot be hardened by itself: .*; usr-ret, maude, att do"):
-        harden(HardenSpec(data=(), metrics=("plain",), budget=1, count=1))
-    with pytest.raises(UsageError, match="writes a model"):  # the next check
-        harden(HardenSpec(data=(), metrics=("guarded",), budget=1, count=1))
+        harden(Harden("plain", (), output=tmp_path))
+    with pytest.raises(UsageError, match="needs a search"):  # the next check
+        harden(Harden("guarded", (), output=tmp_path, stages="baselines"))

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
@@ -16,7 +16,7 @@ from turnwise.attacks.strategy import Candidate
 from turnwise.attacks.target import ScoreOrError, Target
 from turnwise.attacks.verdict import TestedStrategy
 from turnwise.conformance.calls import called, reuse_key, rows_of
-from turnwise.errors import Unmeasured, UsageError
+from turnwise.errors import Unmeasured, UsageError, setting
 from turnwise.logs.items.items import FILE, all_items
 from turnwise.logs.native import file_names
 from turnwise.logs.scan import Census, scan
@@ -31,10 +31,14 @@ from turnwise.run.scoring.blocks import item_scores, missing
 from turnwise.run.scoring.judge_cards import add_attack
 from turnwise.run.scoring.shards import prepare
 from turnwise.run.scoring.tally import generator
-from turnwise.run.spec import AttackSpec, Outcome, finish
+from turnwise.run.spec import Outcome, finish
 from turnwise.run.workers.execute import progress
+from turnwise.settings.option import as_text
 from turnwise.terminal import say_lines
 from turnwise.types import Direction, Finding, Floats, Item, Metric, digest
+
+if TYPE_CHECKING:
+    from turnwise.commands.attack import Attacking
 
 PATH = "calls.jsonl"  # in the output folder
 
@@ -57,14 +61,14 @@ class CallJournal:
 
 
 @contextmanager
-def open_call_journal(spec: AttackSpec, *about: Any, name: str = PATH) -> Iterator[CallJournal]:
+def open_call_journal(spec: "Attacking", *about: Any, name: str = PATH) -> Iterator[CallJournal]:
     """Open the journal of metric calls of this spec, and delete it when the block ends without an error.
 
     Answers are reused only if metrics, selection, seed, options and `about` (further inputs that determine the calls)
     are the same, and `spec.reuse` is set. `name` is the file in the output folder; without -o the journal is in memory.
     """
     key = digest(*(repr(part) for part in (spec.metrics, spec.selection, spec.seed, spec.options, *about)))
-    folder = spec.output
+    folder = spec.folder
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
     path = None if folder is None else folder / name
@@ -85,7 +89,7 @@ def check_can_be_attacked(metrics: Sequence[str]) -> None:
             )
 
 
-def run_attack(spec: AttackSpec, *, report: Report = lambda _: None) -> Outcome:
+def run_attack(spec: "Attacking", *, report: Report = lambda _: None) -> Outcome:
     """Attack the one metric of the spec; the document has the verdict and a finding for each tested strategy.
 
     If the metric cannot be prepared, the only finding says why, and the verdict is None. With `spec.card` the frauds
@@ -104,11 +108,11 @@ def run_attack(spec: AttackSpec, *, report: Report = lambda _: None) -> Outcome:
     if (
         run.found.gameable or not run.found.unsearched
     ):  # an attack that hardly searched says nothing good of a judge
-        add_attack(metric, document_verdict, [spec.names.get(path, path) for path in spec.data])
+        add_attack(metric, document_verdict, [spec.names.get(path, path) for path in spec.paths])
     sign = run.sign
     findings = tuple(_findings(name, str(metric.signature), run.found, sign, better_direction(metric)))
     if card is not None:
-        about = ", ".join(file_names(spec.data).values())
+        about = ", ".join(file_names(spec.paths).values())
         shown = [{**one.what, **one.details} for one in findings if one.details["significant"]]
         write_attacks(card, about, shown)
     return finish(
@@ -131,13 +135,14 @@ def run_attack(spec: AttackSpec, *, report: Report = lambda _: None) -> Outcome:
     )  # fmt: skip
 
 
-def scan_data(spec: AttackSpec) -> Census:
+def scan_data(spec: "Attacking") -> Census:
     """Scan the data of an attack; raises `UsageError` for groups other than `file`: an attack has one verdict."""
     if any(key != FILE for key in spec.selection.group_keys):
         raise UsageError(
-            "an attack has one verdict: attack each group separately with --where; --by accepts only `file`"
+            f"an attack has one verdict: attack each group separately with {setting('--where')}; "
+            f"{setting('--by')} accepts only `file`"
         )
-    return scan(spec.data, apart=spec.selection.apart)
+    return scan(spec.paths, apart=spec.selection.apart)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +161,7 @@ class AttackRun:
 
 
 def attack_metric(
-    spec: AttackSpec, name: str, metric: Metric, census: Census, *, report: Report = lambda _: None
+    spec: "Attacking", name: str, metric: Metric, census: Census, *, report: Report = lambda _: None
 ) -> AttackRun:
     """Run the stages of the attack and, with `spec.perturb`, the edits; an interrupted run repeats no metric call.
 
@@ -166,7 +171,7 @@ def attack_metric(
     """
     if "dialogue" in metric.needs or metric.level == "system":
         raise UsageError(f"`{name}` does not score single replies, which an attack needs")
-    stream = all_items(spec.data, replace(spec.selection, items=spec.selection.items or "all"), census)
+    stream = all_items(spec.paths, replace(spec.selection, items=spec.selection.items or "all"), census)
     # Strategies are compared with the replies of the agent `human` if there is one, else with all replies.
     people = HUMAN if HUMAN in census.agents else None
     rng_contexts = generator(spec.seed, "contexts")  # the same contexts for every metric
@@ -176,7 +181,8 @@ def attack_metric(
     if people and not chosen and (spec.selection.limit is not None or spec.selection.where):
         raise UsageError(
             f"strategies are compared with the replies of the agent `{people}`, which the data has, but not among the "
-            f"dialogues that --where and --limit select; --where agent={people} selects its dialogues"
+            f"dialogues that {setting('--where')} and {setting('--limit')} select; "
+            f"{setting('--where', f'agent={people}')} selects its dialogues"
         )
     search_on, test_on = split_contexts(chosen)
     _announce(spec, name, metric, chosen)
@@ -211,7 +217,7 @@ def attack_metric(
     return AttackRun(found, edits, tuning.repetitions, people or "everyone in the data", sign, tuple(chosen))
 
 
-def _language_model_candidates(spec: AttackSpec, tuning: PolicyTuning) -> list[Candidate]:
+def _language_model_candidates(spec: "Attacking", tuning: PolicyTuning) -> list[Candidate]:
     """The candidates of the stages `samples` and `rl`, if the spec has them."""
     found: list[Candidate] = []
     if "samples" in spec.stages:
@@ -219,13 +225,13 @@ def _language_model_candidates(spec: AttackSpec, tuning: PolicyTuning) -> list[C
         from turnwise.attacks.fluent import fluent_candidates
 
         found += fluent_candidates(
-            language_model(spec.policy, longest=spec.longest), tuning.target, tuning.search_on, tuning.test_on,
+            language_model(as_text(spec.policy), longest=spec.longest), tuning.target, tuning.search_on, tuning.test_on,
             samples=spec.samples, seed=spec.seed, report=tuning.report,
         )  # fmt: skip
     return found + (tuning() if "rl" in spec.stages else [])
 
 
-def _announce(spec: AttackSpec, name: str, metric: Metric, contexts: Sequence[Context]) -> None:
+def _announce(spec: "Attacking", name: str, metric: Metric, contexts: Sequence[Context]) -> None:
     """Print what the whole budget of calls would cost, by the cost of people's own replies, unless `spec.quiet`."""
     if spec.quiet or not isinstance(metric, Priced):
         return

@@ -9,7 +9,7 @@ import numpy as np
 from turnwise.attacks.context import Context
 from turnwise.attacks.strategy import Strategy, strategy
 from turnwise.attacks.templates import random_templates
-from turnwise.errors import DataError
+from turnwise.errors import DataError, setting
 from turnwise.logs.native import read_all
 from turnwise.types import Dialogue, Item, Reply, Turn, digest, item_id
 
@@ -41,7 +41,7 @@ def training_dialogues(
     ]
     if not dialogues:
         raise DataError(
-            "all dialogues are contexts of the attack, and none is left for training: give --learn-from"
+            f"all dialogues are contexts of the attack, and none is left for training: give {setting('--learn-from')}"
         )
     random_strategies = (
         one

@@ -14,15 +14,15 @@ some of them have the same words as the reply, and a guard cannot distinguish th
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from turnwise.attacks.attack import Attack
 from turnwise.attacks.verdict import TestedStrategy
-from turnwise.errors import Unmeasured, UsageError, counted
+from turnwise.errors import Unmeasured, UsageError, counted, setting
 from turnwise.logs.native import file_names, write
 from turnwise.logs.scan import Census
 from turnwise.metrics import settings
@@ -44,10 +44,14 @@ from turnwise.run.resume.progress_journal import Journal
 from turnwise.run.scoring.meta import meta
 from turnwise.run.scoring.shards import prepare
 from turnwise.run.scoring.tally import generator
-from turnwise.run.spec import HardenSpec, Outcome, TrainSpec, finish
+from turnwise.run.spec import Outcome, finish
 from turnwise.run.train.command import TRAINERS, names, train, trainer
+from turnwise.settings.option import split_paths
 from turnwise.stats.interval import Interval
 from turnwise.types import Finding, Metric, digest
+
+if TYPE_CHECKING:
+    from turnwise.commands.attack import Harden
 
 MAX_TEMPLATES = 400  # templates of frauds used for training
 FEW_DIALOGUES = 100  # below which a guard learns little
@@ -121,7 +125,10 @@ def _why_inconclusive(found: Attack) -> str | None:
     were left untested.
     """
     if found.unsearched:
-        return "--budget is too small for a search; raise it (the default is 20,000), or lower --count"
+        return (
+            f"{setting('--budget')} is too small for a search; raise it (the default is 20,000), or lower "
+            f"{setting('--count')}"
+        )
     return found.diagnosis.warning or (
         f"{found.untested} strategies were left untested" if found.untested else None
     )
@@ -136,30 +143,30 @@ def frauds(made: AttackRun) -> list[TestedStrategy]:
     ]
 
 
-def harden(spec: HardenSpec, *, report: Callable[[str], None] = lambda _: None) -> Outcome:
+def harden(spec: "Harden", *, report: Callable[[str], None] = lambda _: None) -> Outcome:
     """Attack and train a guard in up to `spec.rounds` rounds; the document has the hardened metric and all rounds.
 
     The rounds end with an attack: when it finds the metric robust, when it finds no template to train on, or after the
     last round. Raises `UsageError` for a metric without a guard, without an output folder or without the search stage.
     """
-    kind = settings(spec.metrics[0])[0]
+    kind = settings(spec.metric)[0]
     if kind != WRAPPER and (kind not in names() or not trainer(kind).takes_guard):
         able = [name for name, one in TRAINERS.items() if one.takes_guard]
         raise UsageError(
             f"`{kind}` cannot be hardened by itself: it does not support a guard; {', '.join(able)} do, and any metric "
             f"of single replies in a wrapper: `{WRAPPER}[metric={kind}]`"
         )
-    if spec.output is None:
-        raise UsageError("--harden writes a model: give its folder with -o")
     if "search" not in spec.stages:
-        raise UsageError("--harden needs a search: --stages must have `search`")
+        raise UsageError(f"hardening needs a search: {setting('--stages')} must have `search`")
     sha256: dict[str, str] = {}
-    for path in dict.fromkeys((*spec.data, *spec.learn_from)):  # separately, because files may share ids
-        sha256 |= scan_data(replace(spec, data=(path,))).sha256
-    name, taught, rounds = spec.metrics[0], list[str](), list[dict[str, Any]]()
+    for path in dict.fromkeys(
+        (*spec.paths, *split_paths(spec.learn_from))
+    ):  # separately, because files may share ids
+        sha256 |= scan_data(spec.changed(contexts=(path,))).sha256
+    name, taught, rounds = spec.metric, list[str](), list[dict[str, Any]]()
     key = digest(_journal_settings(spec), *sorted(sha256.values()))
-    spec.output.mkdir(parents=True, exist_ok=True)
-    with Journal(spec.output / "rounds.jsonl", key, reuse=spec.reuse) as journal:
+    spec.folder.mkdir(parents=True, exist_ok=True)
+    with Journal(spec.folder / "rounds.jsonl", key, reuse=spec.reuse) as journal:
         for number in range(spec.rounds + 1):
             if number in journal:
                 done = journal.get(number)
@@ -171,12 +178,12 @@ def harden(spec: HardenSpec, *, report: Callable[[str], None] = lambda _: None) 
             if done["record"]["robust"] or number == spec.rounds or not done["promising"]:
                 break
             taught = list(dict.fromkeys([*done["promising"], *taught]))[:MAX_TEMPLATES]
-            model = spec.output / f"model-{number + 1}"
-            name = hardened_name(spec.metrics[0], model)
+            model = spec.folder / f"model-{number + 1}"
+            name = hardened_name(spec.metric, model)
             if not (done.get("learned") and model.exists()):  # a model of another run is not reused
                 train_guard(spec, taught, model, set(done["contexts"]), report)
                 journal.put(number, {**done, "learned": True})
-        agreement = _agreement(spec, (spec.metrics[0], name)) if spec.agree_with else []
+        agreement = _agreement(spec, (spec.metric, name)) if spec.agree_with else []
     last = rounds[-1]
     return finish(
         spec, _findings(name, last), sha256, hardened=name, robust=last["robust"], summary=_summary(last),
@@ -193,16 +200,16 @@ def hardened_name(metric: str, model: Path) -> str:
     return f"{WRAPPER}[{','.join(f'{key}={value}' for key, value in {**kept, 'trained': model}.items())}]"
 
 
-def _journal_settings(spec: HardenSpec) -> str:
+def _journal_settings(spec: "Harden") -> str:
     """The settings that determine the rounds, as text for the journal's key: other settings start a new one."""
-    part = replace(spec, data=spec.data[:1])
-    found = _metric(part, spec.metrics[0], scan_data(part))
+    part = spec.changed(contexts=spec.paths[:1])
+    found = _metric(part, spec.metric, scan_data(part))
     return repr(
         ("record", str(found.signature), spec.model, spec.seed, spec.draws, spec.options, spec.selection)
     )
 
 
-def _metric(spec: HardenSpec, name: str, census: Census) -> Metric:
+def _metric(spec: "Harden", name: str, census: Census) -> Metric:
     """The metric of the spec, prepared; raises `UsageError` with the reason if it cannot be prepared."""
     check_can_be_attacked(spec.metrics)
     metrics, absent = prepare(spec, census)
@@ -211,19 +218,19 @@ def _metric(spec: HardenSpec, name: str, census: Census) -> Metric:
     return metrics[name]
 
 
-def attack_files(spec: HardenSpec, name: str, number: int, report: Callable[[str], None]) -> dict[str, Any]:
+def attack_files(spec: "Harden", name: str, number: int, report: Callable[[str], None]) -> dict[str, Any]:
     """Attack each file of the data with metric `name`, and return a dict with three entries.
 
     `record` is written to the results, `promising` are the templates that scored above people in the test or the
     search, and `contexts` the digests of the attacked contexts with their replies.
     """
     attacked, promising, attacked_prefixes = list[FileAttack](), list[str](), list[str]()
-    names = file_names(spec.data)
-    folder = (spec.output or Path()) / f"round-{number}"
-    for index, path in enumerate(spec.data):
+    names = file_names(spec.paths)
+    folder = spec.folder / f"round-{number}"
+    for index, path in enumerate(spec.paths):
         # Files with the same name are identified by their paths, which cannot be folder names.
         own = names[path] if Path(names[path]).name == names[path] else str(index)
-        part = replace(spec, data=(path,), metrics=(name,), output=folder / own)
+        part = spec.changed(contexts=(path,), metric=name, output=str(folder / own))
         census = scan_data(part)
         made = attack_metric(part, name, _metric(part, name, census), census, report=report)
         found = FileAttack.of(names[path], made)
@@ -246,7 +253,7 @@ def attack_files(spec: HardenSpec, name: str, number: int, report: Callable[[str
 def _summary(last: dict[str, Any]) -> str:
     """The conclusion of the last attack in words."""
     if last["robust"]:
-        return "nothing found scores above people; a larger --budget may find more"
+        return f"nothing found scores above people; a larger {setting('--budget')} may find more"
     if any(one["gameable"] or one["edits"] for one in last["attacked"]):
         return "STILL GAMEABLE after the last round"
     reasons = [one["unsearched"] for one in last["attacked"] if one["unsearched"]]
@@ -268,7 +275,7 @@ def _template(one: TestedStrategy) -> str:
 
 
 def train_guard(
-    spec: HardenSpec,
+    spec: "Harden",
     templates: Sequence[str],
     model: Path,
     attacked_prefixes: set[str],
@@ -278,7 +285,7 @@ def train_guard(
 
     Dialogues that start with one of `attacked_prefixes` (digests) are not used.
     """
-    kind, given = settings(spec.metrics[0])
+    kind, given = settings(spec.metric)
     if kind == WRAPPER:
         kind = GUARD_KIND
     lesson = model.with_name(f"{model.name.replace('model', 'lesson')}.jsonl.gz")
@@ -287,27 +294,20 @@ def train_guard(
     )
     rng = generator(spec.seed, "harden")
     dialogues = list(
-        training_dialogues(spec.learn_from or spec.data, templates, attacked_prefixes, spec.taught, rng)
+        training_dialogues(
+            split_paths(spec.learn_from) or spec.paths, templates, attacked_prefixes, spec.taught, rng
+        )
     )
     if len(dialogues) < FEW_DIALOGUES:
         report(
-            f"warning: the guard learns from {counted(len(dialogues), 'dialogue')} alone; --learn-from gives it more"
+            f"warning: the guard learns from {counted(len(dialogues), 'dialogue')} alone; {setting('--learn-from')} "
+            "gives it more"
         )
     write(dialogues, str(lesson))
-    train(
-        TrainSpec(
-            data=(str(lesson),),
-            metrics=(kind,),
-            seed=spec.seed,
-            output=model,
-            model=spec.model,
-            settings={"guard": FRAUD, "start": given.get("trained", "")},
-        ),
-        say=report,
-    )
+    train(spec.training(kind, lesson, model, guard=FRAUD, start=given.get("trained", "")), say=report)
 
 
-def _agreement(spec: HardenSpec, names: tuple[str, str]) -> list[dict[str, Any]]:
+def _agreement(spec: "Harden", names: tuple[str, str]) -> list[dict[str, Any]]:
     """For each file of `agree_with`: turn-level Spearman correlation with people of both metrics, and its decrease.
 
     `names` are the metric before and after hardening; `fell` is positive if the correlation decreased.
@@ -315,7 +315,7 @@ def _agreement(spec: HardenSpec, names: tuple[str, str]) -> list[dict[str, Any]]
     from turnwise.commands.meta import MetaEvaluate
 
     found = []
-    for path in spec.agree_with:
+    for path in split_paths(spec.agree_with):
         of_file = meta(
             MetaEvaluate(
                 data=(path,),

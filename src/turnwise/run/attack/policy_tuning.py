@@ -12,11 +12,12 @@ from turnwise.attacks.strategy import Candidate
 from turnwise.attacks.target import Target
 from turnwise.report import results
 from turnwise.run.resume.progress_journal import Journal
-from turnwise.run.spec import AttackSpec
+from turnwise.settings.option import as_text
 from turnwise.types import digest
 
 if TYPE_CHECKING:
     from turnwise.attacks.rl import Settings, TunedPolicy
+    from turnwise.commands.attack import Attacking
 
 CURVES = "curves.json"  # in the output folder
 SETTING_NAMES = ("epochs", "updates", "batch", "learning_rate", "kl", "entropy", "repetitions", "minutes")
@@ -29,7 +30,7 @@ class PolicyTuning:
     The records of all repetitions, best first, are then in `repetitions` and in `curves.json` of the output folder.
     """
 
-    spec: AttackSpec
+    spec: "Attacking"
     metric: str  # signature of the metric
     target: Target
     search_on: Sequence[Context]
@@ -48,10 +49,10 @@ class PolicyTuning:
 
         settings = Settings(**{name: getattr(self.spec, name) for name in SETTING_NAMES})
         train_on, track_on = self.search_on[::2], self.search_on[1::2]
-        agent = language_model(self.spec.policy, longest=self.spec.longest)
+        agent = language_model(as_text(self.spec.policy), longest=self.spec.longest)
         asked_of = (self.metric, self.spec.options, self.spec.seed, str(agent.signature))
         key = digest(repr(asked_of), *(digest(one.item.id, one.human) for one in self.search_on))
-        path = None if self.spec.output is None else self.spec.output / "repetitions.jsonl"
+        path = None if self.spec.folder is None else self.spec.folder / "repetitions.jsonl"
         inputs = self._inputs(settings, agent, train_on, track_on)
         found: list[tuple[TunedPolicy, ConvergedStrategy]] = []
         with Journal(path, key, reuse=self.spec.reuse) as journal, self.spec.executor() as workers:
@@ -66,8 +67,8 @@ class PolicyTuning:
                 found.append((tuned, converged_strategy(track_on, tuned.replies, self.target)))
         found.sort(key=lambda one: -one[0].reward)
         self.repetitions = [_repetition_record(*one) for one in found]
-        if self.spec.output is not None:
-            results.write(self.spec.output / CURVES, {"policy": self.spec.policy, "settings": asdict(settings),
+        if self.spec.folder is not None:
+            results.write(self.spec.folder / CURVES, {"policy": self.spec.policy, "settings": asdict(settings),
                                                       "repetitions": self.repetitions})  # fmt: skip
         best, strategy = found[0]
         return policy_candidates(strategy, best.replies)
@@ -87,7 +88,7 @@ class PolicyTuning:
         else:
             target.remember = _ignore
         return _RepetitionInputs(
-            target, settings, self.spec.policy, self.spec.longest, self.spec.seed,
+            target, settings, as_text(self.spec.policy), self.spec.longest, self.spec.seed,
             tuple(train_on), tuple(track_on), tuple(self.test_on),
             agent if in_process else None, self.report if in_process else None,
         )  # fmt: skip

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from turnwise.encode.models.folder import CARD, read_config
-from turnwise.errors import UsageError
+from turnwise.errors import UsageError, setting
 from turnwise.metrics import settings
 from turnwise.metrics.learned.trained import SHIPPED_VARIANTS
 from turnwise.report.results import replacing, to_json
@@ -20,7 +20,8 @@ def model_folder(metric: str) -> Path:
     trained = settings(metric)[1].get("trained")
     if not trained or trained in SHIPPED_VARIANTS:
         raise UsageError(
-            f"--card writes to the card of a model that you trained, and `{metric}` names none: name[trained=DIR]"
+            f"{setting('--card')} writes to the card of a model that you trained, and `{metric}` names none: "
+            "name[trained=DIR]"
         )
     folder = Path(str(trained))
     read_config(folder)

@@ -6,18 +6,18 @@ only on its position and a shard is always requested as a whole. Points at which
 stay without an alternative; the next run with the output as its input tries them again.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
 from turnwise.agents import resolve
-from turnwise.agents.calling import CallLimits, NoReply, ReplyRequest
+from turnwise.agents.calling import NoReply, ReplyRequest
 from turnwise.conformance.calls import source_digest
-from turnwise.errors import DataError, TooManyErrors, Unmeasured, UsageError, counted
+from turnwise.errors import DataError, TooManyErrors, Unmeasured, counted, setting
 from turnwise.logs.dialogue import CALLS, POINTER
 from turnwise.logs.files import PIPE
 from turnwise.logs.items.keys import lookup
@@ -28,29 +28,11 @@ from turnwise.run.resume.progress_journal import Journal
 from turnwise.run.workers.execute import progress
 from turnwise.types import Agent, Dialogue, Reply, Turn, digest
 
+if TYPE_CHECKING:
+    from turnwise.commands.respond import Respond
+
 SHARD = 64  # replies per shard
 _MAX_SHOWN = 5  # most reasons, and points of one reason, that an error message names
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
-    """The specification of a run of `respond` or of self-play."""
-
-    data: tuple[str, ...]
-    agent: str
-    name: str  # key of its replies in `alternatives`
-    output: str  # a file, or `-`
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    samples: int = 1
-    seed: int = 0
-    where: tuple[tuple[str, str], ...] = ()
-    limit: int | None = None
-    again: bool = False  # replace existing replies under this name
-    # The fields below do not change the output, unless a point fails.
-    call_limits: CallLimits = field(default_factory=CallLimits)
-    max_errors: int = 20
-    restart: bool = False
-    quiet: bool = True
 
 
 class Point(NamedTuple):
@@ -93,27 +75,26 @@ class _Samples(msgspec.Struct):
     reason: str | None = None
 
 
-def respond(request: Request, *, agent: Agent | None = None) -> Responded:
-    """Write the selected dialogues to `request.output` with the agent's replies as alternatives, and return the counts.
+def respond(request: "Respond", *, agent: Agent | None = None) -> Responded:
+    """Write the selected dialogues to the output with the agent's replies as alternatives, and return the counts.
 
     `agent` replaces the one that the request names. Points that failed stay without an alternative; raises `Unmeasured`
     if all failed and `TooManyErrors` if more than `max_errors` did.
     """
-    check_request(request)
-    census = scan(request.data)
-    speaker = agent if agent is not None else resolve(request.agent, **request.settings)
+    census = scan(request.paths)
+    speaker = agent if agent is not None else resolve(request.agent, **request.agent_settings)
     existing, points = _count_points(request)
     signature = str(signature_or_agent(speaker)) + source_digest(speaker)
     key = msgspec.json.encode(
-        (sorted(census.sha256.items()), signature, request.name, request.samples, request.seed, request.where,
+        (sorted(census.sha256.items()), signature, request.name, request.samples, request.seed, request.selection.where,
          request.limit, request.again)
     )  # fmt: skip
-    with Journal(journal_path(request.output), digest(key), reuse=not request.restart) as journal:
+    with Journal(journal_path(str(request.output)), digest(key), reuse=not request.restart) as journal:
         failures = _ask_agent(request, speaker, points, journal)
         n_failed = len(failures)
         if points and n_failed == points:
             raise Unmeasured(f"the agent replied at none of {counted(points, 'point')}: {_summary(failures)}")
-        count = write(_with_replies(request, journal), request.output)
+        count = write(_with_replies(request, journal), str(request.output))
     return Responded(count, points, (points - n_failed) * request.samples, existing, tuple(failures))
 
 
@@ -129,16 +110,6 @@ def _summary(failures: Sequence[Failure]) -> str:
     return "; ".join(parts)
 
 
-def check_request(request: Request) -> None:
-    """Raise `UsageError` for a name that is empty or begins with @, or for fewer than one sample."""
-    if not request.name.strip() or request.name.startswith("@"):
-        raise UsageError(
-            f"`{request.name}` cannot be the name of an agent: --name must not be empty or begin with @"
-        )
-    if request.samples < 1:
-        raise UsageError(f"--samples must be 1 or more, not {request.samples}")
-
-
 def signature_or_agent(agent: Agent) -> object:
     """The signature of an agent, or the agent itself if it has none."""
     return agent_extras(agent).signature or agent
@@ -149,7 +120,7 @@ def journal_path(output: str) -> Path | None:
     return None if output == PIPE else Path(output).with_name(f".{Path(output).name}.partial")
 
 
-def _count_points(request: Request) -> tuple[int, int]:
+def _count_points(request: "Respond") -> tuple[int, int]:
     """The number of points that already have replies under this name, and the number of points to ask at.
 
     Raises `DataError` if no dialogue is selected or none has a reply of the assistant.
@@ -160,24 +131,26 @@ def _count_points(request: Request) -> tuple[int, int]:
         open_points += len(_open_turns(dialogue, request))
         n_replies += sum(_is_reply(turn) for turn in dialogue.turns)
     if not n_dialogues:
-        chosen = " and ".join(f"--where {key}={value}" for key, value in request.where) or "--limit"
+        chosen = " and ".join(
+            setting("--where", f"{key}={value}") for key, value in request.selection.where
+        ) or setting("--limit")
         raise DataError(f"{chosen} selects no dialogue")
     if not n_replies:
         raise DataError(f"there is no assistant message with text in {counted(n_dialogues, 'dialogue')}")
     return n_replies - open_points, open_points
 
 
-def selected_dialogues(request: Request) -> Iterator[Dialogue]:
+def selected_dialogues(request: "Respond") -> Iterator[Dialogue]:
     """The first `limit` dialogues whose keys have the values of `where`, in the order of the files."""
     chosen = (
         dialogue
-        for dialogue in read_all(request.data)
-        if all(lookup(dialogue, key) == value for key, value in request.where)
+        for dialogue in read_all(request.paths)
+        if all(lookup(dialogue, key) == value for key, value in request.selection.where)
     )
     return islice(chosen, request.limit)
 
 
-def _open_turns(dialogue: Dialogue, request: Request) -> list[int]:
+def _open_turns(dialogue: Dialogue, request: "Respond") -> list[int]:
     """The indices of the replies without replies under this name, or with `again` of all replies."""
     return [
         index
@@ -193,7 +166,7 @@ def _is_reply(turn: Turn) -> bool:
     return bool(turn.content.strip()) or not any(turn.extra.get(call) for call in CALLS)
 
 
-def _points(request: Request) -> Iterator[Point]:
+def _points(request: "Respond") -> Iterator[Point]:
     """The points of all selected dialogues at which the agent is asked, in order."""
     for dialogue in selected_dialogues(request):
         for index in _open_turns(dialogue, request):
@@ -215,7 +188,7 @@ def _context(dialogue: Dialogue, index: int) -> tuple[Turn, ...]:
     return tuple(turns)
 
 
-def _ask_agent(request: Request, agent: Agent, total: int, journal: Journal) -> list[Failure]:
+def _ask_agent(request: "Respond", agent: Agent, total: int, journal: Journal) -> list[Failure]:
     """Ask the agent at every point without a saved reply, also where it failed before, and return all failures.
 
     Each shard is saved in the journal. `total` is the number of points. Raises `TooManyErrors` after a shard if more
@@ -241,14 +214,15 @@ def _ask_agent(request: Request, agent: Agent, total: int, journal: Journal) -> 
             ]
             if len(failures) > request.max_errors and len(failures) < total:
                 raise TooManyErrors(
-                    f"the agent failed at {counted(len(failures), 'point')}, more than --max-errors "
-                    f"{request.max_errors} allows; the last: {failures[-1]}. Run the same command again to retry them"
+                    f"the agent failed at {counted(len(failures), 'point')}, more than "
+                    f"{setting('--max-errors', request.max_errors)} allows; the last: {failures[-1]}. "
+                    "Run the same command again to retry them"
                 )
             advance(len(shard))
     return failures
 
 
-def _request_samples(request: Request, agent: Agent, points: Sequence[Point]) -> list[_Samples]:
+def _request_samples(request: "Respond", agent: Agent, points: Sequence[Point]) -> list[_Samples]:
     """Ask for `request.samples` replies at every point; a point with a failed sample has only the reason."""
     asked = [
         ReplyRequest(point.before, _seed(request, point, sample))
@@ -265,13 +239,13 @@ def _request_samples(request: Request, agent: Agent, points: Sequence[Point]) ->
     return found
 
 
-def _seed(request: Request, point: Point, sample: int) -> int:
+def _seed(request: "Respond", point: Point, sample: int) -> int:
     """The seed of one sample, from the run's seed, the agent's name, the dialogue, the turn and its number."""
     names = (str(request.seed), request.name, point.dialogue, str(point.turn), str(sample))
     return int(digest(*names), 16)
 
 
-def _with_replies(request: Request, journal: Journal) -> Iterator[Dialogue]:
+def _with_replies(request: "Respond", journal: Journal) -> Iterator[Dialogue]:
     """The selected dialogues with the replies of the journal as alternatives; failed points are left as they were."""
     parts = (msgspec.convert(journal.get(part), list[_Samples]) for part in range(len(journal)))
     samples = (one for part in parts for one in part)

@@ -6,7 +6,7 @@ sees the dialogue with the roles swapped. Dialogues start with the first turns o
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
@@ -22,9 +22,7 @@ from turnwise.logs.scan import scan
 from turnwise.protocols import TakesSelfPlay
 from turnwise.run.dialogues.respond import (
     Failure,
-    Request,
     Responded,
-    check_request,
     journal_path,
     selected_dialogues,
     signature_or_agent,
@@ -34,20 +32,23 @@ from turnwise.run.scoring.tally import generator
 from turnwise.run.workers.execute import progress
 from turnwise.types import Agent, Dialogue, Episodes, Estimator, Reply, Role, Turn, digest
 
+if TYPE_CHECKING:
+    from turnwise.commands.respond import Respond
+
 _SWAPPED: dict[Role, Role] = {"user": "assistant", "assistant": "user"}
 
 
-def write_self_play(request: Request, *, replies: int, user: str | None = None) -> Responded:
+def write_self_play(request: "Respond") -> Responded:
     """Write dialogues of the agent with itself, or with the agent `user`, that start like the dialogues of the logs.
 
-    Each has `replies` replies of the agent. Dialogues in which a speaker failed are left out; raises `Unmeasured` if
+    Each has `self_play` replies of the agent. Dialogues in which a speaker failed are left out; raises `Unmeasured` if
     more than `max_errors` or all failed, and `DataError` if no dialogue has a user turn. In the result `n_points` and
     `n_replies` count dialogues.
     """
-    check_request(request)
-    census = scan(request.data)
-    agent = resolve(request.agent, **request.settings)
-    partner = agent if user is None else resolve(user)
+    replies = request.self_play or 1
+    census = scan(request.paths)
+    agent = resolve(request.agent, **request.agent_settings)
+    partner = agent if request.user is None else resolve(request.user)
     starts = [
         (dialogue, turns) for dialogue in selected_dialogues(request) if (turns := _first_turns(dialogue))
     ]
@@ -60,10 +61,10 @@ def write_self_play(request: Request, *, replies: int, user: str | None = None) 
         request.name,
         replies,
     )
-    key = digest(msgspec.json.encode((*identity, request.seed, request.where, request.limit)))
+    key = digest(msgspec.json.encode((*identity, request.seed, request.selection.where, request.limit)))
     failures: list[Failure] = []
     with (
-        Journal(journal_path(request.output), key, reuse=not request.restart) as journal,
+        Journal(journal_path(str(request.output)), key, reuse=not request.restart) as journal,
         progress("talking", len(starts), quiet=request.quiet) as advance,
     ):
         for part, (dialogue, turns) in enumerate(starts):
@@ -83,13 +84,13 @@ def write_self_play(request: Request, *, replies: int, user: str | None = None) 
         if len(failures) == len(starts):
             raise Unmeasured(f"the agent finished none of {counted(len(starts), 'dialogue')}: {failures[-1]}")
         lines = (journal.get(part) for part in range(len(starts)) if part in journal)
-        parsed = (native.parse(line, file=request.output, line_number=1) for line in lines)
-        count = native.write(parsed, request.output)
+        parsed = (native.parse(line, file=str(request.output), line_number=1) for line in lines)
+        count = native.write(parsed, str(request.output))
     return Responded(count, len(starts), count, 0, tuple(failures))
 
 
 def hold_dialogue(
-    agent: Agent, user: Agent, first_turns: Sequence[Turn], *, request: Request, replies: int, identity: str
+    agent: Agent, user: Agent, first_turns: Sequence[Turn], *, request: "Respond", replies: int, identity: str
 ) -> Dialogue | NoReply:
     """A dialogue that continues `first_turns` by `replies` replies of the agent; one with an outcome ends it.
 
@@ -119,7 +120,7 @@ def hold_dialogue(
 
 
 def _reply(
-    speaker: Agent, turns: Sequence[Turn], request: Request, rng: np.random.Generator
+    speaker: Agent, turns: Sequence[Turn], request: "Respond", rng: np.random.Generator
 ) -> Reply | NoReply:
     """The speaker's reply to `turns` within the call limits of the request, with a seed drawn from `rng`."""
     (reply,) = request.call_limits.ask(speaker, [ReplyRequest(turns, int(rng.integers(2**63)))])

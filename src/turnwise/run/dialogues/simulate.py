@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 import numpy as np
@@ -20,7 +20,7 @@ from turnwise import worlds
 from turnwise.agents import resolve
 from turnwise.conformance.attributes import shown
 from turnwise.conformance.calls import foreign, raised, reply_of
-from turnwise.errors import PluginError, TurnwiseError, UsageError, unknown
+from turnwise.errors import PluginError, TurnwiseError, UsageError, setting, unknown
 from turnwise.logs import native
 from turnwise.logs.files import PIPE, replacing
 from turnwise.logs.foreign import read_all
@@ -28,34 +28,18 @@ from turnwise.plugin_code import described, plugin_code
 from turnwise.protocols import world_extras
 from turnwise.report.results import to_json
 from turnwise.run.dialogues import trained_sellers
-from turnwise.run.workers.execute import Executor, Local, progress
+from turnwise.run.workers.execute import progress
+from turnwise.settings.option import as_pairs, as_text
 from turnwise.types import Agent, Floats, Ints, Reply, Turn
 from turnwise.worlds import booking
 from turnwise.worlds.play import World
 
+if TYPE_CHECKING:
+    from turnwise.commands.simulate import Simulate
+
 LOG_TASK_SIZE = 10  # dialogues per task of the logs, which have alternatives
 TRUTH_TASK_SIZE = 500  # dialogues per task of the truth, which have none
 LOG, TRUTH = 0, 1  # purposes of a generator
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Simulation:
-    """The specification of a run of `simulate`."""
-
-    world: str
-    family: str
-    agents: int = 16
-    dialogues: int = 100  # logged dialogues per agent
-    samples: int = 4  # alternatives per agent and turn
-    truth: int = 5000  # dialogues per agent for the truth; 0: no truth
-    seed: int = 0
-    draw: int | None = None  # seed with which the agents are drawn; None: the family's fixed list
-    outsiders: tuple[tuple[str, str], ...] = ()  # names and specifications of further agents
-    db: str | None = None  # task world: folder of the venue tables
-    goals: str | None = None  # task world: dialogues whose goals the users get
-    delexicalised: bool = False  # task world: logs have placeholders for values
-    # Task world: module:function that makes a user with ConvLab's interface. Booking: folder of a customer.
-    user: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,17 +82,16 @@ class Sums:
         return Sums(self.n + other.n, self.total + other.total, self.squares + other.squares)
 
 
-def simulate(
-    simulation: Simulation, path: str, *, workers: Executor | None = None, quiet: bool = True
-) -> dict[str, Any]:
-    """Write the logs to `path` and the truth next to it; return the content of the truth file.
+def simulate(simulation: "Simulate") -> dict[str, Any]:
+    """Write the logs to their file and the truth next to it; return the content of the truth file.
 
     Without a truth (`truth=0`) an older truth file of this name is deleted, and the agents returned are empty. Raises
     `UsageError` for a truth beside a pipe.
     """
+    path = str(simulation.output)
     if path == PIPE and simulation.truth:
         raise UsageError(
-            "the truth is written next to the log file, and a pipe has none: give a file, or --truth 0"
+            f"the truth is written next to the log file, and a pipe has none: give a file, or {setting('--truth', 0)}"
         )
     world, agents = _world_and_agents(simulation)
     truth: dict[str, Sums] = {}
@@ -116,8 +99,8 @@ def simulate(
     total = sum(task.stop - task.start for task in tasks)
     with (
         replacing(path) as logs,
-        workers or Local() as at_work,
-        progress("dialogues", total, quiet=quiet) as advance,
+        simulation.executor() as at_work,
+        progress("dialogues", total, quiet=simulation.quiet) as advance,
     ):
         for task, result in at_work.in_order(_run_task, simulation, tasks):
             if isinstance(result, bytes):
@@ -142,7 +125,7 @@ def truth_path(path: str) -> str:
 
 
 @lru_cache(maxsize=1)
-def _world_and_agents(simulation: Simulation) -> tuple[World, Mapping[str, Agent]]:
+def _world_and_agents(simulation: "Simulate") -> tuple[World, Mapping[str, Agent]]:
     """The world, and the agents by name, first those of the family; cached for the last simulation only.
 
     Raises `UsageError` for two agents of one name, and for options of the task world with another world.
@@ -155,29 +138,33 @@ def _world_and_agents(simulation: Simulation) -> tuple[World, Mapping[str, Agent
         family = partial(family, world=world)
     elif simulation.db or simulation.goals or simulation.delexicalised:
         raise UsageError(
-            f"--db, --goals and --delexicalised are options of the world task, not of {simulation.world}"
+            f"{setting('--db')}, {setting('--goals')} and {setting('--delexicalised')} are options of the "
+            f"world task, not of {simulation.world}"
         )
     elif simulation.user:
         with_user = world_extras(package).with_user
         if with_user is None:
-            raise UsageError(f"--user is an option of the worlds booking and task, not of {simulation.world}")
+            raise UsageError(
+                f"{setting('--user')} is an option of the worlds booking and task, not of {simulation.world}"
+            )
         world = with_user(_trained_customer(simulation.user))
     agents = _family_agents(family, package.WORLD, simulation)
-    for name, address in simulation.outsiders:
+    for name, address in as_pairs(simulation.outsiders):
         if name in agents:
             raise UsageError(
-                f"there are two agents named `{name}`: give one another name with --with NAME={address}"
+                f"there are two agents named `{name}`: give one another name with "
+                f"{setting('--with', f'NAME={address}')}"
             )
         agents[name] = _Outsider(name, resolve(address))
     return world, agents
 
 
-def _family_agents(family: Callable[..., Any], own: World, simulation: Simulation) -> dict[str, Agent]:
+def _family_agents(family: Callable[..., Any], own: World, simulation: "Simulate") -> dict[str, Agent]:
     """The agents of the family by name; raises `PluginError` if a plugin's `family` fails or returns none."""
     if (simulation.world, simulation.family) == (trained_sellers.WORLD_NAME, trained_sellers.NAME):
         return trained_sellers.trained_sellers(simulation.agents, simulation.draw or 0)
     if simulation.world == trained_sellers.WORLD_NAME and simulation.family not in booking.FAMILIES:
-        raise unknown("family", simulation.family, [*booking.FAMILIES, trained_sellers.NAME])
+        raise unknown("family", str(simulation.family), [*booking.FAMILIES, trained_sellers.NAME])
     try:
         with plugin_code():
             found = family(simulation.family, agents=simulation.agents, **_draw(family, simulation))
@@ -194,12 +181,14 @@ def _family_agents(family: Callable[..., Any], own: World, simulation: Simulatio
     return dict(found)
 
 
-def _draw(family: Callable[..., Any], simulation: Simulation) -> dict[str, int]:
+def _draw(family: Callable[..., Any], simulation: "Simulate") -> dict[str, int]:
     """The argument `draw` of `family` where --draw is given; a `UsageError` if the world draws no agents."""
     if simulation.draw is None:
         return {}
     if "draw" not in inspect.signature(family).parameters:
-        raise UsageError(f"--draw: the agents of {worlds.title(simulation.world)} are fixed; leave it out")
+        raise UsageError(
+            f"{setting('--draw')}: the agents of {worlds.title(simulation.world)} are fixed; leave it out"
+        )
     return {"draw": simulation.draw}
 
 
@@ -211,13 +200,13 @@ def _trained_customer(folder: str) -> Any:
     return TrainedCustomer.read(load(folder, "customer"))
 
 
-def _made_world(make_world: Callable[..., Any], own: World, simulation: Simulation) -> World:
+def _made_world(make_world: Callable[..., Any], own: World, simulation: "Simulate") -> World:
     """The world with the tables, goals and users of a simulation.
 
     Raises `PluginError` if a plugin's `make_world` fails.
     """
     simulator = _simulator(simulation)
-    goals = _logged_goals(simulation.goals)
+    goals = _logged_goals(as_text(simulation.goals))
     options = {"goals": goals, "delexicalised": simulation.delexicalised, "simulator": simulator}
     try:
         with plugin_code():
@@ -231,7 +220,7 @@ def _made_world(make_world: Callable[..., Any], own: World, simulation: Simulati
     return world
 
 
-def _simulator(simulation: Simulation) -> Any:
+def _simulator(simulation: "Simulate") -> Any:
     """The simulator of users that --user names, None without it.
 
     Raises `UsageError` for both goals and a ConvLab user, because such a user has goals of its own.
@@ -239,10 +228,13 @@ def _simulator(simulation: Simulation) -> Any:
     if simulation.user is None:
         return None
     if simulation.goals is not None:
-        raise UsageError("--goals and --user exclude each other: a ConvLab user has goals of its own")
+        raise UsageError(
+            f"{setting('--goals')} and {setting('--user')} exclude each other: a ConvLab user has goals "
+            "of its own"
+        )
     if ":" not in simulation.user:
         raise UsageError(
-            f"--user {simulation.user}: expected `module:function`, a function of yours that makes a user"
+            f"{setting('--user', simulation.user)}: expected `module:function`, a function of yours that makes a user"
         )
     from turnwise.agents.function import function_agent
 
@@ -252,7 +244,8 @@ def _simulator(simulation: Simulation) -> Any:
             return make_user()
     except Exception as error:  # code of the user may raise anything
         raise PluginError(
-            f"--user {simulation.user} raised {described(error)}; it is called without arguments and returns a user"
+            f"{setting('--user', simulation.user)} raised {described(error)}; it is called without "
+            "arguments and returns a user"
         ) from error
 
 
@@ -269,10 +262,10 @@ def _logged_goals(path: str | None) -> Iterator[tuple[str, Mapping[str, Any]]]:
             found = True
             yield f"{path}: the goal of {dialogue.id}", dialogue.goal
     if not found:
-        raise UsageError(f"--goals {path}: none of its dialogues has a goal")
+        raise UsageError(f"{setting('--goals', path)}: none of its dialogues has a goal")
 
 
-def _tasks(simulation: Simulation, agents: Mapping[str, Agent]) -> Iterator[Task]:
+def _tasks(simulation: "Simulate", agents: Mapping[str, Agent]) -> Iterator[Task]:
     """The tasks of a simulation: first those of the logs, then those of the truth, each by agent."""
     for purpose, count, step in (
         (LOG, simulation.dialogues, LOG_TASK_SIZE),
@@ -283,7 +276,7 @@ def _tasks(simulation: Simulation, agents: Mapping[str, Agent]) -> Iterator[Task
                 yield Task(agent, purpose, start, min(start + step, count))
 
 
-def _run_task(simulation: Simulation, task: Task) -> bytes | Sums:
+def _run_task(simulation: "Simulate", task: Task) -> bytes | Sums:
     """`_play_task`, with unexpected errors of a plugin's world or agents raised as `PluginError`."""
     world, agents = _world_and_agents(simulation)
     try:
@@ -299,7 +292,7 @@ def _run_task(simulation: Simulation, task: Task) -> bytes | Sums:
         ) from error
 
 
-def _play_task(simulation: Simulation, task: Task, world: World, agents: Mapping[str, Agent]) -> bytes | Sums:
+def _play_task(simulation: "Simulate", task: Task, world: World, agents: Mapping[str, Agent]) -> bytes | Sums:
     """The lines of the log for the dialogues of a task, or for a task of the truth the sums of their true scores.
 
     Dialogue n of the truth has the same generator for every agent, so that all talk to the same users.
@@ -328,7 +321,7 @@ def _play_task(simulation: Simulation, task: Task, world: World, agents: Mapping
     return Sums((~np.isnan(scores)).sum(axis=0), np.nansum(scores, axis=0), np.nansum(scores**2, axis=0))
 
 
-def _truth_document(simulation: Simulation, world: World, truth: Mapping[str, Sums]) -> dict[str, Any]:
+def _truth_document(simulation: "Simulate", world: World, truth: Mapping[str, Sums]) -> dict[str, Any]:
     """The content of the truth file: mean, standard error and n of every agent on each dimension that has scores."""
     agents = {}
     for agent, sums in truth.items():

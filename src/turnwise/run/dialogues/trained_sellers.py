@@ -14,7 +14,7 @@ import numpy as np
 from turnwise.agents.booking_training import Settings, train_customer, train_seller
 from turnwise.encode.models import folder
 from turnwise.encode.models.catalogue import cache_home
-from turnwise.errors import UsageError
+from turnwise.errors import UsageError, setting
 from turnwise.terminal import say_lines
 from turnwise.types import Agent, Dialogue, digest
 from turnwise.worlds.booking.drawn import ORDERS
@@ -50,7 +50,9 @@ def strengths(agents: int) -> dict[str, Settings]:
                 share=share / 100, layers=layers, updates=UPDATES, **dict(WEIGHTS[kind])
             )
     if agents > len(found):
-        raise UsageError(f"the family `{NAME}` has {len(found)} sellers; take --agents {len(found)} or fewer")
+        raise UsageError(
+            f"the family `{NAME}` has {len(found)} sellers; take {setting('--agents', len(found))} or fewer"
+        )
     chosen = [list(found)[index * len(found) // agents] for index in range(agents)]
     return {name: found[name] for name in chosen}
 

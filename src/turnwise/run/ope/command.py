@@ -7,10 +7,10 @@ target once, and the estimates are compared with its known mean.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from turnwise import estimators as registry
-from turnwise.errors import UsageError
+from turnwise.errors import UsageError, setting
 from turnwise.extras import require
 from turnwise.logs.dialogue import UNNAMED
 from turnwise.logs.scan import Census, scan
@@ -43,22 +43,26 @@ from turnwise.run.ope.truth import (
     write_figures,
 )
 from turnwise.run.resume.partial_results import PartialResults
-from turnwise.run.spec import OpeSpec, Outcome, finish
+from turnwise.run.spec import Outcome, finish
 from turnwise.run.workers.execute import Executor, progress
+from turnwise.settings.option import as_text
 from turnwise.types import Estimator, Finding
+
+if TYPE_CHECKING:
+    from turnwise.commands.ope import Ope
 
 ENCODER = "minilm"
 EVERYONE = "@alternatives"
 
 
-def ope(spec: OpeSpec) -> Outcome:
+def ope(spec: "Ope") -> Outcome:
     """Run `turnwise ope`; parts that an interrupted run with the same options finished are not computed again."""
-    scanned = scan(spec.data)
+    scanned = scan(spec.paths)
     with PartialResults.of(spec, scanned.sha256) as done:
         return _ope(spec, scanned, done)
 
 
-def _ope(spec: OpeSpec, scanned: Census, done: PartialResults) -> Outcome:
+def _ope(spec: "Ope", scanned: Census, done: PartialResults) -> Outcome:
     """The estimates of all requested ratings and estimators, the findings and the results document.
 
     Critics of task logs without ratings go to `ope_of_task`. Files are written into -o along the way.
@@ -68,7 +72,7 @@ def _ope(spec: OpeSpec, scanned: Census, done: PartialResults) -> Outcome:
         check_streamable(spec)
     dialogues, census = ([], scanned) if stream else selected_dialogues(spec)
     names = tuple(dict.fromkeys(spec.estimators or (STREAMED if stream else registry.CHEAP)))
-    truths = read_truth(spec.truth)
+    truths = read_truth(as_text(spec.truth))
     targets = _targets(census, spec)
     critics = {} if stream else critics_among(names)
     if rewarded_by_task(critics, spec.estimators, census, spec.rating):
@@ -98,10 +102,10 @@ def _ope(spec: OpeSpec, scanned: Census, done: PartialResults) -> Outcome:
             else:
                 logged_data = prepare(spec, dialogues, census, rating=rating, targets=targets, others=others)
                 truth = true_means(logged_data, truths)
-                least = least_means(spec.min_truth, rating, truth, truths)
+                least = least_means(spec.least_truths, rating, truth, truths)
                 chosen = tuple(one for one in targets if least(one))
                 if not chosen:
-                    raise UsageError("--min-truth leaves no agent to estimate")
+                    raise UsageError(f"{setting('--min-truth')} leaves no agent to estimate")
                 unseen = set() if spec.all_agents or logged_data.paired else set(targets)
                 held = [one for one in logged_data.used_dialogues(dialogues) if one.agent not in unseen]
                 ready = resolved_estimators(
@@ -133,7 +137,7 @@ def _ope(spec: OpeSpec, scanned: Census, done: PartialResults) -> Outcome:
     return Outcome(tuple(one for one in findings if one.what["estimator"] in main), document)
 
 
-def _targets(census: Census, spec: OpeSpec) -> tuple[str, ...]:
+def _targets(census: Census, spec: "Ope") -> tuple[str, ...]:
     """The agents to estimate: all that held dialogues with --all, otherwise those named, each once.
 
     Dialogues that name no agent may be of several: with --all they are no target, unless they have alternatives.
@@ -152,7 +156,7 @@ def _targets(census: Census, spec: OpeSpec) -> tuple[str, ...]:
 
 
 def _target_estimates(
-    spec: OpeSpec,
+    spec: "Ope",
     logged_data: LoggedData,
     estimators: Mapping[str, Estimator],
     targets: Sequence[str],
@@ -189,18 +193,20 @@ def _target_estimates(
     return found
 
 
-def _encoder(spec: OpeSpec) -> str:
+def _encoder(spec: "Ope") -> str:
     """The encoder that --model names, else the default one; raises `MissingExtra` if that cannot be used here."""
     if spec.model is None:
-        require("neural", f"the default encoder `{ENCODER}` (--model hashing needs no extra)")
-    return spec.model or ENCODER
+        require("neural", f"the default encoder `{ENCODER}` ({setting('--model', 'hashing')} needs no extra)")
+    return as_text(spec.model) or ENCODER
 
 
-def _seeds(spec: OpeSpec, estimators: Mapping[str, Estimator]) -> int:
+def _seeds(spec: "Ope", estimators: Mapping[str, Estimator]) -> int:
     """The number --seeds; raises `UsageError` if it is above 1 and no estimator is trained from random weights."""
     seeds = spec.seeds
     if seeds > 1 and all(map(nested, estimators.values())):
-        raise UsageError(f"--seeds: nothing is trained from a chance beginning by {', '.join(estimators)}")
+        raise UsageError(
+            f"{setting('--seeds')}: nothing is trained from a chance beginning by {', '.join(estimators)}"
+        )
     return seeds
 
 
@@ -211,11 +217,11 @@ def _models(estimators: Mapping[str, Estimator]) -> Iterator[str]:
             yield model
 
 
-def _write_projections(spec: OpeSpec, logged_data: LoggedData, targets: Sequence[str]) -> None:
+def _write_projections(spec: "Ope", logged_data: LoggedData, targets: Sequence[str]) -> None:
     """Write the projection of the targets' and the logged replies into -o as `RATING/pairs.json`.
 
     Without -o nothing is written.
     """
-    if spec.output is not None:
+    if spec.folder is not None:
         found = projections(logged_data, tuple(targets), model=_encoder(spec), seed=spec.seed)
-        results.write(spec.output / results.file_name(logged_data.rating) / "pairs.json", found)
+        results.write(spec.folder / results.file_name(logged_data.rating) / "pairs.json", found)

@@ -3,7 +3,7 @@ ratings are the reward. Values by a reward of the task are in `critic_of_tasks`.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from turnwise import estimators as registry
 from turnwise.errors import PluginError, Refused
@@ -22,8 +22,10 @@ from turnwise.run.ope.critic_findings import verdict_record
 from turnwise.run.ope.estimate import TargetEstimate
 from turnwise.run.ope.logged_data import METRIC, prepare
 from turnwise.run.scoring.tally import generator
-from turnwise.run.spec import OpeSpec
 from turnwise.types import Dialogue, Estimator, RepliesAtPoints
+
+if TYPE_CHECKING:
+    from turnwise.commands.ope import Ope
 
 TASK_REWARDS = ("success", "one", "progress")
 
@@ -61,7 +63,7 @@ def rewarded_by_task(
 
 
 def controls(
-    spec: OpeSpec,
+    spec: "Ope",
     dialogues: Sequence[Dialogue],
     census: Census,
     estimators: Mapping[str, Estimator],

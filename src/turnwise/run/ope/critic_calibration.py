@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from turnwise.encode.episodes import leave_out
-from turnwise.errors import Refused, counted
+from turnwise.errors import Refused, counted, setting
 from turnwise.estimators.calibration import FEWEST, can_rank, line
 from turnwise.protocols import TaskCritic, estimator_extras
 from turnwise.run.ope.critic_values import CriticValues, discounted_returns
@@ -83,8 +83,8 @@ class TaskCalibration:
                 who += f", of which {n} have replies in the dialogues of the others"
             raise Refused(
                 f"{who}, and a critic's values are calibrated over {FEWEST} or more: raw values can be far off, and "
-                "above what is possible. Log more agents, and `turnwise respond` for each; --no-calibrate shows raw "
-                "values, beside controls"
+                "above what is possible. Log more agents, and `turnwise respond` for each; "
+                f"{setting('--no-calibrate')} shows raw values, beside controls"
             )
 
     def _hidden(self, target: str, agent: str) -> Hidden:

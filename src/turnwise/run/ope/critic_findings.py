@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,9 +11,11 @@ from turnwise.estimators.critic.controls import LOGGED, PREFIX, Verdict
 from turnwise.protocols import TaskCritic
 from turnwise.report import results
 from turnwise.run.ope.critic_values import CriticValues
-from turnwise.run.spec import OpeSpec
 from turnwise.stats.interval import Interval, mean_t_interval
 from turnwise.types import Dialogue, Finding, Floats
+
+if TYPE_CHECKING:
+    from turnwise.commands.ope import Ope
 
 
 def raw_findings(
@@ -112,7 +114,7 @@ def verdict_record(verdict: Verdict, *, who: str) -> dict[str, Any]:
 
 
 def write_turns(
-    spec: OpeSpec,
+    spec: "Ope",
     name: str,
     dialogues: Sequence[Dialogue],
     found: CriticValues,
@@ -124,7 +126,7 @@ def write_turns(
 
     Without -o nothing is written.
     """
-    if spec.output is None:
+    if spec.folder is None:
         return
     records, point = [], 0
     for one in dialogues:
@@ -147,4 +149,4 @@ def write_turns(
                 {"dialogue": one.id, "turn": index, "estimator": name, "user": user, "replies": said, "q": q}
             )
             point += 1
-    results.write_lines(spec.output / f"{results.file_name(name)}.turns.jsonl", records)
+    results.write_lines(spec.folder / f"{results.file_name(name)}.turns.jsonl", records)

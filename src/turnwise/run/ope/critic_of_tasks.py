@@ -9,12 +9,12 @@ baselines are printed, because a critic that ranks systems like the length of th
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from turnwise import estimators as registry
-from turnwise.errors import Refused, UsageError, counted
+from turnwise.errors import Refused, UsageError, counted, setting
 from turnwise.estimators.critic.controls import CONTROLS
 from turnwise.estimators.critic.critic import ONTOLOGY
 from turnwise.metrics.task.ontology import own_tables
@@ -27,9 +27,13 @@ from turnwise.run.ope.estimate import TargetEstimate
 from turnwise.run.ope.reward import scored
 from turnwise.run.ope.truth import target_finding, validation, write_figures
 from turnwise.run.scoring.shards import tables_beside
-from turnwise.run.spec import OpeSpec, Outcome, finish
+from turnwise.run.spec import Outcome, finish
 from turnwise.run.workers.execute import progress
+from turnwise.settings.option import as_text
 from turnwise.types import Dialogue, Finding
+
+if TYPE_CHECKING:
+    from turnwise.commands.ope import Ope
 
 BASELINES = ("bleu-delex", "length", "entropy-2", "success")
 READING_THE_ONTOLOGY = ("bleu-delex", "success")
@@ -49,7 +53,7 @@ class _Answer:
 
 
 def ope_of_task(
-    spec: OpeSpec, dialogues: Sequence[Dialogue], sha256: Mapping[str, str], targets: Sequence[str]
+    spec: "Ope", dialogues: Sequence[Dialogue], sha256: Mapping[str, str], targets: Sequence[str]
 ) -> Outcome:
     """The values of the targets by each critic: calibrated over the logging agents, or raw with --no-calibrate.
 
@@ -80,7 +84,7 @@ def ope_of_task(
     return Outcome(tuple(findings if answered else systems), document)
 
 
-def _check_options(spec: OpeSpec) -> None:
+def _check_options(spec: "Ope") -> None:
     """Raise `UsageError` for options of estimators of ratings, which a critic of task logs does not use."""
     given = {
         "--truth": spec.truth is not None,
@@ -89,11 +93,11 @@ def _check_options(spec: OpeSpec) -> None:
         "--min-truth": bool(spec.min_truth),
         "--seeds": spec.seeds > 1,
     }
-    if unused := [name for name, there in given.items() if there]:
+    if unused := [setting(name) for name, there in given.items() if there]:
         raise UsageError(f"{', '.join(unused)}: for estimators of ratings, not for a critic of task logs")
 
 
-def _answer(spec: OpeSpec, name: str, dialogues: Sequence[Dialogue], targets: Sequence[str]) -> _Answer:
+def _answer(spec: "Ope", name: str, dialogues: Sequence[Dialogue], targets: Sequence[str]) -> _Answer:
     """The results of the critic of this name."""
     critic = registry.resolve(name, model=None)
     if not isinstance(critic, TaskCritic):
@@ -118,7 +122,7 @@ class _Logs:
     rewards: Mapping[str, float]  # dialogue id -> final reward
 
 
-def _calibrated(spec: OpeSpec, logs: _Logs, targets: Sequence[str]) -> _Answer:
+def _calibrated(spec: "Ope", logs: _Logs, targets: Sequence[str]) -> _Answer:
     """Values that are calibrated over the logging agents; a target with too few of them is refused."""
     critic, name = logs.critic, logs.name
     calibration = TaskCalibration(critic, task_episodes(logs.plain, logs.rewards), spec.seed)
@@ -158,7 +162,7 @@ def _calibrated(spec: OpeSpec, logs: _Logs, targets: Sequence[str]) -> _Answer:
     )
 
 
-def _raw(spec: OpeSpec, logs: _Logs, targets: Sequence[str]) -> _Answer:
+def _raw(spec: "Ope", logs: _Logs, targets: Sequence[str]) -> _Answer:
     """Raw values, beside those of the controls and the logged agent, with notes on what is wrong with them."""
     critic, name = logs.critic, logs.name
     _enough(critic, logs.dialogues)
@@ -204,7 +208,7 @@ def _goalless(dialogues: Sequence[Dialogue], findings: Sequence[Finding]) -> dic
 
 
 def _rewarded(
-    spec: OpeSpec, dialogues: Sequence[Dialogue], critic: TaskCritic
+    spec: "Ope", dialogues: Sequence[Dialogue], critic: TaskCritic
 ) -> tuple[list[Dialogue], dict[str, float]]:
     """The dialogues with a known reward, and dialogue id -> reward: success (0 to 100), otherwise 100 for each.
 
@@ -213,7 +217,7 @@ def _rewarded(
     if critic.reward == "success":
         ontology = task_log.critics_ontology(critic)
         task_log.check_domains(dialogues, ontology)
-        db = spec.db or own_tables(ontology) or tables_beside(spec.data)
+        db = as_text(spec.db) or own_tables(ontology) or tables_beside(spec.paths)
         rewards = task_log.success(dialogues, db=db, ontology=ontology)
         return [one for one in dialogues if one.id in rewards], rewards
     if critic.reward == "rating":
@@ -228,11 +232,11 @@ def _logged_name(dialogues: Sequence[Dialogue]) -> str:
 
 
 def _baselines(
-    spec: OpeSpec, dialogues: Sequence[Dialogue], systems: Sequence[str], ontology: str
+    spec: "Ope", dialogues: Sequence[Dialogue], systems: Sequence[str], ontology: str
 ) -> dict[str, dict[str, float]]:
     """Metric -> agent -> score, higher is better; a metric that cannot be computed here is left out."""
     found = {}
-    located = replace(spec, db=spec.db or own_tables(ontology) or tables_beside(spec.data))
+    located = spec.changed(db=spec.db or own_tables(ontology) or tables_beside(spec.paths))
     for metric in BASELINES:
         own = metric in READING_THE_ONTOLOGY and ontology != ONTOLOGY
         name = f"{metric}[ontology={ontology}]" if own else metric

@@ -7,7 +7,7 @@ agents' dialogues with a stand-in for people.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -21,8 +21,11 @@ from turnwise.run.dialogues.selfplay import with_self_play, without_played
 from turnwise.run.ope import task_log
 from turnwise.run.ope.logged_data import METRIC
 from turnwise.run.ope.reward import scored
-from turnwise.run.spec import OpeSpec
+from turnwise.settings.option import as_text
 from turnwise.types import Card, Dialogue, Episodes, Estimate, Estimator, Signature
+
+if TYPE_CHECKING:
+    from turnwise.commands.ope import Ope
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,7 @@ class Unusable:
 
 
 def resolved_estimators(
-    spec: OpeSpec,
+    spec: "Ope",
     dialogues: Sequence[Dialogue],
     names: Sequence[str],
     agents: Sequence[str],
@@ -69,7 +72,7 @@ def resolved_estimators(
             found[name] = _ranker(spec, dialogues, name.removeprefix(METRIC), agents)
             continue
         try:
-            estimator, played = _resolved(name, spec.model)
+            estimator, played = _resolved(name, as_text(spec.model))
             metrics = metric_names_of(estimator) if isinstance(estimator, TakesMetrics) else None
         except PluginError as error:  # the other estimators go on without it
             found[name] = Unusable(name, str(error))
@@ -118,7 +121,7 @@ def _check(estimator: Estimator) -> None:
     signature_of(estimator)
 
 
-def _ranker(spec: OpeSpec, dialogues: Sequence[Dialogue], metric: str, agents: Sequence[str]) -> Ranker:
+def _ranker(spec: "Ope", dialogues: Sequence[Dialogue], metric: str, agents: Sequence[str]) -> Ranker:
     """The estimator of a metric's scores; if the metric refuses these replies, it refuses every target."""
     try:
         return Ranker(metric, scored(spec, dialogues, metric, agents))

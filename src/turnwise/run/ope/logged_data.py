@@ -2,20 +2,23 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from turnwise.encode.episodes import Episode, check_alternatives, encode, kept, leave_out, single, whole
-from turnwise.errors import DataError, UsageError, counted
+from turnwise.errors import DataError, UsageError, counted, setting
 from turnwise.estimators.calibration import known_errors, known_means, standard_errors
 from turnwise.logs.items.items import Selection, items, lookup
 from turnwise.logs.native import read_all
 from turnwise.logs.scan import Census
 from turnwise.run.ope.reward import computed
 from turnwise.run.scoring.tally import generator
-from turnwise.run.spec import OpeSpec
 from turnwise.types import Dialogue, Episodes
+
+if TYPE_CHECKING:
+    from turnwise.commands.ope import Ope
 
 METRIC = "metric:"  # prefix of a rating that is a metric's number
 
@@ -99,26 +102,30 @@ def requested_ratings(census: Census, rating: str | None) -> tuple[str, ...]:
     if rating is not None and rating.startswith(METRIC):
         return (rating,)
     if not known:
-        raise DataError("no dialogue is rated; rate the logs, or take --rating metric:NAME as the reward")
+        raise DataError(
+            f"no dialogue is rated; rate the logs, or take {setting('--rating', 'metric:NAME')} as the reward"
+        )
     if rating == "all":
         return known
     if rating is None:
         if "overall" in known or len(known) == 1:
             return ("overall" if "overall" in known else known[0],)
-        raise UsageError(f"several dimensions were rated: {', '.join(known)}; choose with --rating, or `all`")
+        raise UsageError(
+            f"several dimensions were rated: {', '.join(known)}; choose with {setting('--rating')}, or `all`"
+        )
     if rating not in known:
         raise UsageError(f"nothing was rated on `{rating}`; the dimensions are {', '.join(known)}")
     return (rating,)
 
 
-def selected_dialogues(spec: OpeSpec) -> tuple[list[Dialogue], Census]:
+def selected_dialogues(spec: "Ope") -> tuple[list[Dialogue], Census]:
     """The dialogues that --where and --limit select, and their census; a `DataError` if there are none."""
     chosen = spec.selection
     there = [
-        one for one in read_all(spec.data) if all(lookup(one, key) == value for key, value in chosen.where)
+        one for one in read_all(spec.paths) if all(lookup(one, key) == value for key, value in chosen.where)
     ]
     if not there:
-        shown = " ".join(f"--where {key}={value}" for key, value in chosen.where)
+        shown = " ".join(setting("--where", f"{key}={value}") for key, value in chosen.where)
         raise DataError(f"{shown} leaves no dialogue")
     census = Census()
     for dialogue in there[: chosen.limit]:
@@ -127,7 +134,7 @@ def selected_dialogues(spec: OpeSpec) -> tuple[list[Dialogue], Census]:
 
 
 def prepare(
-    spec: OpeSpec,
+    spec: "Ope",
     dialogues: Sequence[Dialogue],
     census: Census,
     *,
@@ -177,7 +184,7 @@ def _nothing(rating: str, targets: Sequence[str], *, paired: bool) -> str:
         return f"no dialogue is rated on `{rating}`"
     return (
         f"no context has replies of all of {', '.join(targets)}: agents are paired by identical contexts; "
-        "name what pairs them with --pair KEY, e.g. meta.item, or give `alternatives`"
+        f"name what pairs them with {setting('--pair', 'KEY')}, e.g. meta.item, or give `alternatives`"
     )
 
 
@@ -191,7 +198,7 @@ def check_scale(census: Census, rating: str) -> None:
         )
 
 
-def _whole(spec: OpeSpec, dialogues: Sequence[Dialogue], rating: str) -> list[Episode]:
+def _whole(spec: "Ope", dialogues: Sequence[Dialogue], rating: str) -> list[Episode]:
     """Each dialogue as an episode; the reward is its mean rating as a whole (NaN if unrated), or a metric's score."""
     if rating.startswith(METRIC):
         return list(whole(dialogues, computed(spec, dialogues, rating.removeprefix(METRIC))))

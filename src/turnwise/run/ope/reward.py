@@ -4,6 +4,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import compress
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,8 +14,11 @@ from turnwise.logs.items.items import Selection, items
 from turnwise.metrics import resolve
 from turnwise.metrics.rows import rows_or_errors
 from turnwise.run.scoring.blocks import unmet_need
-from turnwise.run.spec import OpeSpec
+from turnwise.settings.option import as_text
 from turnwise.types import Dialogue, Floats, Item, Metric, NeedsFitting
+
+if TYPE_CHECKING:
+    from turnwise.commands.ope import Ope
 
 log = logging.getLogger(__name__)
 MOST = (
@@ -22,7 +26,7 @@ MOST = (
 )
 
 
-def computed(spec: OpeSpec, dialogues: Sequence[Dialogue], name: str) -> dict[str, float]:
+def computed(spec: "Ope", dialogues: Sequence[Dialogue], name: str) -> dict[str, float]:
     """Dialogue id -> the metric's score of it; dialogues that it cannot score are left out.
 
     Raises a `DataError` if it can score none.
@@ -35,9 +39,7 @@ def computed(spec: OpeSpec, dialogues: Sequence[Dialogue], name: str) -> dict[st
     return numbers
 
 
-def scored(
-    spec: OpeSpec, dialogues: Sequence[Dialogue], name: str, agents: Sequence[str]
-) -> dict[str, float]:
+def scored(spec: "Ope", dialogues: Sequence[Dialogue], name: str, agents: Sequence[str]) -> dict[str, float]:
     """Agent -> the metric's score of what it would have said in others' dialogues, negated where lower is better.
 
     With alternatives, about `MOST` dialogues are scored and only the first sample of a point. Without any, each agent's
@@ -70,13 +72,13 @@ def _later_sample(item: Item) -> bool:
 
 
 def _ready(
-    spec: OpeSpec, name: str, selection: Selection, dialogues: Sequence[Dialogue]
+    spec: "Ope", name: str, selection: Selection, dialogues: Sequence[Dialogue]
 ) -> tuple[Metric, list[Item]]:
     """The metric, fitted on the items if it has to be, and the items of the dialogues, unscorable ones included.
 
     Raises `UsageError` for a metric that cannot score single dialogues.
     """
-    metric = resolve(name, model=spec.model, db=spec.db)
+    metric = resolve(name, model=as_text(spec.model), db=as_text(spec.db))
     found = list(items(dialogues, selection, whole="dialogue" in metric.needs))
     if isinstance(metric, NeedsFitting):
         metric = fitted_on(metric, (item for item in found if item.missing is None))

@@ -10,14 +10,14 @@ a cluster every node must be able to read the files.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from turnwise import estimators as registry
 from turnwise.conformance.calls import reuse_key, signature_of
 from turnwise.encode.episodes import check_alternatives, encode, whole
-from turnwise.errors import DataError, PluginError, UsageError
+from turnwise.errors import DataError, PluginError, UsageError, setting
 from turnwise.estimators.linear.stream import FirstSums, SecondSums, TargetBasis
 from turnwise.logs.native import dump, parse
 from turnwise.logs.scan import Census
@@ -26,9 +26,11 @@ from turnwise.protocols import SumEstimator, estimator_extras
 from turnwise.run.ope.estimate import Request, TargetEstimate, estimate_target
 from turnwise.run.ope.logged_data import METRIC, LoggedData, check_scale
 from turnwise.run.resume.partial_results import PartialResults
-from turnwise.run.spec import OpeSpec
 from turnwise.run.workers.execute import Executor, progress
 from turnwise.types import Dialogue, Episodes, Estimate, Estimator, digest
+
+if TYPE_CHECKING:
+    from turnwise.commands.ope import Ope
 
 CHUNK = 512  # rated dialogues in memory at a time
 SAMPLE = 2000  # rated dialogues in the sample
@@ -93,7 +95,7 @@ class FromSums(Mapping[str, Estimate]):
         return len(self._second.speakers)
 
 
-def check_streamable(spec: OpeSpec) -> None:
+def check_streamable(spec: "Ope") -> None:
     """Raise a `UsageError` if an option is given that --stream does not support.
 
     They are options that select or weigh dialogues, `metric:` ratings and several seeds.
@@ -101,15 +103,16 @@ def check_streamable(spec: OpeSpec) -> None:
     idle = {"--where": spec.selection.where, "--limit": spec.selection.limit, "--pair": spec.selection.pair,
             "--challenging": spec.challenging is not None, "--fraction": spec.fraction != 1,
             "--min-truth": spec.min_truth}  # fmt: skip
-    if given := [name for name, value in idle.items() if value]:
+    if given := [setting(name) for name, value in idle.items() if value]:
         raise UsageError(
-            f"--stream takes whole files: leave {', '.join(given)} out, or `turnwise convert` first"
+            f"{setting('--stream')} takes whole files: leave {', '.join(given)} out, or `turnwise convert` first"
         )
     if (spec.rating or "").startswith(METRIC):
-        raise UsageError("--stream takes ratings as they are logged, not a metric's numbers")
+        raise UsageError(f"{setting('--stream')} takes ratings as they are logged, not a metric's numbers")
     if spec.seeds > 1:
         raise UsageError(
-            "--seeds is for what is trained from a chance beginning, and --stream solves: leave it out"
+            f"{setting('--seeds')} is for what is trained from a chance beginning, and {setting('--stream')} solves: "
+            "leave it out"
         )
 
 
@@ -133,20 +136,21 @@ def sum_estimators(names: Sequence[str], model: str | None) -> tuple[dict[str, E
     unable = [name for name, estimator in found.items() if not isinstance(estimator, SumEstimator)]
     if unable:
         raise UsageError(
-            f"{', '.join(unable)}: no function of sums; --stream has {', '.join(STREAMED)}. The others need logs that "
-            "fit in memory: leave --stream out, and take a sample with --fraction or --limit where these do not"
+            f"{', '.join(unable)}: no function of sums; {setting('--stream')} has {', '.join(STREAMED)}. The others "
+            f"need logs that fit in memory: leave {setting('--stream')} out, and take a sample with "
+            f"{setting('--fraction')} or {setting('--limit')} where these do not"
         )
     encoders = dict.fromkeys(str(estimator_extras(estimator).model) for estimator in found.values())
     if len(encoders) > 1:
         raise UsageError(
-            f"--stream encodes texts by one model, and {', '.join(found)} name {', '.join(encoders)}: "
+            f"{setting('--stream')} encodes texts by one model, and {', '.join(found)} name {', '.join(encoders)}: "
             "ask for each model in a run of its own"
         )
     return found, problems
 
 
 def streamed_estimates(
-    spec: OpeSpec,
+    spec: "Ope",
     census: Census,
     estimators: Mapping[str, Estimator],
     *,
@@ -165,13 +169,13 @@ def streamed_estimates(
     check_scale(census, rating)
     if dimension.n_turn and not dimension.n_dialogue:
         raise UsageError(
-            f"--stream takes ratings of whole dialogues, and `{rating}` was given to single turns"
+            f"{setting('--stream')} takes ratings of whole dialogues, and `{rating}` was given to single turns"
         )
     (model,) = {str(estimator_extras(estimator).model) for estimator in estimators.values()}
     # Another agent without alternatives cannot calibrate, and the calibration reports that.
     needed = tuple(name for name in everyone if name in targets or name in census.alternatives)
     about = Pass(rating, spec.delexicalise, model, tuple(everyone), needed, _below(dimension.rated))
-    parts = shards(spec.data)
+    parts = shards(spec.paths)
     rounds = [tuple(targets[at : at + AT_ONCE]) for at in range(0, len(targets), AT_ONCE)]
     signatures = " ".join(reuse_key(estimator) for estimator in estimators.values())
     found: list[TargetEstimate] = []
@@ -224,7 +228,7 @@ def _below(rated: Mapping[str, int]) -> dict[str, int]:
 
 
 def _target_estimates(
-    spec: OpeSpec,
+    spec: "Ope",
     logged_data: LoggedData,
     estimators: Mapping[str, Estimator],
     basis: TargetBasis,
@@ -248,7 +252,7 @@ def _target_estimates(
 
 
 def _sampled(
-    spec: OpeSpec, about: Pass, census: Census, dialogues: Sequence[Dialogue], first: FirstSums
+    spec: "Ope", about: Pass, census: Census, dialogues: Sequence[Dialogue], first: FirstSums
 ) -> LoggedData:
     """The sample as logged data, with mean ratings and counts over all dialogues; a `DataError` if nothing is rated."""
     if not first.by_agent:

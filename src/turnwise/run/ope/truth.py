@@ -1,18 +1,20 @@
 """The agents' true mean ratings, where they are known, and estimates beside them: findings, figures and agreement."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
 
-from turnwise.errors import UsageError
+from turnwise.errors import UsageError, setting
 from turnwise.report import regression, results
 from turnwise.run.ope.estimate import TargetEstimate
 from turnwise.run.ope.logged_data import LoggedData
-from turnwise.run.spec import OpeSpec
 from turnwise.stats.correlation import pearson, spearman
 from turnwise.types import Finding
+
+if TYPE_CHECKING:
+    from turnwise.commands.ope import Ope
 
 _NORMAL = 1.96  # standard errors of a 95 % interval
 
@@ -45,7 +47,7 @@ def read_truth(path: str | None) -> Truth:
             found = msgspec.json.decode(file.read(), type=_File)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise UsageError(
-            f'--truth {path}: {error}; expected {{"agents": {{name: {{dimension: {{"mean": number}}}}}}}}'
+            f'{setting("--truth", path)}: {error}; expected {{"agents": {{name: {{dimension: {{"mean": number}}}}}}}}'
         ) from None
     return found.agents
 
@@ -99,8 +101,8 @@ def least_means(
     for dimension, _ in least:
         if dimension and dimension not in known:
             raise UsageError(
-                f"--min-truth {dimension}: that mean is not known; --truth FILE would tell it, or take one of "
-                f"{', '.join(known)}"
+                f"{setting('--min-truth', dimension)}: that mean is not known; {setting('--truth', 'FILE')} would tell "
+                f"it, or take one of {', '.join(known)}"
             )
     return lambda agent: all(
         known[dimension or rating].get(agent, -np.inf) >= value for dimension, value in least
@@ -141,15 +143,15 @@ def target_finding(one: TargetEstimate, rating: str, logged: float | None, truth
 
 
 def write_figures(
-    spec: OpeSpec, rating: str, estimates: Sequence[TargetEstimate], truth: Mapping[str, float]
+    spec: "Ope", rating: str, estimates: Sequence[TargetEstimate], truth: Mapping[str, float]
 ) -> None:
     """Write each estimator's plot of estimates against true means (two or more), and training curves, into -o.
 
     Without -o nothing is written.
     """
-    if spec.output is None:
+    if spec.folder is None:
         return
-    place = spec.output / results.file_name(rating)
+    place = spec.folder / results.file_name(rating)
     for name in dict.fromkeys(one.estimator for one in estimates):
         mine = [one for one in estimates if one.estimator == name and one.estimate is not None]
         drawn = [

@@ -12,11 +12,11 @@ from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from turnwise import registry
 from turnwise.encode.models import folder
-from turnwise.errors import DataError, PluginError, TurnwiseError, UsageError, unknown
+from turnwise.errors import DataError, PluginError, TurnwiseError, UsageError, setting, unknown
 from turnwise.extras import require
 from turnwise.logs.items.items import Selection, all_items, selected_dialogues
 from turnwise.logs.native import read_all
@@ -29,9 +29,13 @@ from turnwise.protocols import Learns, trainer_extras
 from turnwise.ratings.ceiling import ceiling
 from turnwise.report import results
 from turnwise.run.scoring.raters import with_direction
-from turnwise.run.spec import Outcome, TrainSpec, origin
+from turnwise.run.spec import Outcome, origin
 from turnwise.run.train.preferences import training_preferences
+from turnwise.settings.option import as_text
 from turnwise.types import Item
+
+if TYPE_CHECKING:
+    from turnwise.commands.train import Train
 
 
 class Trainer(NamedTuple):
@@ -111,37 +115,34 @@ TRAINERS: dict[str, Trainer] = {
 EXTRA = "neural"  # every model is written as safetensors, and most trainers use torch
 
 
-def train(spec: TrainSpec, *, say: Callable[[str], None] = lambda _: None) -> Outcome:
-    """Train the one metric of the spec, write the model to its output folder, and return the trainer's findings.
-
-    Raises `UsageError` without an output folder.
-    """
-    (metric,) = spec.metrics
+def train(spec: "Train", *, say: Callable[[str], None] = lambda _: None) -> Outcome:
+    """Train the one metric of the spec, write the model to its output folder, and return the trainer's findings."""
+    metric = spec.metric
     chosen = trainer(metric)
     require(EXTRA, f"`train {metric}`")
-    if spec.source == "preferences":
+    if spec.on == "preferences":
         chosen = _on_preferences(metric, chosen)
-    if spec.output is None:
-        raise UsageError("`train` writes a model: give its folder with -o")
-    folder.check_replaceable(spec.output, metric)
-    census = scan(spec.data)
+    folder.check_replaceable(spec.folder, metric)
+    census = scan(spec.paths)
     ratings = _ratings(spec, metric, census) if chosen.learns == "ratings" else None
     if ratings is not None and spec.dimension is None and ratings.dimension != "overall":
-        say(f"learns the ratings of replies on `{ratings.dimension}`; --dimension chooses another")
+        say(
+            f"learns the ratings of replies on `{ratings.dimension}`; {setting('--dimension')} chooses another"
+        )
     preferences = training_preferences(spec, metric, census) if chosen.learns == "preferences" else None
-    work = spec.output.with_name(f".{spec.output.name}.training")
+    work = spec.folder.with_name(f".{spec.folder.name}.training")
     if spec.restart:
         shutil.rmtree(work, ignore_errors=True)
     choice: Any = {"items": "rated", "dimension": ratings.dimension} if ratings else {"items": "all"}
     task = TrainingTask(
         metric=metric,
         # Sorted, so that the order of the data changes no weight.
-        dialogues=sorted(selected_dialogues(read_all(spec.data), spec.selection), key=lambda one: one.id),
+        dialogues=sorted(selected_dialogues(read_all(spec.paths), spec.selection), key=lambda one: one.id),
         items=_items(spec, census, **choice),
         ratings=ratings,
         preferences=preferences,
-        settings=spec.settings,
-        model=spec.model,
+        settings=spec.settings or {},
+        model=as_text(spec.model),
         seed=spec.seed,
         device=_device(spec.device),
         work=work,
@@ -151,14 +152,14 @@ def train(spec: TrainSpec, *, say: Callable[[str], None] = lambda _: None) -> Ou
     trained = _call(metric, chosen, task)
     card = {"data": task.data, "command": _command(spec, metric), **trained.card}
     made = folder.save(
-        spec.output, kind=trained.kind, tensors=trained.tensors, config=trained.config, card=card
+        spec.folder, kind=trained.kind, tensors=trained.tensors, config=trained.config, card=card
     )
     shutil.rmtree(work, ignore_errors=True)
     document = results.document(
         spec.command,
         trained.findings,
         origin(spec, census.sha256),
-        model={"folder": str(spec.output), "kind": made.kind, "digest": made.digest},
+        model={"folder": str(spec.folder), "kind": made.kind, "digest": made.digest},
         curve=list(trained.curve),
     )
     return Outcome(tuple(trained.findings), document)
@@ -233,13 +234,13 @@ def _plugins() -> registry.Offers:
     return registry.offered("trainers", TRAINERS)
 
 
-def _items(spec: TrainSpec, census: Census, **choice: Any) -> list[Item]:
+def _items(spec: "Train", census: Census, **choice: Any) -> list[Item]:
     """The items to learn from, by id: those of the selection, with `choice` as its settings."""
     selection: Selection = replace(spec.selection, **choice)
-    return sorted(all_items(spec.data, selection, census), key=lambda item: item.id)
+    return sorted(all_items(spec.paths, selection, census), key=lambda item: item.id)
 
 
-def _ratings(spec: TrainSpec, metric: str, census: Census) -> Ratings:
+def _ratings(spec: "Train", metric: str, census: Census) -> Ratings:
     """The ratings of replies on one dimension: that of the spec, else `overall`, else the only one.
 
     Raises `DataError` if no reply is rated, and `UsageError` if the dimension is not clear or not rated.
@@ -253,11 +254,13 @@ def _ratings(spec: TrainSpec, metric: str, census: Census) -> Ratings:
     default = "overall" if "overall" in known else known[0] if len(known) == 1 else None
     dimension = spec.dimension or default
     if dimension is None:
-        raise UsageError(f"several dimensions were rated: {', '.join(known)}; choose with --dimension")
+        raise UsageError(
+            f"several dimensions were rated: {', '.join(known)}; choose with {setting('--dimension')}"
+        )
     if dimension not in known:
         raise UsageError(f"no reply was rated on `{dimension}`; there are {', '.join(known)}")
-    said = [r for dialogue in read_all(spec.data) for r in dialogue.ratings if r.turn is not None]
-    mine = [r for r in with_direction(said, spec.lower) if r.dimension == dimension]
+    said = [r for dialogue in read_all(spec.paths) for r in dialogue.ratings if r.turn is not None]
+    mine = [r for r in with_direction(said, spec.lower_dimensions) if r.dimension == dimension]
     people = gold(mine, dimension, "turn")
     agreed = ceiling(people.matrix)
     return Ratings(
@@ -272,7 +275,7 @@ def _ratings(spec: TrainSpec, metric: str, census: Census) -> Ratings:
 def _instead(metric: str, census: Census) -> str:
     """The option that uses the preferences of the data, if there are any and the trainer can learn from them."""
     usable = bool(census.preferences) and metric in TRAINERS and bool(TRAINERS[metric].on_preferences)
-    return ", and --on preferences uses the preferences of the data" if usable else ""
+    return f", and {setting('--on', 'preferences')} uses the preferences of the data" if usable else ""
 
 
 def _device(asked: str) -> str:
@@ -284,7 +287,7 @@ def _device(asked: str) -> str:
     return default_device()
 
 
-def _data(spec: TrainSpec, census: Census) -> dict[str, Any]:
+def _data(spec: "Train", census: Census) -> dict[str, Any]:
     """The input files and the selection, for the model's card."""
     files = [
         {
@@ -298,15 +301,15 @@ def _data(spec: TrainSpec, census: Census) -> dict[str, Any]:
     return {"files": files, "selection": kept}
 
 
-def _command(spec: TrainSpec, metric: str) -> str:
+def _command(spec: "Train", metric: str) -> str:
     """The command line of this training, for the model's card: the data, and every option that changes the model."""
-    words = ["turnwise train", metric, *(Path(spec.names.get(path, path)).name for path in spec.data)]
-    words += [f"--on {spec.source}"] if spec.source != "ratings" else []
+    words = ["turnwise train", metric, *(Path(spec.names.get(path, path)).name for path in spec.paths)]
+    words += [f"--on {spec.on}"] if spec.on != "ratings" else []
     words += [f"--dimension {spec.dimension}"] if spec.dimension else []
-    words += [f"--lower-is-better {','.join(spec.lower)}"] if spec.lower else []
+    words += [f"--lower-is-better {','.join(spec.lower_dimensions)}"] if spec.lower_dimensions else []
     words += [f"--role {spec.selection.role}"] if spec.selection.role != "assistant" else []
     words += [f"--limit {spec.selection.limit}"] if spec.selection.limit else []
     words += [f"--where {key}={value}" for key, value in spec.selection.where]
-    words += [f"--set {key}={value}" for key, value in sorted(spec.settings.items())]
+    words += [f"--set {key}={value}" for key, value in sorted((spec.settings or {}).items())]
     words += [f"--model {spec.model}"] if spec.model else []
     return " ".join([*words, f"--seed {spec.seed}"])

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from turnwise.encode.models import folder
-from turnwise.errors import DataError, UsageError
+from turnwise.errors import DataError, UsageError, setting
 from turnwise.metrics.task.tables import NoTables
 from turnwise.networks.lava import gradient, plas, supervised
 from turnwise.networks.lava.corpus import usable
@@ -63,7 +63,7 @@ def offline(task: TrainingTask) -> TrainedModel:
     reward = task.setting("reward", "success")
     if reward not in ("success", "one"):
         raise UsageError(
-            f"--set reward={reward}: expected success, or one (every logged dialogue counts as won)"
+            f"{setting('--set', f'reward={reward}')}: expected success, or one (every logged dialogue counts as won)"
         )
     rewards = _evaluator(task, training).logged() if reward == "success" else np.ones(len(training))
     if not rewards.any():
@@ -107,7 +107,7 @@ def _start(task: TrainingTask) -> tuple[Model, tuple[list[Dialogue], list[Dialog
     """
     if task.model is None:
         raise UsageError(
-            f"`train {task.metric}` goes on from a model: give the folder of `train lava` with --model"
+            f"`train {task.metric}` goes on from a model: give the folder of `train lava` with {setting('--model')}"
         )
     kind = str(folder.read_config(Path(task.model))["kind"])
     if kind not in KINDS:

@@ -1,16 +1,20 @@
 """The preferences of the data as a trainer gets them."""
 
+from typing import TYPE_CHECKING
+
 from turnwise.errors import DataError
 from turnwise.logs.scan import Census
 from turnwise.meta.pair_accuracy import one_rater
 from turnwise.networks.training.preferences import Choice, Preferences
 from turnwise.run.scoring.preferences import chosen_dimension, compared_pairs
-from turnwise.run.spec import TrainSpec
+
+if TYPE_CHECKING:
+    from turnwise.commands.train import Train
 
 OUTCOMES = {1: 1.0, 0: 0.5, -1: 0.0}
 
 
-def training_preferences(spec: TrainSpec, metric: str, census: Census) -> Preferences:
+def training_preferences(spec: "Train", metric: str, census: Census) -> Preferences:
     """The choices of the selection on one dimension: that of the spec, else `overall`, else the only one.
 
     Raises `DataError` without preferences, and `UsageError` if the dimension is not clear or has none.
