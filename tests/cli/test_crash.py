@@ -20,7 +20,7 @@ def broken(*_: object, **__: object) -> None:
 @pytest.fixture
 def crash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    monkeypatch.setattr("turnwise.library.score", broken)
+    monkeypatch.setattr("turnwise.commands.score.Score.run", broken)
     return ["score", str(corpus(tmp_path / "private.jsonl", 3)), "-m", "length"]
 
 
