@@ -49,8 +49,8 @@ def test_a_correct_script_passes_and_each_of_six_mistakes_is_found(typed_folder:
     lines = {int(line.split(":")[1]) for line in found}
     assert lines == {4, 5, 6, 7, 8, 9}
     expected = {
-        4: 'Unexpected keyword argument "metric" for "score"',
-        5: 'Argument "draws" to "score" has incompatible type "str"',
+        4: 'Unexpected keyword argument "metric"',
+        5: 'Argument "draws" has incompatible type "str"',
         6: 'Argument "level" to "meta_evaluate" has incompatible type',
         7: '"Comparison" has no attribute "gameable"',
         8: 'Argument 1 to "attack" has incompatible type "Scores"; expected "str"',
