@@ -304,7 +304,7 @@ def _why_missing(run: "Run", one: "RunInput", reader: str | None) -> str:
 
     if not any(Path(place).exists() for place in places(run, one.path)):
         return f"{run.name}: {one.path} is not here any more; name its new place as a further argument"
-    hint = "" if reader else f"; if the run read it with {setting('--from', 'FORMAT')}, give the same"
+    hint = "" if reader else f"; if the run read it with {setting('--from', 'FORMAT')}, give the same option"
     return f"{run.name}: {one.path} is not the file that was scored (its sha256 differs), so it is not shown{hint}"
 
 
