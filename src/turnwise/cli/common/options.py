@@ -106,9 +106,6 @@ def _role(text: str) -> Callable[[Function], Function]:
 
 _scored_items = _items("What is scored. Default: the rated turns where the data has turn ratings, else all.")
 _scored_role = _role("Whose messages are scored.")
-_pair = click.option(
-    "--pair", metavar="KEY", help="The key that pairs items of different agents. Default: the same context."
-)
 _where = click.option(
     "--where", multiple=True, callback=pairs, metavar="KEY=VALUE",
     help="Only these dialogues, e.g. meta.corpus=dailyz. Repeatable.",
@@ -164,20 +161,6 @@ selecting_units = _options(
     _cluster,
     _limit,
 )
-selecting_for_raters = _options(
-    click.option("--as", "as_agents", callback=names, metavar="NAMES|@alternatives",
-                 help="Show raters what these agents would have said at the logged points."),
-    _items("Which replies are rated. Default: the rated turns where the data has turn ratings, else all."),
-    _role("Whose messages are rated."),
-    _where,
-    click.option("--by", metavar="KEYS",
-                 help="Pair items only within each value of KEYS, e.g. meta.corpus,meta.year; `file` is the file."),
-    _pair,
-    click.option("--cluster", metavar="KEY",
-                 help="The key of tasks that all raters share, and that are resampled, together. Default: dialogue."),
-    _limit,
-)  # fmt: skip
-
 workers = _options(
     click.option("--jobs", type=click.IntRange(min=1), show_default="1; on ray the cluster's CPUs",
                  help="Number of workers: processes, or actors of a Ray cluster."),
