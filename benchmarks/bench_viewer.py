@@ -17,7 +17,7 @@ READ = "import sys\nfrom turnwise.logs.scan import scan\nscan(sys.argv[1:])"
 VIEW = """
 import sys
 from starlette.testclient import TestClient
-from turnwise.library.viewing import open_viewer
+from turnwise.commands.view import open_viewer
 from turnwise.web.viewer.app import app
 
 with open_viewer(sys.argv[1:], reader=None, pair=None, quiet=True) as viewer:

@@ -28,9 +28,9 @@ from papers.learned_page import lined
 from papers.rated_corpora import GROUPS, Rated, rated
 from papers.rated_dimensions import DIALOGUES, DIMENSIONS, SOURCES, Units, rated_units
 from tools.dimension_heads import left_out, spearman
+from turnwise import convert
 from turnwise.encode.models.folder import load, shipped
 from turnwise.encode.text.normalise import plain
-from turnwise.library import convert
 from turnwise.logs import native
 from turnwise.logs.items.items import Selection, items
 from turnwise.meta.gold import gold

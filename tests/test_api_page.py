@@ -26,7 +26,9 @@ def test_every_function_and_parameter_is_explained():
 def test_every_result_is_explained():
     results = [value for value in make_api.public("turnwise").values() if inspect.isclass(value)]
     assert all(
-        make_api.summary(value) for value in results if value.__module__.startswith("turnwise.library")
+        make_api.summary(value)
+        for value in results
+        if value.__module__.startswith(("turnwise.commands", "turnwise.library", "turnwise.run"))
     )
 
 

@@ -1,7 +1,7 @@
 import pytest
 
-from turnwise.cli import COMMANDS
 from turnwise.cli.common.group import run
+from turnwise.commands import COMMANDS
 from turnwise.errors import LISTS, counted, unknown
 
 

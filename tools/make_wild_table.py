@@ -10,8 +10,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from turnwise import convert, score, validate
 from turnwise.errors import DataError, TurnwiseError
-from turnwise.library import convert, score, validate
 
 PAGE = Path(__file__).parents[1] / "docs" / "convert.md"
 EXAMPLE = re.compile(r', e\.g\. ".*"$')  # of what a role says

@@ -4,17 +4,18 @@ Options come from the commands' own definitions, so that a new option is tried w
 parameter takes stands in `VALUES` by its name. A scene is a folder with odd files and what earlier commands wrote.
 """
 
-import importlib
 import json
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import click
 
 from benchmarks.fuzz.odd_files import DIMENSIONS, META_KEYS, ODD_NAMES, ODD_TEXTS, Maker, Names, spoil, write
+from turnwise.cli.common.group import cli
 
 # Commands with their weights. `rate` serves until it is stopped, `fetch` needs a network, `demo` takes minutes.
 WEIGHTS = {
@@ -354,9 +355,12 @@ SAVED = {
 }  # commands whose -o is a folder of results
 
 
+@cache
 def commands() -> dict[str, click.Command]:
     """The commands that are tried, by name."""
-    return {name: importlib.import_module(f"turnwise.cli.{name}").command for name in WEIGHTS}
+    context = click.Context(cli)
+    found = {name: cli.get_command(context, name) for name in WEIGHTS}
+    return {name: command for name, command in found.items() if command is not None}
 
 
 def unknown_parameters() -> set[str]:
@@ -392,13 +396,14 @@ def _compared(scene: Scene) -> list[str]:
 
 
 def _converted(scene: Scene) -> list[str]:
-    return [*_data(scene), scene.some("converted.jsonl", "converted.jsonl.gz", "a.jsonl")]
+    return [scene.some("converted.jsonl", "converted.jsonl.gz", "a.jsonl")]
 
 
 ARGUMENTS: Mapping[str, Callable[[Scene], list[str]]] = {
     "data": _data,
     "compare.data": _compared,
-    "files": _converted,
+    "source": _data,
+    "target": _converted,
     "folders": _folders,
     "ls.names": lambda scene: [scene.some("length", "robust", "rating:overall", "minilm", *ODD_TEXTS)],
 }
@@ -410,7 +415,7 @@ def command_line(scene: Scene) -> list[str]:
     name = rng.choices(list(WEIGHTS), list(WEIGHTS.values()))[0]
     if scene.finished and rng.random() < 0.4:
         name = "report"
-    command = importlib.import_module(f"turnwise.cli.{name}").command
+    command = commands()[name]
     chances = _chances(scene, name)
     words: list[str] = []
     placed: list[str] = []

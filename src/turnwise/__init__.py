@@ -8,7 +8,8 @@ Every command is a function with typed parameters and a typed result: `score`, `
 `power`, `attack`, `train`, `respond`, `simulate`, `convert`, `validate`, `rate`, `view`, `fetch` and `doctor` have the
 names of their commands; `meta_evaluate` is `turnwise meta`, `make_report` is `turnwise report`, `harden` is `turnwise
 attack --harden`, `list_available` is `turnwise ls`, `demo_corpus` is `turnwise demo --corpus`, `export_ratings` is
-`turnwise rate --export`. Nothing is loaded before it is used.
+`turnwise rate --export`. Errors are raised, and nothing is printed unless `progress=True`. Nothing is loaded before it
+is used: a command needs one module, and all take .1 s.
 
 The names in `__all__` are public: one that is removed is deprecated for a minor version first.
 """
@@ -19,143 +20,98 @@ TYPE_CHECKING = (
 
 __version__ = "0.2.0"
 
-if TYPE_CHECKING:
-    from turnwise.errors import (
-        DataError,
-        MissingExtra,
-        Refused,
-        TooManyErrors,
-        TurnwiseError,
-        Unmeasured,
-        UsageError,
-    )
-    from turnwise.library import (
-        Agreement,
-        Attack,
-        Calibration,
-        Changes,
-        Comparison,
-        Converted,
-        Estimates,
-        ExportedRatings,
-        Extra,
-        Hardened,
-        Installation,
-        Listing,
-        Power,
-        RatingLinks,
-        Replies,
-        Report,
-        Result,
-        Scores,
-        Simulated,
-        Trained,
-        Validation,
-        ViewerLink,
-        attack,
-        calibrate,
-        compare,
-        convert,
-        demo_corpus,
-        diff,
-        doctor,
-        export_ratings,
-        fetch,
-        harden,
-        list_available,
-        make_report,
-        meta_evaluate,
-        ope,
-        power,
-        rate,
-        respond,
-        score,
-        simulate,
-        train,
-        validate,
-        view,
-    )
-    from turnwise.types import Dialogue, Finding, Rating, Reply, Turn
+if TYPE_CHECKING:  # each name of the table below, exported by `as`
+    from turnwise.commands.convert import Converted as Converted
+    from turnwise.commands.convert import convert as convert
+    from turnwise.commands.demo import demo_corpus as demo_corpus
+    from turnwise.commands.diff import diff as diff
+    from turnwise.commands.doctor import Extra as Extra
+    from turnwise.commands.doctor import Installation as Installation
+    from turnwise.commands.doctor import doctor as doctor
+    from turnwise.commands.fetch import fetch as fetch
+    from turnwise.commands.ls import list_available as list_available
+    from turnwise.commands.rate import ExportedRatings as ExportedRatings
+    from turnwise.commands.rate import RatingLinks as RatingLinks
+    from turnwise.commands.rate import export_ratings as export_ratings
+    from turnwise.commands.rate import rate as rate
+    from turnwise.commands.report import Report as Report
+    from turnwise.commands.report import make_report as make_report
+    from turnwise.commands.score import score as score
+    from turnwise.commands.validate import Validation as Validation
+    from turnwise.commands.validate import validate as validate
+    from turnwise.commands.view import ViewerLink as ViewerLink
+    from turnwise.commands.view import view as view
+    from turnwise.errors import DataError as DataError
+    from turnwise.errors import MissingExtra as MissingExtra
+    from turnwise.errors import Refused as Refused
+    from turnwise.errors import TooManyErrors as TooManyErrors
+    from turnwise.errors import TurnwiseError as TurnwiseError
+    from turnwise.errors import Unmeasured as Unmeasured
+    from turnwise.errors import UsageError as UsageError
+    from turnwise.library.attacking import attack as attack
+    from turnwise.library.attacking import harden as harden
+    from turnwise.library.estimating import calibrate as calibrate
+    from turnwise.library.estimating import ope as ope
+    from turnwise.library.making import respond as respond
+    from turnwise.library.making import simulate as simulate
+    from turnwise.library.making import train as train
+    from turnwise.library.planning import power as power
+    from turnwise.library.results import Agreement as Agreement
+    from turnwise.library.results import Attack as Attack
+    from turnwise.library.results import Calibration as Calibration
+    from turnwise.library.results import Changes as Changes
+    from turnwise.library.results import Comparison as Comparison
+    from turnwise.library.results import Estimates as Estimates
+    from turnwise.library.results import Hardened as Hardened
+    from turnwise.library.results import Power as Power
+    from turnwise.library.results import Result as Result
+    from turnwise.library.results import Scores as Scores
+    from turnwise.library.results import Trained as Trained
+    from turnwise.library.scoring import compare as compare
+    from turnwise.library.scoring import meta_evaluate as meta_evaluate
+    from turnwise.library.written import Replies as Replies
+    from turnwise.library.written import Simulated as Simulated
+    from turnwise.run.inventory import Listing as Listing
+    from turnwise.types import Dialogue as Dialogue
+    from turnwise.types import Finding as Finding
+    from turnwise.types import Rating as Rating
+    from turnwise.types import Reply as Reply
+    from turnwise.types import Turn as Turn
 
-__all__ = [
-    "Agreement",
-    "Attack",
-    "Calibration",
-    "Changes",
-    "Comparison",
-    "Converted",
-    "DataError",
-    "Dialogue",
-    "Estimates",
-    "ExportedRatings",
-    "Extra",
-    "Finding",
-    "Hardened",
-    "Installation",
-    "Listing",
-    "MissingExtra",
-    "Power",
-    "Rating",
-    "RatingLinks",
-    "Refused",
-    "Replies",
-    "Reply",
-    "Report",
-    "Result",
-    "Scores",
-    "Simulated",
-    "TooManyErrors",
-    "Trained",
-    "Turn",
-    "TurnwiseError",
-    "Unmeasured",
-    "UsageError",
-    "Validation",
-    "ViewerLink",
-    "__version__",
-    "attack",
-    "calibrate",
-    "compare",
-    "convert",
-    "demo_corpus",
-    "diff",
-    "doctor",
-    "export_ratings",
-    "fetch",
-    "harden",
-    "list_available",
-    "make_report",
-    "meta_evaluate",
-    "ope",
-    "power",
-    "rate",
-    "respond",
-    "score",
-    "simulate",
-    "train",
-    "validate",
-    "view",
-]
-_ERRORS = {
-    "DataError",
-    "MissingExtra",
-    "Refused",
-    "TooManyErrors",
-    "TurnwiseError",
-    "Unmeasured",
-    "UsageError",
+_HOMES = {  # module -> its public names
+    "commands.convert": "Converted convert",
+    "commands.demo": "demo_corpus",
+    "commands.diff": "diff",
+    "commands.doctor": "Extra Installation doctor",
+    "commands.fetch": "fetch",
+    "commands.ls": "list_available",
+    "commands.rate": "ExportedRatings RatingLinks export_ratings rate",
+    "commands.report": "Report make_report",
+    "commands.score": "score",
+    "commands.validate": "Validation validate",
+    "commands.view": "ViewerLink view",
+    "errors": "DataError MissingExtra Refused TooManyErrors TurnwiseError Unmeasured UsageError",
+    "library.attacking": "attack harden",
+    "library.estimating": "calibrate ope",
+    "library.making": "respond simulate train",
+    "library.planning": "power",
+    "library.results": "Agreement Attack Calibration Changes Comparison Estimates Hardened Power Result Scores Trained",
+    "library.scoring": "compare meta_evaluate",
+    "library.written": "Replies Simulated",
+    "run.inventory": "Listing",
+    "types": "Dialogue Finding Rating Reply Turn",
 }
-_TYPES = {"Dialogue", "Finding", "Rating", "Reply", "Turn"}
+_HOME = {name: home for home, names in _HOMES.items() for name in names.split()}
+__all__ = sorted([*_HOME, "__version__"])
 
 if not TYPE_CHECKING:  # a type checker would accept any attribute of a module that has this function
 
     def __getattr__(name: str) -> object:
-        if name not in __all__:
+        if name not in _HOME:
             raise AttributeError(f"module `turnwise` has no `{name}`{_advice(name)}", name=name)
         from importlib import import_module
 
-        home = "errors" if name in _ERRORS else "types" if name in _TYPES else "library"
-        return getattr(import_module(f"turnwise.{home}"), name)
+        return getattr(import_module(f"turnwise.{_HOME[name]}"), name)
 
 
 def _advice(name: str) -> str:

@@ -26,12 +26,10 @@ from turnwise.types import (
     Episodes,
     Estimate,
     Estimator,
-    Ints,
     Item,
     Metric,
     PluginProtocol,
     Reply,
-    Rows,
     Signature,
     Turn,
 )
@@ -42,6 +40,7 @@ if TYPE_CHECKING:  # these modules stand above this one
     from turnwise.estimators.critic.evaluation import Evaluation
     from turnwise.estimators.critic.features import Facts
     from turnwise.estimators.linear.problem import Problem
+    from turnwise.types import Ints, Rows
 
 
 class MetricExtras(Protocol):

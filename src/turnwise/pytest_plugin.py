@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 import pytest
 
 if TYPE_CHECKING:
-    from turnwise.library.data import Data
+    from turnwise.settings.data import Data
 
 
 class GateCheck(Protocol):

@@ -24,19 +24,33 @@ from typing import (
 )
 
 import msgspec
-import numpy as np
-from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from abc import ABCMeta as ProtocolMeta
 
+    import numpy as np
+    from numpy.typing import NDArray
     from scipy.sparse import csr_array
+
+    Floats: TypeAlias = NDArray[np.float64]
+    Ints: TypeAlias = NDArray[np.int64]
+    Rows: TypeAlias = Floats | csr_array[np.float64]  # (n, k) evidence, one row an item
 else:
     ProtocolMeta = type(Protocol)
 
-Floats: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
-Rows: TypeAlias = "Floats | csr_array[np.float64]"  # (n, k) evidence, one row an item
+    def __getattr__(name: str) -> Any:
+        if name not in ("Floats", "Ints", "Rows", "NDArray", "np"):
+            raise AttributeError(f"module `turnwise.types` has no `{name}`", name=name)
+        # Here, because numpy takes longer to load than the help of a command.
+        import numpy as np
+        from numpy.typing import NDArray
+
+        floats, ints = NDArray[np.float64], NDArray[np.int64]
+        globals().update(
+            np=np, NDArray=NDArray, Floats=floats, Ints=ints, Rows="Floats | csr_array[np.float64]"
+        )
+        return globals()[name]
+
 
 Role = Literal["user", "assistant", "system", "tool"]
 ROLES: tuple[Role, ...] = get_args(Role)

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from tests.console import run
+from turnwise import convert, score
 from turnwise.errors import DataError
-from turnwise.library import convert, score
 
 TAU = [{"task_id": 3, "trial": 0, "reward": 1.0, "info": {"task": {"goal": "fly"}},
         "traj": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello you"}]}]  # fmt: skip

@@ -149,7 +149,7 @@ def test_an_invalid_input_leaves_no_file(tmp_path: Path, target: str) -> None:
         (("convert", "--from", "openai", "none.jsonl", "b"), "none.jsonl: cannot be read: No such file"),
         (("convert", "--from", "csv", "--map", "x", "a", "b"), "--map x: expected MEANING=COLUMN"),
         (("convert", "a", "b"), "a: cannot be read: No such file"),
-        (("convert", "a"), "give what to read and what to write: turnwise convert IN OUT"),
+        (("convert", "a"), "Missing argument"),
         (("validate",), "Missing argument"),
         (("validate", "none.jsonl"), "none.jsonl: cannot be read: No such file"),
     ],

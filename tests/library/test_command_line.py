@@ -24,17 +24,8 @@ OWN = {
     "schema",
 }
 COMPUTED = {"progress", "figures", "reuse"}
-# Command -> parameters of one side alone: IN... and OUT are one list on a command line, and a file of options is no
-# matter of a program.
-DIFFERENT = {
-    "convert": {"files", "mapping", "save_mapping", "source", "target"},
-    "rate": {"export", "output", "announce", "raters"},  # --export OUT is a function; N of --raters is a text
-    "view": {"announce"},
-}
 COMMANDS = {  # command -> its functions, and the least that must be typed
-    "score": ([tw.score], "logs.jsonl -m length"),
     "compare": ([tw.compare], "logs.jsonl"),
-    "diff": ([tw.diff], "old new"),
     "meta": ([tw.meta_evaluate], "logs.jsonl"),
     "calibrate": ([tw.calibrate], "logs.jsonl -m length --labels random"),
     "power": ([tw.power], "--sd 1 --difference 0.3"),
@@ -43,14 +34,6 @@ COMMANDS = {  # command -> its functions, and the least that must be typed
     "train": ([tw.train], "adem logs.jsonl -o model"),
     "respond": ([tw.respond], "logs.jsonl --agent a:b --name a -o out.jsonl"),
     "simulate": ([tw.simulate], "chat -o out.jsonl"),
-    "validate": ([tw.validate], "logs.jsonl"),
-    "convert": ([tw.convert], "--from openai in.jsonl out.jsonl"),
-    "report": ([tw.make_report], "out"),
-    "rate": ([tw.rate, tw.export_ratings], "logs.jsonl"),
-    "view": ([tw.view], "logs.jsonl"),
-    "ls": ([tw.list_available], ""),
-    "doctor": ([tw.doctor], ""),
-    "fetch": ([tw.fetch], "minilm"),
 }
 
 
@@ -63,10 +46,9 @@ def test_a_command_has_the_parameters_of_its_function_and_their_defaults(name: s
     for function in functions:
         known |= inspect.signature(function).parameters
     typed = {key: value for key, value in context.params.items() if key not in OWN}
-    apart = COMPUTED | DIFFERENT.get(name, set())
-    assert set(typed) - apart == set(known) - apart
+    assert set(typed) - COMPUTED == set(known) - COMPUTED
     for key, value in typed.items():
-        if key not in apart and context.get_parameter_source(key) is ParameterSource.DEFAULT:
+        if key not in COMPUTED and context.get_parameter_source(key) is ParameterSource.DEFAULT:
             default = known[key].default
             assert (
                 value in (default, (default,))

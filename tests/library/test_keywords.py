@@ -3,43 +3,17 @@
 import subprocess
 import sys
 from collections.abc import Callable
-from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
-import click
 import pytest
 
 import turnwise as tw
-from tests.library.test_command_line import COMMANDS, OWN
-from turnwise.cli.common.group import cli
-from turnwise.library.arguments import _hints
-from turnwise.library.keywords import keyword, with_keywords
+from tests.library.test_command_line import COMMANDS
 
 DEMO = str(Path(tw.__file__).parent / "data" / "demo.jsonl")
-APART = {"mapping", "save_mapping", "export"}  # parameters of a command line that its function does not have
 
 
-@pytest.mark.parametrize(
-    "name", [name for name in COMMANDS if find_spec(f"turnwise.commands.{name}") is None]
-)
-def test_every_option_is_the_keyword_that_the_command_passes_on(name: str):
-    hints: dict[str, Any] = {}
-    for function in COMMANDS[name][0]:
-        hints |= _hints(function)
-    command = cli.get_command(click.Context(cli), name)
-    for parameter in command.params:
-        for option in (*parameter.opts, *parameter.secondary_opts):
-            if option.startswith("-") and parameter.name not in OWN | APART:
-                found = keyword(option, hints)
-                assert found is not None, option
-                assert found[0] == parameter.name, option
-                is_negative = option in parameter.secondary_opts or (
-                    parameter.is_flag and not parameter.flag_value
-                )
-                assert found[1] is not is_negative, option
-
-
+@pytest.mark.parametrize("name", COMMANDS)
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -48,13 +22,6 @@ def test_every_option_is_the_keyword_that_the_command_passes_on(name: str):
         (lambda: tw.power(sd=1, difference=1, power=0.1, alpha=0.2), "power=0.1 must be above alpha=0.2"),
         (lambda: tw.calibrate(DEMO, metrics="length", labels="x"), 'labels="x": expected how the rated items'),
         (lambda: tw.ope(DEMO), 'targets="@alternatives", or leave each out in turn with all_agents=True'),
-        (lambda: tw.ope(DEMO, all_agents=True, stream=True, limit=3), "stream=True takes whole files: leave limit=..."),
-        (lambda: tw.ope(DEMO, targets="x", where={"meta.a": "b"}), 'where={"meta.a": "b"} leaves no dialogue'),
-        (lambda: tw.respond(DEMO, agent="a:b", name="x", output="o", user="u"), "user=... plays the user in self_play"),
-        (lambda: tw.simulate("chat", output="-"), "give a file, or truth=0"),
-        (lambda: tw.attack("length", DEMO, by="meta.a"), 'separately with where=...; by=... accepts only `file`'),
-        (lambda: tw.harden("length", DEMO, output="o"), "`length` cannot be hardened by itself"),
-        (lambda: tw.harden("maude", DEMO, output="o", stages="baselines"), "needs a search: stages=... must have"),
         (lambda: tw.score(DEMO, metrics="length", address="h:1"), '"h:1" is that of a Ray cluster: add on="ray"'),
         (lambda: tw.score(DEMO, metrics="length", where={"a": "b"}), 'where={"a": "b"} matches none of 40 dialogues'),
         (lambda: tw.score(DEMO, metrics="length", items="rated", role="user"), 'items="rated": no user turn'),
@@ -79,34 +46,6 @@ def test_the_same_error_of_a_command_names_its_options(tmp_path: Path):
     )  # fmt: skip
     assert done.returncode == 2
     assert "--agents A,B names the two to compare" in done.stderr
-
-
-@pytest.mark.parametrize(
-    ("function", "text", "expected"),
-    [
-        (tw.ope, "leave --stream out, and --no-calibrate", "leave stream=True out, and calibrate=False"),
-        (tw.convert, "--roles 'Bot=assistant,*=user' says", 'roles={"Bot": "assistant", "*": "user"} says'),
-        (tw.harden, "--harden writes a model: give -o a folder", "harden writes a model: give output=... a folder"),
-        (tw.convert, "--roles 'Bot=assistant,*=user' says", 'roles={"Bot": "assistant", "*": "user"} says'),
-        (tw.calibrate, "draw at random (--labels random)", 'draw at random (labels="random")'),
-        (tw.power, "goes with --ties and --icc alone", "goes with ties=... and icc=... alone"),
-    ],
-)  # fmt: skip
-def test_options_become_keywords_with_their_values(function: Callable[..., object], text: str, expected: str):
-    assert with_keywords(text, function.__name__, _hints(function)) == expected
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "first: turnwise convert --from mt-bench A B logs.jsonl",
-        "`turnwise respond --self-play` makes some; `meta --level pair` too",
-        "say --map 'id=...' with --from csv",  # --map is an option of another command
-        "a text -- with a dash-o and -5",
-    ],
-)
-def test_commands_and_options_of_other_commands_stay_as_they_are(text: str):
-    assert with_keywords(text, "ope", _hints(tw.ope)) == text
 
 
 def test_an_argument_without_its_name_is_answered_with_the_keyword():

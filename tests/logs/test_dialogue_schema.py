@@ -141,7 +141,7 @@ def test_both_refuse(record: Any) -> None:
 
 @needs_wild
 def test_converted_preferences_of_others_are_valid(tmp_path: Path) -> None:
-    from turnwise.library import convert
+    from turnwise import convert
 
     convert(WILD / "hh_rlhf_pairs.jsonl", tmp_path / "hh.jsonl")
     records = [json.loads(line) for line in (tmp_path / "hh.jsonl").read_text().splitlines()]

@@ -5,9 +5,10 @@ import json
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from turnwise.cli.score import command
 
 from tests.tiny_models import write_bert, write_llama, write_regression, write_roberta
+from turnwise.cli.building import command_line
+from turnwise.commands.score import Score
 from turnwise.encode import load
 from turnwise.errors import UsageError
 from turnwise.metrics import resolve
@@ -108,7 +109,7 @@ def test_truncated_texts_are_counted_in_the_results_also_from_the_cache(tmp_path
     names = f"bertscore[model={folder}],regression[model={checkpoint}]"
     for _ in range(2):  # the second time vectors come from the cache, and blocks from the store
         done = CliRunner().invoke(
-            command,
+            command_line(Score),
             [str(data), "-m", names, "--format", "json", "--jobs", "1", "-o", str(tmp_path / "out")],
         )
         cut = {record["metric"]: record["cut"] for record in json.loads(done.stdout)["results"]}

@@ -10,8 +10,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.corpus import corpus
-from turnwise.cli import COMMANDS
 from turnwise.cli.common.group import run
+from turnwise.commands import COMMANDS
 
 CODES = {0, 1, 2, 3, 4}
 ENDLESS = ("demo", "rate", "view")  # minutes long; serve until they are stopped

@@ -14,7 +14,7 @@ import pytest
 from benchmarks.fuzz.command_lines import FUNCTIONS, OMITTED, WEIGHTS, unknown_parameters
 from benchmarks.fuzz.inputs import KINDS, steps
 from benchmarks.fuzz.watched import watched
-from turnwise.cli import COMMANDS
+from turnwise.commands import COMMANDS
 
 SEED = 26
 PARTS = 6  # of each kind, so that the parts can run side by side
@@ -74,5 +74,5 @@ def test_a_traceback_a_waste_of_memory_and_a_warning_are_noticed(
         in watched(["score", "logs.jsonl", "-m", "wasteful_metric:score"], memory=2**28).problem
     )
     assert "warning" in watched(["score", "logs.jsonl", "-m", "warning_metric:score"]).problem
-    monkeypatch.setattr("turnwise.library.score", lambda **_: 1 / 0)
+    monkeypatch.setattr("turnwise.commands.score.Score.run", lambda _: 1 / 0)
     assert "ZeroDivisionError" in watched(["score", "logs.jsonl", "-m", "length"]).problem

@@ -1,36 +1,27 @@
-"""The command line: one file for each command, which parses options, calls its library function and prints the result.
+"""The command line: made from the classes of the commands.
 
-`turnwise --help` is answered from the table below, because importing click alone takes twice as long as
-starting Python; a test holds the table equal to the commands' own help.
+`turnwise --help` is answered from the first lines of their modules, which are read and not imported, because importing
+click alone takes twice as long as starting Python.
 """
 
 import io
 import os
 import sys
 
-COMMANDS = {
-    "validate": "Check files of dialogues; every bad line is named with its place.",
-    "convert": "Convert dialogues of another format to the native one.",
-    "score": "Score replies, dialogues and agents with metrics.",
+from turnwise import commands
+from turnwise.commands import COMMANDS
+
+_WITHOUT_CLASS = {  # lines of commands that have no class yet
     "compare": "Is agent A better than agent B? Paired test, effect size, items that differ most.",
-    "diff": "What changed between two runs of an agent? Paired test, items that changed most.",
     "meta": "Does a metric agree with people? At turn, dialogue and system level.",
     "calibrate": "Mean ratings of agents from a metric's scores on everything and people's ratings on some.",
     "power": "How many dialogues, turns and raters show a difference? Or how small a difference is shown.",
     "attack": "How can a metric be gamed? Searches for replies that it scores above people's.",
     "train": "Train a metric (or an agent) on dialogues or ratings; writes the folder of a model.",
     "simulate": "Simulate dialogues of agents whose true quality is known.",
-    "rate": "Let people rate dialogues, or chat with agents and rate them.",
-    "view": "Look at dialogues with their scores, ratings and preferences in a browser.",
     "respond": "Add what an agent would have said at each assistant message of the logs.",
     "ope": "How would people rate an agent they have not met? Off-policy evaluation from other agents' logs.",
-    "report": "Tables and figures of finished runs, as one self-contained HTML file; also Markdown and JSON.",
-    "demo": "The whole loop on an embedded world: a dozen agents, their raters, and a report.",
-    "fetch": "Fetch weights into the cache, sha256-checked; everything else works offline.",
-    "ls": "List metrics, estimators, readers, agents, worlds, trainers, statistics and weights.",
-    "doctor": "What is installed, and what each missing extra would add.",
 }
-
 INTERRUPTED = 130  # what a shell expects after Ctrl-C
 CRASHED = 70  # an unexpected exception; EX_SOFTWARE of sysexits.h
 WIDTH = 80  # columns of a line of `turnwise --help`
@@ -41,7 +32,7 @@ EXITS = "Exit codes: 0 ok, 1 a gate failed, 2 usage or data, 3 could not measure
 def overview() -> str:
     """The text of `turnwise --help`, without a line end."""
     width = max(map(len, COMMANDS))
-    lines = [_wrapped(f"  {name:<{width}}  ", text) for name, text in COMMANDS.items()]
+    lines = [_wrapped(f"  {name:<{width}}  ", about(name)) for name in COMMANDS]
     return "\n".join(
         [
             "Usage: turnwise COMMAND [OPTIONS] [ARGS]...",
@@ -56,6 +47,14 @@ def overview() -> str:
             _wrapped("", EXITS),
         ]
     )
+
+
+def about(name: str) -> str:
+    """What a command does in one line: the first of its module, which is read and not imported."""
+    if name in _WITHOUT_CLASS:
+        return _WITHOUT_CLASS[name]
+    with open(os.path.join(commands.__path__[0], f"{name}.py"), encoding="utf-8") as source:
+        return source.readline().strip().strip('"')
 
 
 def _wrapped(head: str, text: str) -> str:

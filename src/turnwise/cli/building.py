@@ -8,6 +8,7 @@ from types import NoneType
 from typing import Annotated, Any, Literal, cast, get_args, get_origin
 
 import click
+from click.core import ParameterSource
 from msgspec import Meta
 
 from turnwise.cli.common.config import configure
@@ -34,8 +35,13 @@ def command_line(command: type[Command]) -> click.Command:
     )
 
 
-def _called(command: type[Command], /, **given: Any) -> int:
-    """Run the command with these values of the command line, print its result, and return the exit code."""
+def _called(command: type[Command], /, **values: Any) -> int:
+    """Run the command with what was given of these values, print its result, and return the exit code.
+
+    What was not given is left to the defaults of the fields. While it runs, BLAS has one thread.
+    """
+    source = click.get_current_context().get_parameter_source
+    given = {name: value for name, value in values.items() if source(name) is not ParameterSource.DEFAULT}
     names = {setting.name for setting in settings(command.screen_class)}
     shown = {name: value for name, value in given.items() if name in names}
     chosen = {name: value for name, value in given.items() if name not in names}
@@ -43,7 +49,7 @@ def _called(command: type[Command], /, **given: Any) -> int:
     # What a command line decides by itself.
     chosen |= {
         name: value
-        for name, value in {"progress": not shown["quiet"], "figures": False}.items()
+        for name, value in {"progress": not shown.get("quiet", False), "figures": False}.items()
         if name in known
     }
     with limited_threads():
@@ -73,7 +79,7 @@ def _parameter(setting: Setting) -> click.Parameter:
     several = option.repeatable
     more: dict[str, Any] = _optional_value(setting)
     if not setting.required:  # a default of None would stand for a value that was given
-        more["default"] = () if several else _default(setting)
+        more["default"] = _defaults(setting) if several else _default(setting)
     return click.Option(
         [*setting.flags, setting.name],
         multiple=several,
@@ -97,12 +103,13 @@ def _argument(setting: Setting) -> click.Argument:
     """The positional argument of a setting; `DATA...` takes any number."""
     name = setting.flags[0]
     several = name.rstrip("]").endswith("...")
+    kind = None if several else _type(setting.kind)
     return click.Argument(
         [setting.name],
         nargs=-1 if several else 1,
         required=setting.required,
-        metavar=name,
-        type=None if several else _type(setting.kind),
+        metavar=None if isinstance(kind, click.Choice) else name,  # click shows the choices
+        type=kind,
         callback=_callback(setting),
         **({} if several or setting.required else {"default": setting.default}),
     )
@@ -111,6 +118,8 @@ def _argument(setting: Setting) -> click.Argument:
 def _flag(setting: Setting) -> click.Option:
     """The flag of a setting that is on or off; an inverted one switches it off."""
     option = setting.option
+    if option.prints is not None:
+        return _ending_flag(setting, option.prints)
     default = False if option.inverted else setting.default
     return click.Option(
         [*setting.flags, setting.name],
@@ -118,7 +127,27 @@ def _flag(setting: Setting) -> click.Option:
         default=default,
         show_default=bool(setting.default) and "/" in setting.flags[-1],
         callback=_traced if setting.name == "verbose" else (_inverted if option.inverted else None),
+        hidden=option.hidden,
         help=option.help,
+    )
+
+
+def _ending_flag(setting: Setting, prints: Callable[[], None]) -> click.Option:
+    """A flag that prints something and ends, before the other parameters are looked at."""
+
+    def end(ctx: click.Context, _: click.Parameter, given: bool) -> None:
+        """A callback of click."""
+        if given and not ctx.resilient_parsing:
+            prints()
+            ctx.exit()
+
+    return click.Option(
+        [*setting.flags, setting.name],
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        callback=end,
+        help=setting.option.help,
     )
 
 
@@ -175,6 +204,13 @@ def _default(setting: Setting) -> Any:
     if isinstance(setting.default, tuple):
         return ",".join(setting.default) or None
     return setting.default
+
+
+def _defaults(setting: Setting) -> tuple[Any, ...]:
+    """The defaults of a repeatable option."""
+    if setting.required or not setting.default:
+        return ()
+    return setting.default if isinstance(setting.default, tuple) else (setting.default,)
 
 
 def _shows_default(setting: Setting) -> bool:

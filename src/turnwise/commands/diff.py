@@ -10,7 +10,7 @@ from turnwise.commands.screen import Gated, Gating
 from turnwise.errors import UsageError
 from turnwise.library.results import Changes, folder_of, result
 from turnwise.report.text import number
-from turnwise.settings.groups import Drawing, Measuring, Writing
+from turnwise.settings.groups import Drawing, Measuring, Resumption, Writing
 from turnwise.settings.option import Names, Option, PathLike
 from turnwise.terminal import columns, display_width, visible
 
@@ -31,6 +31,7 @@ class Diff(Gated, Drawing, Writing, Measuring):
     """
 
     command: ClassVar[str] = "diff"
+    resumption: ClassVar[Resumption] = "never"
     names: ClassVar[Mapping[str, str]] = {}
 
     old: Annotated[

@@ -38,12 +38,12 @@ def function(command: Callable[P, Runs[R]]) -> Callable[P, R]:
         _check_names(kind, signature, len(args), dict(kwargs), args)
         with (
             keywords_in_messages(kind),
-            named_extras(f"this call of `{kind.title()}`"),
+            named_extras(f"this call of `{kind.public_name()}`"),
             limited_threads(),
         ):
             return command(*args, **kwargs).run()
 
-    call.__name__ = call.__qualname__ = kind.title()
+    call.__name__ = call.__qualname__ = kind.public_name()
     call.__module__ = kind.__module__
     call.__doc__ = documented(kind)
     call.__signature__ = signature  # type: ignore[attr-defined]  # what help() and notebooks show
@@ -86,7 +86,7 @@ def _check_names(
         if name not in known:
             near = get_close_matches(name, known, n=1)
             advice = f"did you mean `{near[0]}`?" if near else nearest(name, list(known))
-            raise UsageError(f"{command.title()} has no parameter `{name}`; {advice}")
+            raise UsageError(f"{command.public_name()} has no parameter `{name}`; {advice}")
     try:
         signature.bind(*args, **given)
     except TypeError as error:
@@ -94,7 +94,7 @@ def _check_names(
         if positional > sum(one.positional for one in settings(command)):
             words = f"too many positional arguments: {positional} were given, and {_places(command)}"
         words = words.replace("required keyword-only argument", "required argument")  # Python 3.12+
-        raise UsageError(f"{command.title()}: {words}") from None
+        raise UsageError(f"{command.public_name()}: {words}") from None
 
 
 def _places(command: type[Command]) -> str:

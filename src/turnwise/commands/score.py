@@ -7,7 +7,7 @@ from turnwise.commands.function import function
 from turnwise.commands.opening import opened
 from turnwise.commands.screen import Gated, Gating
 from turnwise.library.results import Scores, result
-from turnwise.settings.groups import AsAgents, Drawing, Evaluating, Selecting, Trying
+from turnwise.settings.groups import AsAgents, Drawing, Evaluating, Resumption, Selecting, Trying
 from turnwise.settings.option import Option
 
 DISTANCES = ("floor", "thinned", "at_infinity", "n_real")  # further columns of a distance (docs/distances.md)
@@ -27,6 +27,7 @@ class Score(Gated, Trying, Drawing, AsAgents, Selecting, Evaluating):
     """
 
     command: ClassVar[str] = "score"
+    resumption: ClassVar[Resumption] = "rows"
 
     agent: Annotated[
         str | None, Option("The agent's name where the records name none.", metavar="NAME", record=None)

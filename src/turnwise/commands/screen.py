@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Protocol
 
 from turnwise.errors import TurnwiseError, UsageError
 from turnwise.library.notes import WARNING
@@ -28,24 +28,53 @@ def parsed_gates(texts: Sequence[str]) -> tuple[gate.Gate, ...]:
     return tuple(gate.Gate.parse(text) for text in texts)
 
 
+class Tabular(Protocol):
+    """A result that prints as one table."""
+
+    def table(self, *, wide: bool, hint: str) -> str:
+        """The table, as wide as the terminal unless `wide`; `hint` says how to see columns that do not fit."""
+        ...
+
+
 @dataclass(frozen=True, kw_only=True)
-class Screen:
-    """Settings of every command line."""
+class Formatted:
+    """The form of what is printed."""
+
+    style: Annotated[Literal["table", "json"], Option("Form of what is printed.", flags="--format")] = "table"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tables(Formatted):
+    """Settings of a command line that prints a table and no notes."""
+
+    wide: Annotated[
+        bool, Option("Show all columns of tables, however wide the terminal is.")
+    ] = False  # fmt: skip
+
+    def table_of(self, result: Tabular) -> str:
+        """The table of a result: as wide as the terminal, or whole with --wide."""
+        return result.table(wide=self.wide, hint=HINT)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quiet:
+    """Less is printed."""
 
     quiet: Annotated[
         bool, Option("No progress bar and no notes; warnings are printed.", flags="-q --quiet")
     ] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Screen(Quiet):
+    """Less or more is printed."""
+
     verbose: Annotated[bool, Option(TRACES, flags="-v --verbose")] = False
 
 
 @dataclass(frozen=True, kw_only=True)
-class Styled(Screen):
-    """Settings of a command that prints a table."""
-
-    style: Annotated[Literal["table", "json"], Option("Form of what is printed.", flags="--format")] = "table"
-    wide: Annotated[
-        bool, Option("Show all columns of tables, however wide the terminal is.")
-    ] = False  # fmt: skip
+class Styled(Tables, Screen):
+    """Settings of a command that prints a table and notes."""
 
     def table(self, rows: Sequence[Sequence[Any]], head: Sequence[str], layout: Layout) -> str:
         """The table of these rows: as wide as the terminal, or whole with --wide or -v."""

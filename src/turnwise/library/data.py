@@ -9,20 +9,19 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any, Protocol, TypeAlias
+from typing import Any
 
 import msgspec
 
 from turnwise.errors import DataError, Problem, UsageError, convert_options, counted
-from turnwise.library.arguments import UNCHECKED, Names, split_names
 from turnwise.library.file_agents import FileAgents, agents_of_files
-from turnwise.library.reading import MappingLike, Reading, reading
+from turnwise.library.reading import Reading, reading
 from turnwise.logs.dialogue import UNNAMED
 from turnwise.logs.files import PIPE, is_parquet, opened
-from turnwise.logs.items.items import ItemChoice, Selection
 from turnwise.logs.memory import NamedLines, Repeated
 from turnwise.logs.native import dump, id_prefixes, read
-from turnwise.types import Dialogue, Role
+from turnwise.settings.data import Data, MappingLike
+from turnwise.types import Dialogue
 
 NAME = "dialogues.jsonl"  # how messages and results call dialogues in memory
 REQUIRED = "messages"  # the one key that a record of the native format must have
@@ -30,43 +29,6 @@ _EXPECTED = (
     "data must be a path, a list of paths, dialogues as dicts or `Dialogue` objects, a pandas or polars DataFrame, or "
     "a Hugging Face Dataset (docs/format.md has the keys of a dialogue)"
 )
-
-
-class Frame(Protocol):
-    """A pandas or polars DataFrame whose columns are keys of the native format."""
-
-    @property
-    def columns(self) -> Any:
-        """The names of the columns."""
-        ...
-
-
-class Table(Protocol):
-    """A Hugging Face Dataset whose columns are keys of the native format."""
-
-    @property
-    def column_names(self) -> Any:
-        """The names of the columns."""
-        ...
-
-    def __iter__(self) -> Iterator[Any]: ...
-
-
-Data: TypeAlias = Annotated[
-    str
-    | Path
-    | Iterable[str]
-    | Iterable[Path]
-    | Iterable[str | Path]
-    | Iterable[Mapping[str, Any]]
-    | Iterable[Dialogue]
-    | Frame
-    | Table,
-    UNCHECKED,
-]
-
-
-Where = Mapping[str, str] | Sequence[tuple[str, str]]  # key -> the value that a dialogue must have there
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,35 +272,3 @@ def _plain(value: Any) -> Any:
     if (isinstance(value, float) and math.isnan(value)) or type(value).__name__ in ("NAType", "NaTType"):
         return None
     return value
-
-
-def selected(
-    *,
-    items: ItemChoice | None,
-    role: Role,
-    where: Where | None,
-    by: Names | None,
-    pair: str | None,
-    cluster: str | None,
-    limit: int | None,
-    as_agents: Names = (),
-    dimension: str | None = None,
-) -> Selection:
-    """The selection that these keywords describe; `dimension` "all" selects no dimension."""
-    return Selection(
-        items=items,
-        dimension=None if dimension == "all" else dimension,
-        role=role,
-        pair=pair,
-        cluster=cluster,
-        by=by if by is None or isinstance(by, str) else ",".join(by),
-        where=pairs(where),
-        limit=limit,
-        as_agents=split_names(as_agents),
-    )
-
-
-def pairs(where: Where | None) -> tuple[tuple[str, str], ...]:
-    """Conditions or other mappings as pairs of key and value; none for None."""
-    found = where.items() if isinstance(where, Mapping) else where or ()
-    return tuple((key, value) for key, value in found)

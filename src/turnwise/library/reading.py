@@ -1,16 +1,13 @@
 """What is said about files of another format: the name of the reader, and the options of `convert`."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from turnwise.library.arguments import PathLike
+from turnwise.settings.data import MappingLike
 
 if TYPE_CHECKING:
     from turnwise.logs.readers.source import Options
-
-MappingLike = PathLike | Mapping[str, Any]  # a file that `convert --save-mapping` writes, or its content
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,7 +22,6 @@ from contextlib import contextmanager
 from tempfile import TemporaryDirectory
 from typing import TypeVar
 
-from turnwise.library.arguments import PathLike
 from turnwise.library.notes import (
     WARNING,
     automatic_raters,
@@ -38,6 +37,7 @@ from turnwise.library.notes import (
 )
 from turnwise.library.rater_notes import rater_notes
 from turnwise.run.spec import Outcome
+from turnwise.settings.option import PathLike
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

@@ -6,7 +6,7 @@ written and printed.
 
 import platform
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -18,7 +18,6 @@ from turnwise import __version__
 from turnwise.logs.items.items import Selection
 from turnwise.registry import package_version, used_offer
 from turnwise.report import results
-from turnwise.run.workers.execute import Executor, executor
 from turnwise.types import Finding
 
 Place = Literal["local", "ray"]  # where the work is done
@@ -28,11 +27,6 @@ class Recorded(Protocol):
     """What of a command is recorded with its results."""
 
     command: ClassVar[str]
-
-    @property
-    def metrics(self) -> Sequence[str]:
-        """The metrics by name."""
-        ...
 
     @property
     def paths(self) -> tuple[str, ...]:

@@ -33,12 +33,17 @@ if TYPE_CHECKING:
 
 Place = Literal["local", "ray"]  # where the work is done
 ScoredRole = Literal["assistant", "user"]
+# What the same command does after an interruption: it goes on from the folder of -o, or from the rows stored there,
+# or from what is beside the file it writes; it goes on in any case, or begins again.
+Resumption = Literal["output", "rows", "target", "always", "never"]
 
 DATA = "Files of dialogues; in Python also dialogues as dicts or `Dialogue` objects, or a table of dialogues."
 PAIR = (
     "The key that pairs items of different agents; `id` is the id or line of a dialogue in its file. Default: the same "
     "context."
 )
+PORT = "Port to listen on; 0 takes a free one."
+Port = Annotated[int, Meta(ge=0, le=65535)]
 
 
 class Command(Checked):
@@ -48,6 +53,7 @@ class Command(Checked):
     function: ClassVar[str] = ""  # the name of its function, where it is not that of the command
     screen_class: ClassVar[Any] = None  # of the settings that its command line has beside these
     configurable: ClassVar[bool] = True  # whether its command line has --config
+    resumption: ClassVar[Resumption] = "output"
 
     @classmethod
     def on_command_line(cls, screen: Any, given: dict[str, Any]) -> int:
@@ -56,7 +62,7 @@ class Command(Checked):
         return int(command.show(command.run(), screen) or 0)
 
     @classmethod
-    def title(cls) -> str:
+    def public_name(cls) -> str:
         """The name of the function, as messages say it."""
         return cls.function or cls.command
 
@@ -267,6 +273,13 @@ class Showing(Command):
     def quiet(self) -> bool:
         """Whether no progress is shown."""
         return not self.progress
+
+
+@dataclass(frozen=True, kw_only=True)
+class Serving(Command):
+    """Where a command that serves pages listens."""
+
+    host: Annotated[str, Option("Address to listen on.")] = "127.0.0.1"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -54,7 +54,9 @@ class Option:
     repeatable: bool = False
     default: str = ""  # how the help shows the default, where it does not show the value
     parse: Callable[[Any], Any] | None = None  # text of the command line, or texts if repeatable -> value
+    prints: Callable[[], None] | None = None  # the flag calls this and ends, whatever else is given
     only_python: bool = False  # the command line has no such option
+    hidden: bool = False  # the command line has it, and neither help nor docs show it
     checked: bool = True  # False: the command checks the value itself
     record: str | None = ""  # key in `origin.settings.options`; "": the field's name; None: not recorded
     record_default: bool = True  # False: recorded only where it differs from the default
@@ -82,7 +84,9 @@ class Setting:
 
 
 def settings(command: type) -> tuple[Setting, ...]:
-    """The settings of a command: its arguments, then what is required, its own fields, and those of its groups."""
+    """The settings of a command: what can be given without a name in its order, then what is required, its own
+    fields, and those of its groups.
+    """
     return _settings(command)
 
 
@@ -96,8 +100,9 @@ def _settings(command: Any) -> tuple[Setting, ...]:
         default = field.default if field.default_factory is MISSING else field.default_factory()
         kind, option = _without_option(hints[field.name])
         made.append(Setting(field.name, kind, option, default, not field.kw_only))
-    # What must be given comes first.
-    return tuple(sorted(made, key=lambda one: (not one.positional, not one.required, one.name not in own)))
+    first = [one for one in made if one.positional]
+    rest = [one for one in made if not one.positional]
+    return (*first, *sorted(rest, key=lambda one: (not one.required, one.name not in own)))
 
 
 def _without_option(hint: Any) -> tuple[Any, Option]:
@@ -115,11 +120,11 @@ class Checked:
         """Convert each value to its field's type; a value that does not fit raises `UsageError`."""
         for setting in settings(type(self)):
             if setting.option.checked:
-                value = checked(setting, getattr(self, setting.name), self.title())
+                value = checked(setting, getattr(self, setting.name), self.public_name())
                 object.__setattr__(self, setting.name, value)
 
     @classmethod
-    def title(cls) -> str:
+    def public_name(cls) -> str:
         """How messages about wrong values name the command."""
         return cls.__name__.lower()
 

@@ -5,8 +5,9 @@ import re
 import click
 import pytest
 
-from turnwise.cli import COMMANDS, overview
+from turnwise.cli import about, overview
 from turnwise.cli.common.group import cli
+from turnwise.commands import COMMANDS
 
 WIDTH = 80
 
@@ -50,4 +51,4 @@ def test_no_width_breaks_a_word_at_a_hyphen(width: int):
 
 def test_the_list_of_commands_fits_too():
     assert [line for line in overview().splitlines() if len(line) > WIDTH] == []
-    assert set(" ".join(COMMANDS.values()).split()) <= set(overview().split())
+    assert set(" ".join(map(about, COMMANDS)).split()) <= set(overview().split())

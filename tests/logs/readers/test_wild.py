@@ -10,7 +10,7 @@ from typing import NamedTuple
 import pytest
 
 from tests.wild_corpora import WILD, convert_wild, needs_wild
-from turnwise.library import score
+from turnwise import score
 from turnwise.logs import native
 from turnwise.types import Role
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from turnwise.library.viewing import open_viewer
+from turnwise.commands.view import open_viewer
 from turnwise.web.viewer.app import app
 from turnwise.web.viewer.viewer import Viewer
 

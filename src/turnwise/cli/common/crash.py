@@ -9,7 +9,8 @@ import tempfile
 import traceback
 
 from turnwise import __version__
-from turnwise.cli import COMMANDS, CRASHED
+from turnwise.cli import CRASHED
+from turnwise.commands import COMMANDS
 from turnwise.terminal import say_lines
 
 

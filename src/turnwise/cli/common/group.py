@@ -15,30 +15,20 @@ from typing import Any, cast
 import click
 
 from turnwise import __version__
-from turnwise.cli import ABOUT, COMMANDS, EXITS, INTERRUPTED
+from turnwise.cli import ABOUT, EXITS, INTERRUPTED
 from turnwise.cli.common.help_text import HelpContext
+from turnwise.commands import COMMANDS
 from turnwise.errors import ON_COMMAND_LINE, DataError, TurnwiseError, UsageError, unknown
 from turnwise.extras import named_extras
 from turnwise.plugin_code import TRACEBACKS
 from turnwise.terminal import say, visible
 
-_KEEP_NO_WORK = (
-    "rate",
-    "view",
-    "ls",
-    "validate",
-    "report",
-    "diff",
-    "doctor",
-    "fetch",
-    "simulate",
-)  # commands
 _NAMES_OUTPUT = re.compile(
     "-[a-z]*o|--output|--config"
 )  # an option that names, or may name, the output folder
 _OUTPUT = re.compile("-[a-z]*o|--output")
 IN_DEMO: ContextVar[bool] = ContextVar("in_demo", default=False)  # whether a command is a step of `demo`
-_STORE_ROWS = ("score", "compare", "meta")  # commands that resume from the rows in the output folder
+_WITHOUT_CLASS = {"compare": "rows", "meta": "rows", "simulate": "never"}  # commands that have no class yet
 
 
 class _ClosedPipe(Exception):
@@ -107,21 +97,27 @@ def _discard_output() -> None:
 
 def _how_to_continue(args: list[str]) -> str:
     """What the same command does after an interruption, in words for the message."""
-    command = args[0] if args else ""
-    if IN_DEMO.get():
-        command = "demo"  # which keeps the steps that are done
-    if command in _KEEP_NO_WORK:  # the agents of `simulate` may have changed since
+    # The steps of `demo` that are done are kept.
+    resumption = "always" if IN_DEMO.get() else _resumption(args[0] if args else "")
+    if resumption == "never":
         return "the same command starts again from the beginning"
-    if command == "convert":  # it has no -o, and OUT may stand before an option
+    if resumption == "target":  # there is no -o, and OUT may stand before an option
         begun = any(map(_has_journal, args[1:]))
         return (
             f"the same command {'resumes where it stopped' if begun else 'starts again from the beginning'}"
         )
-    if command in _STORE_ROWS and (folder := _output(args)) and not _has_rows(folder):
+    if resumption == "rows" and (folder := _output(args)) and not _has_rows(folder):
         return "nothing is stored yet; the same command starts again"
-    if command == "demo" or any(_NAMES_OUTPUT.match(arg) for arg in args):
+    if resumption == "always" or any(_NAMES_OUTPUT.match(arg) for arg in args):
         return "the same command with the same -o resumes where it stopped"
     return "nothing was kept; with -o DIR the same command can be resumed after an interruption"
+
+
+def _resumption(name: str) -> str:
+    """How a command goes on after an interruption, as its class says."""
+    if name not in COMMANDS or not find_spec(f"turnwise.commands.{name}"):
+        return _WITHOUT_CLASS.get(name, "output")
+    return str(importlib.import_module(f"turnwise.commands.{name}").COMMAND.resumption)
 
 
 def _output(args: list[str]) -> str | None:

@@ -1,5 +1,1 @@
-"""`turnwise demo`: the whole loop on embedded worlds."""
-
-from turnwise.cli.demo.demo import command
-
-__all__ = ["command"]
+"""The whole loop on embedded worlds, played in a terminal."""

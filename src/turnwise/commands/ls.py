@@ -1,54 +1,71 @@
-"""`turnwise ls`."""
+"""List metrics, estimators, readers, agents, worlds, trainers, statistics and weights."""
 
-from __future__ import annotations
+from dataclasses import dataclass, field
+from typing import Annotated, Any, ClassVar
 
-from typing import Any
-
-import click
-
-from turnwise.cli.common import options
+from turnwise.commands.function import function
+from turnwise.commands.screen import TRACES, Styled, print_json
 from turnwise.extras import install
+from turnwise.run.inventory import Listed, Listing, listed
+from turnwise.settings.groups import Command, Resumption
+from turnwise.settings.option import Names, Option, split_names
 from turnwise.terminal import say, say_lines
-
-KINDS = [
-    "metrics", "estimators", "readers", "agents", "worlds", "trainers", "statistics", "weights", "rubrics", "judges"
-]  # fmt: skip
 
 UNSTATED = "none stated"  # licence of a file, in the cards of models
 
 
-@click.command(name="ls")
-@click.argument("kind", default="metrics", type=click.Choice(KINDS))
-@click.argument("names", nargs=-1, metavar="[NAME]...")
-@options.style
-@options.wide
-@click.option("-q", "--quiet", is_flag=True, help="No notes on plugins that cannot be used.")
-@options.verbose("Print the whole cards of metrics and estimators.")
-def command(kind: str, names: tuple[str, ...], style: str, wide: bool, quiet: bool, verbose: bool) -> None:
+@dataclass(frozen=True, kw_only=True)
+class Cards(Styled):
+    """Settings of the command line of `ls`."""
+
+    quiet: Annotated[bool, Option("No notes on plugins that cannot be used.", flags="-q --quiet")] = False
+    verbose: Annotated[
+        bool, Option(f"Print the whole cards of metrics and estimators. {TRACES}", flags="-v --verbose")
+    ] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ls(Command):
     """List metrics, estimators, readers, agents, worlds, trainers, statistics, weights, rubrics and checked judges.
 
-    With names, only these; metrics and estimators with their whole cards, as -v prints them of all.
+    With names, only these; metrics and estimators with their whole cards, as -v prints them of all. A plugin that
+    cannot be used is left out and reported.
 
     \b
       turnwise ls metrics
       turnwise ls metrics turnwise fbd
       turnwise ls metrics 'turnwise[trained=DIR]'
       turnwise ls weights
-
-    A plugin that cannot be used is left out and reported on stderr.
     """
-    from turnwise.cli.common.printed import HINT, print_json
-    from turnwise.library import list_available
 
-    found = list_available(kind, names=names)  # type: ignore[arg-type]  # one of the choices
-    for problem in () if quiet else found.problems:
-        say_lines(f"note: {problem}", err=True)
-    if style == "json":
-        print_json(found.records())
-    elif (verbose or names) and len(found) and "card" in found.entries[0]:
-        say("\n\n".join(map(_card, found)))
-    else:
-        say(found.table(wide=wide, hint=HINT))
+    command: ClassVar[str] = "ls"
+    function: ClassVar[str] = "list_available"
+    screen_class = Cards
+    configurable: ClassVar[bool] = False
+    resumption: ClassVar[Resumption] = "never"
+
+    kind: Annotated[
+        Listed,
+        Option(
+            "What is listed. Metrics and estimators have their `card`, weights where they are.", flags="KIND"
+        ),
+    ] = field(default="metrics", kw_only=False)
+    names: Annotated[Names, Option("Only these; all if there are none.", flags="[NAME]...")] = ()
+
+    def run(self) -> Listing:
+        """List them."""
+        return listed(self.kind, split_names(self.names))
+
+    def show(self, listing: Listing, screen: Cards) -> None:
+        """Print a table or cards, and what cannot be used."""
+        for problem in () if screen.quiet else listing.problems:
+            say_lines(f"note: {problem}", err=True)
+        if screen.style == "json":
+            print_json(listing.records())
+        elif (screen.verbose or self.names) and len(listing) and "card" in listing.entries[0]:
+            say("\n\n".join(map(_card, listing)))
+        else:
+            say(screen.table_of(listing))
 
 
 def _card(record: dict[str, Any]) -> str:
@@ -149,3 +166,7 @@ def _guard(effect: dict[str, Any] | None, name: str) -> str:
             f"gain of the best fraud over people in 12,000 calls, without and with it: {', '.join(each)}"
         )
     return "".join(f"\n  guard     {line}" for line in lines)
+
+
+COMMAND = Ls
+list_available = function(Ls)
