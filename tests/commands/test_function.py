@@ -7,10 +7,8 @@ import pytest
 
 import turnwise as tw
 from turnwise.cli.common.group import run
-from turnwise.commands.calibrate import Calibrate
 from turnwise.commands.compare import Compare
-from turnwise.commands.meta import MetaEvaluate
-from turnwise.commands.power import Power, parsed_counts
+from turnwise.commands.power import parsed_counts
 
 DEMO = str(Path(tw.__file__).parent / "data" / "demo.jsonl")
 
@@ -38,25 +36,6 @@ def test_what_must_be_given_is_named_by_the_command_line(
 ) -> None:
     assert run(line.split()) == 2
     assert missing in capsys.readouterr().err
-
-
-def test_settings_are_recorded_under_the_names_of_results_json() -> None:
-    alone = Compare(data=DEMO, as_agents="good,dull", pair="none", lower_is_better="rude")
-    assert alone.options == (("agents", ("good", "dull")), ("independent", True), ("lower", ("rude",)))
-    assert alone.selection.pair is None
-    assert Compare(data=DEMO).options == (("agents", ()),)
-    assert [name for name, _ in MetaEvaluate(data=DEMO).options] == [
-        "differences", "dimension", "intervals", "level", "lower", "precision", "rescale", "screen", "stable_raters",
-        "statistics",
-    ]  # fmt: skip
-    assert [name for name, _ in Calibrate(data=DEMO, metrics="length", labels="random").options] == [
-        "fit", "labels", "level", "rescale", "to",
-    ]  # fmt: skip
-    assert [name for name, _ in Power(sd=1, difference=0.3).options] == [
-        "agents", "agreement", "alpha", "beside", "correlation", "cost_dialogue", "cost_judge", "cost_rating",
-        "difference", "have", "icc", "level", "paired", "people", "power", "rater_icc", "rater_sd", "raters",
-        "scored", "sd", "ties", "turns", "win_rate",
-    ]  # fmt: skip
 
 
 def test_counts_by_comma_are_whole_numbers_above_zero() -> None:
