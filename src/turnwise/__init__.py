@@ -21,6 +21,10 @@ TYPE_CHECKING = (
 __version__ = "0.2.0"
 
 if TYPE_CHECKING:  # each name of the table below, exported by `as`
+    from turnwise.commands.attack import attack as attack
+    from turnwise.commands.attack import harden as harden
+    from turnwise.commands.calibrate import calibrate as calibrate
+    from turnwise.commands.compare import compare as compare
     from turnwise.commands.convert import Converted as Converted
     from turnwise.commands.convert import convert as convert
     from turnwise.commands.demo import demo_corpus as demo_corpus
@@ -30,13 +34,19 @@ if TYPE_CHECKING:  # each name of the table below, exported by `as`
     from turnwise.commands.doctor import doctor as doctor
     from turnwise.commands.fetch import fetch as fetch
     from turnwise.commands.ls import list_available as list_available
+    from turnwise.commands.meta import meta_evaluate as meta_evaluate
+    from turnwise.commands.ope import ope as ope
+    from turnwise.commands.power import power as power
     from turnwise.commands.rate import ExportedRatings as ExportedRatings
     from turnwise.commands.rate import RatingLinks as RatingLinks
     from turnwise.commands.rate import export_ratings as export_ratings
     from turnwise.commands.rate import rate as rate
     from turnwise.commands.report import Report as Report
     from turnwise.commands.report import make_report as make_report
+    from turnwise.commands.respond import respond as respond
     from turnwise.commands.score import score as score
+    from turnwise.commands.simulate import simulate as simulate
+    from turnwise.commands.train import train as train
     from turnwise.commands.validate import Validation as Validation
     from turnwise.commands.validate import validate as validate
     from turnwise.commands.view import ViewerLink as ViewerLink
@@ -48,14 +58,6 @@ if TYPE_CHECKING:  # each name of the table below, exported by `as`
     from turnwise.errors import TurnwiseError as TurnwiseError
     from turnwise.errors import Unmeasured as Unmeasured
     from turnwise.errors import UsageError as UsageError
-    from turnwise.library.attacking import attack as attack
-    from turnwise.library.attacking import harden as harden
-    from turnwise.library.estimating import calibrate as calibrate
-    from turnwise.library.estimating import ope as ope
-    from turnwise.library.making import respond as respond
-    from turnwise.library.making import simulate as simulate
-    from turnwise.library.making import train as train
-    from turnwise.library.planning import power as power
     from turnwise.library.results import Agreement as Agreement
     from turnwise.library.results import Attack as Attack
     from turnwise.library.results import Calibration as Calibration
@@ -67,8 +69,6 @@ if TYPE_CHECKING:  # each name of the table below, exported by `as`
     from turnwise.library.results import Result as Result
     from turnwise.library.results import Scores as Scores
     from turnwise.library.results import Trained as Trained
-    from turnwise.library.scoring import compare as compare
-    from turnwise.library.scoring import meta_evaluate as meta_evaluate
     from turnwise.library.written import Replies as Replies
     from turnwise.library.written import Simulated as Simulated
     from turnwise.run.inventory import Listing as Listing
@@ -79,24 +79,28 @@ if TYPE_CHECKING:  # each name of the table below, exported by `as`
     from turnwise.types import Turn as Turn
 
 _HOMES = {  # module -> its public names
+    "commands.attack": "attack harden",
+    "commands.calibrate": "calibrate",
+    "commands.compare": "compare",
     "commands.convert": "Converted convert",
     "commands.demo": "demo_corpus",
     "commands.diff": "diff",
     "commands.doctor": "Extra Installation doctor",
     "commands.fetch": "fetch",
     "commands.ls": "list_available",
+    "commands.meta": "meta_evaluate",
+    "commands.ope": "ope",
+    "commands.power": "power",
     "commands.rate": "ExportedRatings RatingLinks export_ratings rate",
     "commands.report": "Report make_report",
+    "commands.respond": "respond",
     "commands.score": "score",
+    "commands.simulate": "simulate",
+    "commands.train": "train",
     "commands.validate": "Validation validate",
     "commands.view": "ViewerLink view",
     "errors": "DataError MissingExtra Refused TooManyErrors TurnwiseError Unmeasured UsageError",
-    "library.attacking": "attack harden",
-    "library.estimating": "calibrate ope",
-    "library.making": "respond simulate train",
-    "library.planning": "power",
     "library.results": "Agreement Attack Calibration Changes Comparison Estimates Hardened Power Result Scores Trained",
-    "library.scoring": "compare meta_evaluate",
     "library.written": "Replies Simulated",
     "run.inventory": "Listing",
     "types": "Dialogue Finding Rating Reply Turn",

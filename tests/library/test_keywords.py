@@ -8,12 +8,10 @@ from pathlib import Path
 import pytest
 
 import turnwise as tw
-from tests.library.test_command_line import COMMANDS
 
 DEMO = str(Path(tw.__file__).parent / "data" / "demo.jsonl")
 
 
-@pytest.mark.parametrize("name", COMMANDS)
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -22,6 +20,13 @@ DEMO = str(Path(tw.__file__).parent / "data" / "demo.jsonl")
         (lambda: tw.power(sd=1, difference=1, power=0.1, alpha=0.2), "power=0.1 must be above alpha=0.2"),
         (lambda: tw.calibrate(DEMO, metrics="length", labels="x"), 'labels="x": expected how the rated items'),
         (lambda: tw.ope(DEMO), 'targets="@alternatives", or leave each out in turn with all_agents=True'),
+        (lambda: tw.ope(DEMO, all_agents=True, stream=True, limit=3), "stream=True takes whole files: leave limit=..."),
+        (lambda: tw.ope(DEMO, targets="x", where={"meta.a": "b"}), 'where={"meta.a": "b"} leaves no dialogue'),
+        (lambda: tw.respond(DEMO, agent="a:b", name="x", output="o", user="u"), "user=... plays the user in self_play"),
+        (lambda: tw.simulate("chat", output="-"), "give a file, or truth=0"),
+        (lambda: tw.attack("length", DEMO, by="meta.a"), 'separately with where=...; by=... accepts only `file`'),
+        (lambda: tw.harden("length", DEMO, output="o"), "`length` cannot be hardened by itself"),
+        (lambda: tw.harden("maude", DEMO, output="o", stages="baselines"), "needs a search: stages=... must have"),
         (lambda: tw.score(DEMO, metrics="length", address="h:1"), '"h:1" is that of a Ray cluster: add on="ray"'),
         (lambda: tw.score(DEMO, metrics="length", where={"a": "b"}), 'where={"a": "b"} matches none of 40 dialogues'),
         (lambda: tw.score(DEMO, metrics="length", items="rated", role="user"), 'items="rated": no user turn'),

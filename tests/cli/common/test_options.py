@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 from tests.corpus import corpus
-from turnwise.cli.common import options
 from turnwise.cli.common.group import run
+from turnwise.commands.screen import typed
 
 
 @pytest.fixture
@@ -142,7 +142,7 @@ def test_typed_tells_the_command_line_from_defaults():
     @click.option("--items", "choice")
     @click.option("--role", default="user")
     def command(**_):
-        said.extend(options.typed("limit", "choice"))
+        said.extend(typed("limit", "choice"))
 
     CliRunner().invoke(command, ["--items", "all", "--role", "x"], default_map={"limit": 5})
     assert said == ["--items"]
