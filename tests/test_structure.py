@@ -13,7 +13,6 @@ ACROSS = {
     "papers",
     "property",
 }  # see CONTRIBUTING.md
-MOST_MODULES = 20  # in a folder, `__init__` included
 PACKAGES = {path.parent for path in PACKAGE.rglob("__init__.py")} - {PACKAGE}
 
 
@@ -32,8 +31,3 @@ def test_every_package_with_modules_has_tests_in_its_folder():
 def test_names_of_test_files_differ():
     names = [path.name for path in TESTS.rglob("test_*.py")]
     assert sorted(names) == sorted(set(names))
-
-
-def test_no_folder_has_more_than_twenty_modules():
-    counts = {folder: len(list(folder.glob("*.py"))) for folder in {PACKAGE, *PACKAGES}}
-    assert {str(folder): count for folder, count in counts.items() if count > MOST_MODULES} == {}

@@ -25,7 +25,7 @@ class Example(Command):
     """An example."""
 
     command: ClassVar[str] = "example"
-    screen = Small
+    screen_class = Small
     configurable: ClassVar[bool] = False
     given: ClassVar[dict[str, Any]] = {}
 

@@ -224,7 +224,7 @@ class Attack(Attacking):
         try:
             if not screen.harden:
                 code = super().on_command_line(screen, given)
-            elif given["output"]:
+            elif given.get("output"):
                 code = Harden.on_command_line(screen, given | screen.hardening)
             else:
                 raise UsageError("--harden writes a model: give its folder with -o")

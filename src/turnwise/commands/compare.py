@@ -13,7 +13,15 @@ from turnwise.library.results import Comparison, result
 from turnwise.logs.items.items import Selection
 from turnwise.logs.memory import is_folder
 from turnwise.report.fitting import Layout
-from turnwise.settings.groups import AsAgents, Drawing, Evaluating, LowerIsBetter, Selecting, Trying
+from turnwise.settings.groups import (
+    AsAgents,
+    Drawing,
+    Evaluating,
+    LowerIsBetter,
+    Resumption,
+    Selecting,
+    Trying,
+)
 from turnwise.settings.option import Names, Option
 from turnwise.terminal import visible
 
@@ -55,6 +63,7 @@ class Compare(Gated, Trying, Drawing, LowerIsBetter, AsAgents, Selecting, Evalua
     """
 
     command: ClassVar[str] = "compare"
+    resumption: ClassVar[Resumption] = "rows"
 
     metrics: Annotated[
         Names,
@@ -109,8 +118,8 @@ class Compare(Gated, Trying, Drawing, LowerIsBetter, AsAgents, Selecting, Evalua
         """As in `Gated`; settings of scoring that were typed for finished runs raise `UsageError`, those of a file of
         options are left out.
         """
-        if not given["reader"] and all(Path(path).is_dir() for path in given["data"]):
-            fixed = [name for name in FIXED if name != "pair" or given["pair"] != NO_PAIRS]
+        if not given.get("reader") and all(Path(path).is_dir() for path in given["data"]):
+            fixed = [name for name in FIXED if name != "pair" or given.get("pair") != NO_PAIRS]
             if idle := typed(*fixed):
                 raise UsageError(
                     f"{', '.join(idle)} cannot change two finished runs; give them to `turnwise score -o`, or compare "

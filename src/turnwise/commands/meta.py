@@ -14,7 +14,7 @@ from turnwise.errors import UsageError, counted
 from turnwise.library.results import Agreement, result
 from turnwise.report import text
 from turnwise.report.fitting import Layout
-from turnwise.settings.groups import Drawing, Evaluating, LowerIsBetter, Selecting
+from turnwise.settings.groups import Drawing, Evaluating, LowerIsBetter, Resumption, Selecting
 from turnwise.settings.option import Names, Option
 from turnwise.terminal import visible
 from turnwise.types import MetaLevel
@@ -61,6 +61,7 @@ class MetaEvaluate(Gated, Drawing, LowerIsBetter, Selecting, Evaluating):
     """
 
     command: ClassVar[str] = "meta"
+    resumption: ClassVar[Resumption] = "rows"
     function: ClassVar[str] = "meta_evaluate"
 
     metrics: Annotated[
@@ -151,7 +152,7 @@ class MetaEvaluate(Gated, Drawing, LowerIsBetter, Selecting, Evaluating):
     @classmethod
     def on_command_line(cls, screen: Gating, given: dict[str, Any]) -> int:
         """As in `Gated`; a gate without a metric raises `UsageError`."""
-        if screen.gates and not given["metrics"]:
+        if screen.gates and not given.get("metrics"):
             raise UsageError(
                 "a --gate applies to the agreement of a metric with people; name the metric with -m"
             )

@@ -8,7 +8,7 @@ from turnwise.commands.function import function
 from turnwise.commands.screen import HINT, Styled, print_json
 from turnwise.errors import counted
 from turnwise.library.written import Simulated
-from turnwise.settings.groups import Seeding, Showing, Working
+from turnwise.settings.groups import Resumption, Seeding, Showing, Working
 from turnwise.settings.option import Count, Natural, Option, Pairs, PathLike
 from turnwise.terminal import say, say_lines
 
@@ -38,6 +38,7 @@ class Simulate(Showing, Working, Seeding):
     """
 
     command: ClassVar[str] = "simulate"
+    resumption: ClassVar[Resumption] = "never"
     screen_class = Styled
 
     world: Annotated[
