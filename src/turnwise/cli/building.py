@@ -82,12 +82,12 @@ def _parameter(setting: Setting) -> click.Parameter:
         multiple=several,
         required=setting.required,
         type=_type(setting.kind),
-        default=_defaults(setting) if several else _default(setting),
         show_default=option.default or _shows_default(setting),
         callback=_callback(setting),
         metavar=option.metavar,
         help=option.help,
         **_optional_value(setting),
+        **_default(setting, several=several),
     )
 
 
@@ -108,8 +108,8 @@ def _argument(setting: Setting) -> click.Argument:
         required=setting.required,
         metavar=None if isinstance(kind, click.Choice) else name,  # click shows the choices
         type=kind,
-        default=None if several or setting.required else setting.default,
         callback=_callback(setting),
+        **({} if several else _default(setting, several=False)),
     )
 
 
@@ -197,20 +197,17 @@ def _range(kind: type[Any], metas: Sequence[Meta]) -> "click.ParamType[Any]":
     )
 
 
-def _default(setting: Setting) -> Any:
-    """The default as a command line would give it; names as one text."""
+def _default(setting: Setting, *, several: bool) -> dict[str, Any]:
+    """How click takes the default: as a command line would give it, names as one text; without one the key is left out,
+    because click would take None for a value.
+    """
     if setting.required:
-        return None
-    if isinstance(setting.default, tuple):
-        return ",".join(setting.default) or None
-    return setting.default
-
-
-def _defaults(setting: Setting) -> tuple[Any, ...]:
-    """The defaults of a repeatable option."""
-    if setting.required or not setting.default:
-        return ()
-    return setting.default if isinstance(setting.default, tuple) else (setting.default,)
+        return {}
+    default = setting.default
+    if several:
+        values = default if isinstance(default, tuple) else (default,)
+        return {"default": values if default else ()}
+    return {"default": (",".join(default) or None) if isinstance(default, tuple) else default}
 
 
 def _shows_default(setting: Setting) -> bool:

@@ -55,8 +55,6 @@ class LazyGroup(click.Group):
             command = command_line(module.COMMAND)
         else:
             command = importlib.import_module(f"turnwise.cli.{cmd_name}").command
-        if not isinstance(command, click.Command):
-            return None
         command.context_class = HelpContext
         return command
 
