@@ -11,17 +11,6 @@ import sys
 from turnwise import commands
 from turnwise.commands import COMMANDS
 
-_WITHOUT_CLASS = {  # lines of commands that have no class yet
-    "compare": "Is agent A better than agent B? Paired test, effect size, items that differ most.",
-    "meta": "Does a metric agree with people? At turn, dialogue and system level.",
-    "calibrate": "Mean ratings of agents from a metric's scores on everything and people's ratings on some.",
-    "power": "How many dialogues, turns and raters show a difference? Or how small a difference is shown.",
-    "attack": "How can a metric be gamed? Searches for replies that it scores above people's.",
-    "train": "Train a metric (or an agent) on dialogues or ratings; writes the folder of a model.",
-    "simulate": "Simulate dialogues of agents whose true quality is known.",
-    "respond": "Add what an agent would have said at each assistant message of the logs.",
-    "ope": "How would people rate an agent they have not met? Off-policy evaluation from other agents' logs.",
-}
 INTERRUPTED = 130  # what a shell expects after Ctrl-C
 CRASHED = 70  # an unexpected exception; EX_SOFTWARE of sysexits.h
 WIDTH = 80  # columns of a line of `turnwise --help`
@@ -51,8 +40,6 @@ def overview() -> str:
 
 def about(name: str) -> str:
     """What a command does in one line: the first of its module, which is read and not imported."""
-    if name in _WITHOUT_CLASS:
-        return _WITHOUT_CLASS[name]
     with open(os.path.join(commands.__path__[0], f"{name}.py"), encoding="utf-8") as source:
         return source.readline().strip().strip('"')
 

@@ -77,9 +77,6 @@ def _parameter(setting: Setting) -> click.Parameter:
     if kind in (bool, bool | None):
         return _flag(setting)
     several = option.repeatable
-    more: dict[str, Any] = _optional_value(setting)
-    if not setting.required:  # a default of None would stand for a value that was given
-        more["default"] = _defaults(setting) if several else _default(setting)
     return click.Option(
         [*setting.flags, setting.name],
         multiple=several,
@@ -89,7 +86,8 @@ def _parameter(setting: Setting) -> click.Parameter:
         callback=_callback(setting),
         metavar=option.metavar,
         help=option.help,
-        **more,
+        **_optional_value(setting),
+        **_default(setting, several=several),
     )
 
 
@@ -111,7 +109,7 @@ def _argument(setting: Setting) -> click.Argument:
         metavar=None if isinstance(kind, click.Choice) else name,  # click shows the choices
         type=kind,
         callback=_callback(setting),
-        **({} if several or setting.required else {"default": setting.default}),
+        **({} if several else _default(setting, several=False)),
     )
 
 
@@ -199,18 +197,17 @@ def _range(kind: type[Any], metas: Sequence[Meta]) -> "click.ParamType[Any]":
     )
 
 
-def _default(setting: Setting) -> Any:
-    """The default as a command line would give it; names as one text."""
-    if isinstance(setting.default, tuple):
-        return ",".join(setting.default) or None
-    return setting.default
-
-
-def _defaults(setting: Setting) -> tuple[Any, ...]:
-    """The defaults of a repeatable option."""
-    if setting.required or not setting.default:
-        return ()
-    return setting.default if isinstance(setting.default, tuple) else (setting.default,)
+def _default(setting: Setting, *, several: bool) -> dict[str, Any]:
+    """How click takes the default: as a command line would give it, names as one text; without one the key is left out,
+    because click would take None for a value.
+    """
+    if setting.required:
+        return {}
+    default = setting.default
+    if several:
+        values = default if isinstance(default, tuple) else (default,)
+        return {"default": values if default else ()}
+    return {"default": (",".join(default) or None) if isinstance(default, tuple) else default}
 
 
 def _shows_default(setting: Setting) -> bool:

@@ -7,10 +7,9 @@ import os
 import re
 import sys
 from contextvars import ContextVar
-from importlib.util import find_spec
 from itertools import chain, pairwise
 from traceback import walk_tb
-from typing import Any, cast
+from typing import Any
 
 import click
 
@@ -28,7 +27,6 @@ _NAMES_OUTPUT = re.compile(
 )  # an option that names, or may name, the output folder
 _OUTPUT = re.compile("-[a-z]*o|--output")
 IN_DEMO: ContextVar[bool] = ContextVar("in_demo", default=False)  # whether a command is a step of `demo`
-_WITHOUT_CLASS = {"compare": "rows", "meta": "rows", "simulate": "never"}  # commands that have no class yet
 
 
 class _ClosedPipe(Exception):
@@ -36,7 +34,7 @@ class _ClosedPipe(Exception):
 
 
 class LazyGroup(click.Group):
-    """Imports `turnwise.cli.NAME` only when NAME is called."""
+    """Imports `turnwise.commands.NAME` only when NAME is called."""
 
     context_class = HelpContext
 
@@ -48,13 +46,9 @@ class LazyGroup(click.Group):
         """The command of this name, imported now; None if there is none."""
         if cmd_name not in COMMANDS:
             return None
-        if find_spec(f"turnwise.commands.{cmd_name}"):
-            from turnwise.cli.building import command_line
+        from turnwise.cli.building import command_line
 
-            module = importlib.import_module(f"turnwise.commands.{cmd_name}")
-            command = command_line(module.COMMAND)
-        else:
-            command = cast("click.Command", importlib.import_module(f"turnwise.cli.{cmd_name}").command)
+        command = command_line(importlib.import_module(f"turnwise.commands.{cmd_name}").COMMAND)
         command.context_class = HelpContext
         return command
 
@@ -115,8 +109,8 @@ def _how_to_continue(args: list[str]) -> str:
 
 def _resumption(name: str) -> str:
     """How a command goes on after an interruption, as its class says."""
-    if name not in COMMANDS or not find_spec(f"turnwise.commands.{name}"):
-        return _WITHOUT_CLASS.get(name, "output")
+    if name not in COMMANDS:
+        return "output"
     return str(importlib.import_module(f"turnwise.commands.{name}").COMMAND.resumption)
 
 
