@@ -1,0 +1,109 @@
+"""The base of all results: what was found, how sure it is, and what was left out.
+
+A field with a factory of this module is always written, also where it has its default; it may be absent in files of
+earlier versions. Any other field with a default is written only where it has another value.
+"""
+
+from typing import Any, ClassVar, Self, TypeAlias
+
+import msgspec
+from msgspec import field
+from msgspec.structs import FieldInfo
+
+from turnwise.types import Status
+
+Number: TypeAlias = float | None  # null in a file where it is unknown or infinite
+Interval: TypeAlias = tuple[Number, Number] | None
+
+
+def nothing() -> None:
+    """The default of a field that is written as null."""
+
+
+def zero() -> int:
+    """The default of a number that is written as 0."""
+    return 0
+
+
+def no() -> bool:
+    """The default of a flag that is written as false."""
+    return False
+
+
+def no_text() -> str:
+    """The default of a text that is written although it is empty."""
+    return ""
+
+
+def no_counts() -> dict[str, int]:
+    """The default of counts that are written although there are none."""
+    return {}
+
+
+def no_texts() -> dict[str, str]:
+    """The default of texts by name that are written although there are none."""
+    return {}
+
+
+def no_keys() -> dict[str, Any]:
+    """The default of open settings that are written although there are none."""
+    return {}
+
+
+def no_rows() -> tuple[()]:
+    """The default of a list that is written although it is empty."""
+    return ()
+
+
+def measured() -> Status:
+    """The default of a status."""
+    return "ok"
+
+
+def both_ends(interval: Interval) -> tuple[float, float] | None:
+    """The ends of an interval; None if there is none or an end is unknown."""
+    if interval is None:
+        return None
+    low, high = interval
+    return None if low is None or high is None else (low, high)
+
+
+def is_written(one: FieldInfo) -> bool:
+    """Whether a field is in every file of this version, also where it has its default."""
+    return one.required or one.default_factory not in (msgspec.NODEFAULT, dict)
+
+
+class Part(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A part of a result, or of a document."""
+
+
+class Record(Part, frozen=True, kw_only=True):
+    """One result: what was found, how sure it is, and what was left out."""
+
+    names: ClassVar[tuple[str, ...]] = ()  # fields that say what the number is about, in the order of writing
+
+    estimate: Number
+    interval: Interval = field(default_factory=nothing)
+    p: Number = field(default_factory=nothing)
+    n_items: int = field(default_factory=zero)
+    n_clusters: int = field(default_factory=zero)
+    unscored: dict[str, int] = field(default_factory=no_counts)  # why -> how many items
+    status: Status = field(default_factory=measured)
+    reason: str | None = field(default_factory=nothing)  # why there is no estimate
+    method: str = field(default_factory=no_text)
+    signature: str = field(default_factory=no_text)
+
+    @property
+    def bounds(self) -> tuple[float, float] | None:
+        """The ends of the interval; None if there is none or an end is unknown."""
+        return both_ends(self.interval)
+
+    @property
+    def about(self) -> dict[str, str]:
+        """What the number is about: metric, agent, group, ...; without what is None."""
+        return {name: str(value) for name in self.names if (value := getattr(self, name)) is not None}
+
+    @classmethod
+    def refusal(cls, reason: Exception, *, signature: str = "", **about: Any) -> Self:
+        """The record, without an estimate, of data that cannot support one; `reason` is the error that says why."""
+        return cls(estimate=None, status="refused", reason=str(reason), signature=signature, **about)
