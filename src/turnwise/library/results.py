@@ -492,9 +492,9 @@ def result(
     if not figures or folder is None:
         return kind(findings=outcome.findings, document=outcome.document)
     from turnwise.report.report import figures as drawn
-    from turnwise.report.runs import Run
+    from turnwise.report.runs import run_of
 
-    run = Run(command, folder, outcome.document)
+    run = run_of(command, folder, outcome.document)
     return kind(findings=outcome.findings, document=outcome.document, drawn=tuple(drawn(run)))
 
 

@@ -65,7 +65,7 @@ from turnwise.records.planning import (
     PowerCurve,
     Variances,
 )
-from turnwise.records.record import Interval, Number, Part, Record, both_ends
+from turnwise.records.record import Estimated, Interval, Number, Part, Record, both_ends
 from turnwise.records.scores import Forecast, JudgePrompt, Message, PrecisionRecall, ScoreRecord
 from turnwise.records.unrated import (
     CriticCheck,
@@ -96,6 +96,7 @@ __all__ = [
     "EditEffect",
     "EstimateDiagnostics",
     "EstimateRecord",
+    "Estimated",
     "EstimatorCheck",
     "FeatureTendency",
     "Forecast",

@@ -4,7 +4,7 @@ from typing import ClassVar, Literal
 
 from msgspec import field
 
-from turnwise.records.record import Interval, Number, Part, Record, no_rows, nothing
+from turnwise.records.record import Estimated, Interval, Number, Part, Record, no_rows, nothing
 from turnwise.types import Direction, MetaLevel
 
 
@@ -71,25 +71,19 @@ class DifferenceRecord(Record, frozen=True, kw_only=True):
     consistent: Number = None  # share of pairs on which both orders agree
 
 
-class Strength(Part, frozen=True, kw_only=True):
+class Strength(Estimated, frozen=True, kw_only=True):
     """The Bradley-Terry strength of an agent."""
 
     agent: str
     component: int  # strengths of agents of different components cannot be compared
-    estimate: Number
-    interval: Interval = field(default_factory=nothing)
-    p: Number = field(default_factory=nothing)
     n_items: int
     reason: str | None = field(default_factory=nothing)
 
 
-class ControlEffect(Part, frozen=True, kw_only=True):
+class ControlEffect(Estimated, frozen=True, kw_only=True):
     """The effect of a covariate that strengths are controlled for."""
 
     covariate: str
-    estimate: Number
-    interval: Interval = field(default_factory=nothing)
-    p: Number = field(default_factory=nothing)
 
 
 class PreferenceFit(Part, frozen=True, kw_only=True):

@@ -177,6 +177,11 @@ class OpeDocument(Document, frozen=True, kw_only=True, tag="ope"):
     validation: tuple[EstimatorCheck, ...] = ()
     critics: dict[str, CriticCheck] = field(default_factory=dict)
 
+    @property
+    def rewarded_by_task(self) -> bool:
+        """Whether the return of a task reward is estimated, and not a rating by people."""
+        return any(one.kind for one in self.results) or any(one.of == "return" for one in self.known)
+
 
 class StatisticRecord(Record, frozen=True, kw_only=True):
     """A number of a trained model on replies that it was not trained on."""

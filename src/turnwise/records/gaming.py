@@ -121,7 +121,7 @@ class AttackedFile(Part, frozen=True, kw_only=True):
     description: str
     score: Number
     interval: Interval = field(default_factory=nothing)
-    gain: Number
+    gain: float
     gain_interval: Interval = field(default_factory=nothing)
     gameable: bool
     edits: tuple[str, ...] = field(default_factory=no_rows)

@@ -4,6 +4,7 @@ A field with a factory of this module is always written, also where it has its d
 earlier versions. Any other field with a default is written only where it has another value.
 """
 
+from math import nan
 from typing import Any, ClassVar, Self, TypeAlias
 
 import msgspec
@@ -77,14 +78,29 @@ class Part(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A part of a result, or of a document."""
 
 
-class Record(Part, frozen=True, kw_only=True):
-    """One result: what was found, how sure it is, and what was left out."""
-
-    names: ClassVar[tuple[str, ...]] = ()  # fields that say what the number is about, in the order of writing
+class Estimated(Part, frozen=True, kw_only=True):
+    """A number with its interval and its p-value."""
 
     estimate: Number
     interval: Interval = field(default_factory=nothing)
     p: Number = field(default_factory=nothing)
+
+    @property
+    def value(self) -> float:
+        """The estimate; NaN if there is none."""
+        return nan if self.estimate is None else self.estimate
+
+    @property
+    def bounds(self) -> tuple[float, float] | None:
+        """The ends of the interval; None if there is none or an end is unknown."""
+        return both_ends(self.interval)
+
+
+class Record(Estimated, frozen=True, kw_only=True):
+    """One result: what was found, how sure it is, and what was left out."""
+
+    names: ClassVar[tuple[str, ...]] = ()  # fields that say what the number is about, in the order of writing
+
     n_items: int = field(default_factory=zero)
     n_clusters: int = field(default_factory=zero)
     unscored: dict[str, int] = field(default_factory=no_counts)  # why -> how many items
@@ -94,14 +110,14 @@ class Record(Part, frozen=True, kw_only=True):
     signature: str = field(default_factory=no_text)
 
     @property
-    def bounds(self) -> tuple[float, float] | None:
-        """The ends of the interval; None if there is none or an end is unknown."""
-        return both_ends(self.interval)
-
-    @property
     def about(self) -> dict[str, str]:
         """What the number is about: metric, agent, group, ...; without what is None."""
         return {name: str(value) for name in self.names if (value := getattr(self, name)) is not None}
+
+    def named(self, *fields: str) -> list[str]:
+        """What the number is about, of these fields in this order; without those that it does not have."""
+        about = self.about
+        return [about[name] for name in fields if about.get(name)]
 
     @classmethod
     def refusal(cls, reason: Exception, *, signature: str = "", **about: Any) -> Self:
