@@ -110,6 +110,11 @@ class Record(Estimated, frozen=True, kw_only=True):
     signature: str = field(default_factory=no_text)
 
     @property
+    def undefined(self) -> bool:
+        """Whether the metric has no number at this level by its nature."""
+        return False
+
+    @property
     def about(self) -> dict[str, str]:
         """What the number is about: metric, agent, group, ...; without what is None."""
         return {name: str(value) for name in self.names if (value := getattr(self, name)) is not None}
