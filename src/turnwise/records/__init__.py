@@ -65,7 +65,7 @@ from turnwise.records.planning import (
     PowerCurve,
     Variances,
 )
-from turnwise.records.record import Estimated, Interval, Number, Part, Record, both_ends
+from turnwise.records.record import Estimated, Interval, Number, Part, Record, WhyNot, both_ends
 from turnwise.records.scores import Forecast, JudgePrompt, Message, PrecisionRecall, ScoreRecord
 from turnwise.records.unrated import (
     CriticCheck,
@@ -141,6 +141,7 @@ __all__ = [
     "TuningRepetition",
     "UnseenParts",
     "Variances",
+    "WhyNot",
     "Withheld",
     "both_ends",
     "decoded",

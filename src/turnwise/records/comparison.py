@@ -1,11 +1,14 @@
 """Results of `turnwise compare` and `turnwise diff`: differences between agents and changes between runs."""
 
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, TypeAlias
 
 from msgspec import field
 
 from turnwise.records.record import Estimated, Interval, Number, Part, Record, no_rows, nothing
 from turnwise.types import Direction, MetaLevel
+
+# Pairs; independent samples for lack of pairs; independent samples as they were asked for.
+Sampling: TypeAlias = Literal["paired", "unpaired", "independent"]
 
 
 class ItemDifference(Part, frozen=True, kw_only=True):
@@ -38,6 +41,7 @@ class DifferenceRecord(Record, frozen=True, kw_only=True):
     leads: str | None = None  # what would be said if the difference were shown
     p_adjusted: Number = field(default_factory=nothing)
     verdict: str | None = field(default_factory=nothing)
+    sampling: Sampling | None = None
     effect_size: Number = field(default_factory=nothing)
     higher_a: int | None = None  # pairs in which A has the higher score
     higher_b: int | None = None
@@ -130,6 +134,7 @@ class ChangeRecord(Record, frozen=True, kw_only=True):
     leads: str | None = None  # rose, fell or the same: what would be said if the change were shown
     p_adjusted: Number = field(default_factory=nothing)
     verdict: str | None = field(default_factory=nothing)
+    sampling: Sampling | None = None
     effect_size: Number = field(default_factory=nothing)
     rose: int | None = None  # items with a higher score in the new run
     fell: int | None = None

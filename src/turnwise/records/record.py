@@ -11,6 +11,7 @@ import msgspec
 from msgspec import field
 from msgspec.structs import FieldInfo
 
+from turnwise.errors import Refused
 from turnwise.types import Status
 
 Number: TypeAlias = float | None  # null in a file where it is unknown or infinite
@@ -78,6 +79,14 @@ class Part(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A part of a result, or of a document."""
 
 
+class WhyNot(Part, frozen=True, kw_only=True):
+    """Why there is no estimate, for a program: reasons with one code differ in their fields alone."""
+
+    code: str
+    words: str  # with the names of the fields in braces
+    fields: dict[str, Any] = field(default_factory=dict)
+
+
 class Estimated(Part, frozen=True, kw_only=True):
     """A number with its interval and its p-value."""
 
@@ -105,7 +114,10 @@ class Record(Estimated, frozen=True, kw_only=True):
     n_clusters: int = field(default_factory=zero)
     unscored: dict[str, int] = field(default_factory=no_counts)  # why -> how many items
     status: Status = field(default_factory=measured)
-    reason: str | None = field(default_factory=nothing)  # why there is no estimate
+    reason: str | None = field(default_factory=nothing)  # why there is no estimate, in words
+    why: WhyNot | None = None  # the same as a code with fields
+    only_unscored: bool = False  # there is no estimate because no item was scored, as `unscored` says
+    unvarying: bool = False  # there is no interval because the values do not vary
     method: str = field(default_factory=no_text)
     signature: str = field(default_factory=no_text)
 
@@ -125,6 +137,10 @@ class Record(Estimated, frozen=True, kw_only=True):
         return [about[name] for name in fields if about.get(name)]
 
     @classmethod
-    def refusal(cls, reason: Exception, *, signature: str = "", **about: Any) -> Self:
-        """The record, without an estimate, of data that cannot support one; `reason` is the error that says why."""
-        return cls(estimate=None, status="refused", reason=str(reason), signature=signature, **about)
+    def refusal(cls, error: Exception, *, signature: str = "", **about: Any) -> Self:
+        """The record, without an estimate, of data that cannot support one; `error` says why."""
+        why = None
+        if isinstance(error, Refused) and error.reason.code:
+            reason = error.reason
+            why = WhyNot(code=reason.code, words=reason.words, fields=dict(reason.fields))
+        return cls(estimate=None, status="refused", reason=str(error), why=why, signature=signature, **about)
