@@ -36,9 +36,11 @@ import numpy as np
 import turnwise as tw
 from turnwise.errors import TurnwiseError
 from turnwise.logs import native
+from turnwise.records import CompareDocument, MetaDocument
 from turnwise.report.claims import Claim, claims_of, ranked
 from turnwise.report.claims.metrics import NEAR, Agreement
-from turnwise.report.runs import Run
+from turnwise.report.figure import with_estimate
+from turnwise.report.runs import RunOf, run_of
 from turnwise.report.text import table
 from turnwise.stats.interval import wilson
 from turnwise.types import Dialogue
@@ -108,9 +110,9 @@ def corpus_case(path: Path, dimension: str, seed: int) -> Case:
     return Case(f"{path.name} {seed}", *halves, dimension, {})
 
 
-def run_of(result: Any, command: str) -> Run:
+def made_run(result: Any, command: str) -> RunOf[Any]:
     """The result of a library call as a run."""
-    return Run(command, Path(command), result.document)
+    return run_of(command, Path(command), result.document)
 
 
 def metrics_of(case: Case) -> list[str]:
@@ -146,11 +148,11 @@ def compare_checks(case: Case, rng: np.random.Generator) -> Iterator[Checked]:
     unrated = [replace(one, ratings=()) for one in case.decide]
     for a, b in pairs_of(case, rng):
         asked = [*names, f"rating:{case.dimension}"]
-        other = run_of(tw.compare(case.check, metrics=asked, agents=[a, b], draws=100), "compare")
-        gaps = {r["metric"]: r["estimate"] for r in other.results if r["estimate"] is not None}
+        other = made_run(tw.compare(case.check, metrics=asked, agents=[a, b], draws=100), "compare")
+        gaps = {r.metric: r.value for r in with_estimate(other.document.results)}
         people = case.truth[a] - case.truth[b] if case.truth else gaps.get(f"rating:{case.dimension}")
         for data in (case.decide, unrated):
-            found = run_of(tw.compare(data, metrics=names, agents=[a, b], draws=400), "compare")
+            found = made_run(tw.compare(data, metrics=names, agents=[a, b], draws=400), "compare")
             (claim,) = claims_of(found)
             yield from _agent_check(case, claim, a, gaps, people)
         yield from _earlier_agents(case, found, people)
@@ -176,14 +178,12 @@ def _agent_check(
         yield Checked(case.name, claim.kind, "claims", None)
 
 
-def _earlier_agents(case: Case, run: Run, people: float | None) -> Iterator[Checked]:
+def _earlier_agents(case: Case, run: RunOf[CompareDocument], people: float | None) -> Iterator[Checked]:
     """Version 0.1: the first metric that shows a difference makes one agent better."""
-    shown = [
-        r for r in run.results if r["estimate"] is not None and r.get("verdict") not in (None, "not shown")
-    ]
-    shown = [r for r in shown if r.get("better")]
+    known = with_estimate(run.document.results)
+    shown = [r for r in known if r.verdict not in (None, "not shown") and r.better]
     if shown and people is not None:
-        better_is_a = str(shown[0]["verdict"]).startswith("A")
+        better_is_a = (shown[0].value > 0) == (shown[0].better == "higher")
         yield Checked(case.name, "A is better by a metric", "0.1", (people > 0) != better_is_a)
 
 
@@ -194,15 +194,17 @@ def meta_checks(case: Case) -> Iterator[Checked]:
         made = tw.meta_evaluate(
             half, metrics=metrics_of(case), dimension=case.dimension, statistics="spearman", draws=400
         )
-        both.append(run_of(made, "meta"))
+        both.append(made_run(made, "meta"))
     run, other = both
-    there = {one.metric: one for one in ranked(other.results)}
+    there = {one.metric: one for one in ranked(other.document.results)}
     for claim in claims_of(run):
         yield _metric_check(case, claim, there, other)
-    yield from _earlier_metrics(case, run, there, other)
+    yield from _earlier_metrics(case, run, there)
 
 
-def _metric_check(case: Case, claim: Claim, there: Mapping[str, Agreement], other: Run) -> Checked:
+def _metric_check(
+    case: Case, claim: Claim, there: Mapping[str, Agreement], other: RunOf[MetaDocument]
+) -> Checked:
     mine = there.get(claim.facts["metric"])
     against: bool | None = None
     could: bool | None = None
@@ -226,21 +228,20 @@ def _metric_check(case: Case, claim: Claim, there: Mapping[str, Agreement], othe
     return Checked(case.name, claim.kind, "claims", against, could, str(claim))
 
 
-def _earlier_metrics(case: Case, run: Run, there: Mapping[str, Agreement], other: Run) -> Iterator[Checked]:
+def _earlier_metrics(
+    case: Case, run: RunOf[MetaDocument], there: Mapping[str, Agreement]
+) -> Iterator[Checked]:
     """Version 0.1: trust the metric with the highest agreement over all items, do not use one that is reversed."""
-    level = next(iter(ranked(run.results))).record["level"]
-    mine = [
-        r
-        for r in run.results
-        if r["estimate"] is not None and r["level"] == level and not r.get("in_training")
-    ]
-    mine.sort(key=lambda r: -r["estimate"])
+    level = next(iter(ranked(run.document.results))).record.level
+    known = with_estimate(run.document.results)
+    mine = [record for record in known if record.level == level and not record.in_training]
+    mine.sort(key=lambda record: -record.value)
     best, worst = mine[0], mine[-1]
-    if best["interval"] and best["interval"][0] > 0 and best["metric"] in there:
+    if best.bounds and best.bounds[0] > 0 and best.metric in there:
         top = max(there.values(), key=lambda one: one.value)
-        yield Checked(case.name, "trust X most", "0.1", top.metric != best["metric"])
-    if worst is not best and worst["estimate"] < 0 and (worst["p"] or 1) <= 0.05 and worst["metric"] in there:
-        yield Checked(case.name, "do not use X", "0.1", there[worst["metric"]].value >= 0)
+        yield Checked(case.name, "trust X most", "0.1", top.metric != best.metric)
+    if worst is not best and worst.value < 0 and (worst.p or 1) <= 0.05 and worst.metric in there:
+        yield Checked(case.name, "do not use X", "0.1", there[str(worst.metric)].value >= 0)
 
 
 def ope_checks(case: Case, rng: np.random.Generator) -> Iterator[Checked]:
@@ -249,7 +250,7 @@ def ope_checks(case: Case, rng: np.random.Generator) -> Iterator[Checked]:
     for target in [agents[at] for at in rng.permutation(len(agents))[:2]]:
         seen = [one for one in (*case.decide, *case.check) if one.agent != target]
         try:
-            found = run_of(tw.ope(seen, targets=[target], rating=case.dimension, model="hashing"), "ope")
+            found = made_run(tw.ope(seen, targets=[target], rating=case.dimension, model="hashing"), "ope")
         except TurnwiseError:
             yield Checked(case.name, "refused", "claims", None)
             continue

@@ -454,6 +454,16 @@ class Finding:
     details: Mapping[str, Any] = field(default_factory=dict)  # further keys of this command's results
 
     @property
+    def about(self) -> Mapping[str, str]:
+        """What the number is about: metric, agent, group, ...; without what is None."""
+        return {name: value for name, value in self.what.items() if value is not None}
+
+    @property
+    def undefined(self) -> bool:
+        """Whether the metric has no number at this level by its nature."""
+        return bool(self.details.get("undefined"))
+
+    @property
     def verdict(self) -> str | None:
         """The verdict of `compare` or `diff` in words; None in results of other commands."""
         found = self.details.get("verdict")

@@ -1,16 +1,16 @@
 """Notes under a table: why there is no result, and what was not scored."""
 
-from dataclasses import replace
+from typing import Any
+
+from msgspec.structs import replace
 
 from turnwise.library.notes import coverage, item_notes, notes, whole_scales
 from turnwise.library.results import Calibration, Estimates, cells
-from turnwise.types import Finding
+from turnwise.records import ChangeRecord, EstimateDiagnostics, EstimateRecord, ScoreRecord
 
 
-def finding(agent: str, **given: object) -> Finding:
-    return Finding(
-        what={"metric": "rouge-l", "agent": agent}, **{"estimate": None, "status": "refused", **given}
-    )
+def finding(agent: str, **given: Any) -> ScoreRecord:
+    return ScoreRecord(metric="rouge-l", agent=agent, **{"estimate": None, "status": "refused", **given})
 
 
 def test_a_reason_is_told_where_items_were_not_scored_either() -> None:
@@ -44,7 +44,7 @@ def test_an_estimate_of_less_than_half_of_the_items_is_a_warning() -> None:
     few = finding("a", estimate=1.0, status="ok", n_items=13, unscored=lost)
     said = "covers only 13 of 100 items; the others were not scored, and may differ from these"
     assert coverage([few, few]) == [f"warning: rouge-l of a {said}"]
-    of_group = replace(few, what={**few.what, "group": "b"})
+    of_group = replace(few, group="b")
     assert coverage([of_group]) == [f"warning: rouge-l in b of a {said}"]
     assert coverage([finding("a", estimate=1.0, status="ok", n_items=87, unscored=lost)]) == []
     assert not any(
@@ -53,7 +53,7 @@ def test_an_estimate_of_less_than_half_of_the_items_is_a_warning() -> None:
 
 
 def test_items_left_out_of_a_change_are_those_of_a_run() -> None:
-    change = finding("a", estimate=1.0, status="ok", n_items=13, details={"thinned_b": 7})
+    change = ChangeRecord(metric="rouge-l", agent="a", estimate=1.0, n_items=13, thinned_b=7)
     (said,) = item_notes([change])
     assert "7 items of the old run, drawn at random, left out" in said
 
@@ -89,7 +89,11 @@ def test_estimates_of_ope_have_a_column_even_if_there_are_none() -> None:
 
 
 def test_intervals_that_are_the_whole_scale_have_a_note() -> None:
-    record = {"target": "a", "rating": "overall", "estimator": "robust", "diagnostics": {"whole_scale": True}}
-    (said,) = whole_scales([record, {**record, "target": "b"}, {**record, "diagnostics": {}}])
+    record = EstimateRecord(
+        target="a", rating="overall", estimator="robust", estimate=1.0, refused=False,
+        diagnostics=EstimateDiagnostics(whole_scale=True),
+    )  # fmt: skip
+    narrow = replace(record, diagnostics=EstimateDiagnostics())
+    (said,) = whole_scales([record, replace(record, target="b"), narrow])
     assert said.startswith("note: a overall robust and 1 more: the interval is the whole scale")
-    assert whole_scales([{**record, "diagnostics": {}}]) == []
+    assert whole_scales([narrow]) == []

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.finished_runs import CORPUS, ran, write_hostile
+from tests.made_runs import made_run
 from turnwise.errors import DataError, UsageError
 from turnwise.report.claims import claims_of
 from turnwise.report.report import report, write
@@ -87,6 +88,11 @@ def test_a_folder_without_results_is_an_error_with_the_command_that_writes_them(
         ("{", "results.json"),
         ("{}", "lacks schema_version"),
         ('{"schema_version": 99, "command": "score", "results": []}', "schema_version 99"),
+        (
+            '{"schema_version": 1, "command": "sing", "results": []}',
+            "`sing`, which this turnwise does not know",
+        ),
+        ('{"schema_version": 1, "command": "score", "results": [{"metric": 1}]}', "results"),
     ],
 )
 def test_an_invalid_result_is_an_error_with_its_path(tmp_path: Path, content: str, says: str):
@@ -105,7 +111,7 @@ def test_an_unknown_form_is_refused_before_anything_is_written(
 
 
 def _run(command: str, results: list[dict], **more: object) -> Run:
-    return Run("x", Path("/dev/null"), {"command": command, "results": results, **more})
+    return made_run(command, *results, **more)
 
 
 def test_a_run_in_which_all_was_refused_has_the_reason():

@@ -6,6 +6,7 @@ from typing import Any
 
 from turnwise.errors import counted
 from turnwise.library import results
+from turnwise.records import AttackDocument, DiffDocument, Record, plain
 from turnwise.report.fitting import Layout
 from turnwise.report.markdown import escape
 from turnwise.report.report import QUESTIONS, Report, question_of
@@ -90,8 +91,11 @@ def _folded(summary: str, body: str) -> str:
 
 def _table(run: Run, most: int) -> str:
     """The table of a run's results with at most this many rows; columns of names with one value are a line above it."""
-    kind = results.Hardened if run.document.get("rounds") else KINDS[run.command]
-    head, rows = results.cells(run.results, _columns(kind.columns, kind.layout), kind.layout)
+    hardened = isinstance(run.document, AttackDocument) and run.document.rounds
+    kind = results.Hardened if hardened else KINDS[run.command]
+    head, rows = results.cells(
+        plain(run.document)["results"], _columns(kind.columns, kind.layout), kind.layout
+    )
     if not rows or not head:
         return ""
     texts = {name: [_text(row[at]) for row in rows] for at, name in enumerate(head)}
@@ -113,16 +117,14 @@ def _table(run: Run, most: int) -> str:
 
 def _changed(run: Run) -> Iterator[str]:
     """Yield a line for each change between two runs, with the items that rose and that fell most."""
-    for record in run.results if run.command == "diff" else ():
-        flips = record.get("flips") or ()
-        rises = [flip for flip in flips if flip["change"] > 0][:ITEMS]
-        falls = [flip for flip in flips if flip["change"] < 0][:ITEMS]
-        if flips:
+    for record in run.document.results if isinstance(run.document, DiffDocument) else ():
+        rises = [item for item in record.flips if (item.change or 0) > 0][:ITEMS]
+        falls = [item for item in record.flips if (item.change or 0) < 0][:ITEMS]
+        if record.flips:
             items = ", ".join(
-                f"{_text(flip['id_new'])} {number(flip['old'])} to {number(flip['new'])}"
-                for flip in (*rises, *falls)
+                f"{_text(item.id_new)} {number(item.old)} to {number(item.new)}" for item in (*rises, *falls)
             )
-            yield f"* {_safe(record['metric'])} changed most at {_safe(items)}"
+            yield f"* {_safe(record.metric)} changed most at {_safe(items)}"
 
 
 def _columns(columns: Sequence[str], layout: Layout) -> list[str]:
@@ -140,20 +142,19 @@ def _text(value: Any) -> str:
     return shown if len(shown) <= LONGEST else f"{shown[: LONGEST - 1]}…"
 
 
-def _missing(records: Sequence[Mapping[str, Any]]) -> str:
+def _missing(records: Sequence[Record]) -> str:
     """A list of what has no result, with the reason; "" if everything has one."""
     found = list(dict.fromkeys(_reasons(records)))
     more = [f"* and {len(found) - NOTES} more"] if len(found) > NOTES else []
     return "\n".join([*(f"* {_safe(line)}" for line in found[:NOTES]), *more])
 
 
-def _reasons(records: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def _reasons(records: Sequence[Record]) -> Iterator[str]:
     """Yield what each record without a result is about, with its status and reason."""
     for record in records:
-        if record.get("status") != "ok":
-            names = ("metric", "target", "agent", "dimension", "rating", "estimator")
-            about = " ".join(str(record[name]) for name in names if record.get(name))
-            yield f"{about}: {record.get('status')}: {_text(record.get('reason'))}"
+        if record.status != "ok":
+            about = record.named("metric", "target", "agent", "dimension", "rating", "estimator")
+            yield f"{' '.join(about)}: {record.status}: {_text(record.reason)}"
 
 
 def _safe(text: str) -> str:

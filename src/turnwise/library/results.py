@@ -7,9 +7,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from turnwise.errors import REFUSED, UNMEASURED, MissingExtra, counted
+from turnwise.records import (
+    CalibrateDocument,
+    CompareDocument,
+    DiffDocument,
+    Document,
+    MeanRecord,
+    MetaDocument,
+    OpeDocument,
+    PowerDocument,
+    Record,
+    ScoreDocument,
+    decoded,
+)
 from turnwise.report import text
 from turnwise.report.figure import Figure
 from turnwise.report.fitting import Layout, sized
+from turnwise.report.results import to_json
 from turnwise.terminal import visible
 from turnwise.types import Finding
 
@@ -38,6 +52,16 @@ from turnwise.library.notes import (
 from turnwise.library.rater_notes import rater_notes
 from turnwise.run.spec import Outcome
 from turnwise.settings.option import PathLike
+
+AnyDocument = TypeVar("AnyDocument", bound=Document)
+
+
+def typed(document: Mapping[str, Any], kind: type[AnyDocument]) -> AnyDocument:
+    """The content of results.json as its type, or as one of the types below that."""
+    found = decoded(to_json(document))
+    if not isinstance(found, kind):
+        raise TypeError(f"results of `{found.command}` are no {kind.__name__}")
+    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -70,7 +94,13 @@ class Result:
 
     def notes(self) -> list[str]:
         """Lines on what was not scored and why, and on what limits the results; empty if there is nothing to say."""
-        return [*notes(self.findings), *unseen_parts(self.document), *automatic_raters(self.document)]
+        document = typed(self.document, Document)
+        return [*notes(self._asked(document)), *unseen_parts(document), *automatic_raters(document)]
+
+    def _asked(self, document: Document) -> list[Record]:
+        """The records of what was asked for, which are not all where others are shown for comparison."""
+        asked = {frozenset(finding.about.items()) for finding in self.findings}
+        return [record for record in document.results if frozenset(record.about.items()) in asked]
 
     def figures(self) -> list[Figure]:
         """The figures that a report would show; empty if the run was made with `figures=False`."""
@@ -128,7 +158,8 @@ class Scores(Result):
 
     def notes(self) -> list[str]:
         """As in `Result`, and on what was left out or scored together, and estimates of few items."""
-        return [*Result.notes(self), *document_notes(self.document), *coverage(self.findings)]
+        document = typed(self.document, ScoreDocument)
+        return [*Result.notes(self), *document_notes(document), *coverage(document.results)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -164,13 +195,14 @@ class Comparison(Result):
         """As in `Result`, on what was left out, on preferences by few raters, and on strengths that could not be found
         or compared.
         """
-        found = [*Result.notes(self), *document_notes(self.document), *coverage(self.findings)]
-        found += rater_notes(self.findings)
+        document = typed(self.document, CompareDocument)
+        found = [*Result.notes(self), *document_notes(document), *coverage(document.results)]
+        found += rater_notes(document.results)
         if self.shared_agent is not None:
             found.append(
                 f"note: all files have the agent `{self.shared_agent}`, so that agents are named after the files"
             )
-        return [*found, *strength_notes(self.document.get("preferences", ()))]
+        return [*found, *strength_notes(document.preferences)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -206,7 +238,7 @@ class Changes(Result):
 
     def notes(self) -> list[str]:
         """As in `Result`, and on what only one of the runs has."""
-        return [*Result.notes(self), *change_notes(self.findings, self.document)]
+        return [*Result.notes(self), *change_notes(typed(self.document, DiffDocument))]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -247,10 +279,9 @@ class Agreement(Result):
 
     def notes(self) -> list[str]:
         """As in `Result`, on what was left out, and on preferences by few raters."""
-        at_pairs = [
-            one for one in self.findings if one.what.get("level") == "pair" and one.what.get("metric")
-        ]
-        return [*Result.notes(self), *document_notes(self.document), *rater_notes(at_pairs)]
+        document = typed(self.document, MetaDocument)
+        at_pairs = [one for one in document.results if one.level == "pair" and one.metric]
+        return [*Result.notes(self), *document_notes(document), *rater_notes(at_pairs)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -281,8 +312,9 @@ class Estimates(Result):
         """As in `Result`, and on estimators beside the asked ones that have no estimate, and on intervals that say
         nothing.
         """
-        found = [*Result.notes(self), *others_without_a_result(self.document["results"], self.findings)]
-        return [*found, *whole_scales(self.document["results"])]
+        records = typed(self.document, OpeDocument).results
+        asked = {finding.about["estimator"] for finding in self.findings}
+        return [*Result.notes(self), *others_without_a_result(records, asked), *whole_scales(records)]
 
 
 SURPRISING = 0.01  # p below which labels that are said to be random look as if they were not
@@ -323,41 +355,39 @@ class Calibration(Result):
         """As for every result, with one line for all that was refused for one reason; agents whose scores could not be
         used, and agents whose rated items have other scores than the rest.
         """
-        refused = Counter(one.reason for one in self.findings if one.status == "refused")
+        document = typed(self.document, CalibrateDocument)
+        refused = Counter(one.reason for one in document.results if one.status == "refused")
         many = {reason for reason, count in refused.items() if count > 1}
-        found = item_notes(self.findings)
-        found += [
-            one for one in notes([one for one in self.findings if one.reason not in many]) if one not in found
-        ]
+        found = item_notes(document.results)
+        others = notes([one for one in document.results if one.reason not in many])
+        found += [line for line in others if line not in found]
         found += [
             f"note: {counted(refused[reason], 'estimate')} refused: {reason}"
             for reason in sorted(map(str, many))
         ]
-        found += [*self._unused_scores(), *document_notes(self.document), *automatic_raters(self.document)]
-        for one in self.findings:
-            about = one.details.get("diagnostics", {})
-            gap, p = about.get("gap"), about.get("gap_p")
-            if gap and p is not None and p < SURPRISING:
+        found += [*_unused_scores(document), *document_notes(document), *automatic_raters(document)]
+        for record in document.results:
+            about = record.diagnostics
+            if about and about.gap and about.gap_p is not None and about.gap_p < SURPRISING:
                 found.append(
-                    f"note: {one.what['metric']}: the rated items of {one.what['agent']} score {abs(gap):.2f} standard "
-                    f"deviations {'above' if gap > 0 else 'below'} the others (p {text.p_value(p)}); were they drawn "
-                    "at random?"
+                    f"note: {record.metric}: the rated items of {record.agent} score {abs(about.gap):.2f} standard "
+                    f"deviations {'above' if about.gap > 0 else 'below'} the others (p {text.p_value(about.gap_p)}); "
+                    "were they drawn at random?"
                 )
         return found
 
-    def _unused_scores(self) -> list[str]:
-        """A line for each metric that says of how many agents the scores were not used, and why for the first."""
-        agents: dict[str, list[Finding]] = {}
-        for one in self.findings:
-            if one.details.get("unused"):
-                agents.setdefault(str(one.what["metric"]), []).append(one)
-        lines = []
-        for metric, of in agents.items():
-            more = f" and {counted(len(of) - 1, 'more agent')}" if len(of) > 1 else ""
-            lines.append(
-                f"note: {metric}: the ratings alone count for {of[0].what['agent']}{more}: {of[0].details['unused']}"
-            )
-        return lines
+
+def _unused_scores(document: CalibrateDocument) -> list[str]:
+    """A line for each metric that says of how many agents the scores were not used, and why for the first."""
+    agents: dict[str, list[MeanRecord]] = {}
+    for record in document.results:
+        if record.unused:
+            agents.setdefault(record.metric, []).append(record)
+    lines = []
+    for metric, of in agents.items():
+        more = f" and {counted(len(of) - 1, 'more agent')}" if len(of) > 1 else ""
+        lines.append(f"note: {metric}: the ratings alone count for {of[0].agent}{more}: {of[0].unused}")
+    return lines
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -378,23 +408,24 @@ class Power(Result):
         """As for every result, on a key that would pair more of the pilot's items, on the raters of the pilot, and on
         scores of a metric that learned from the pilot.
         """
+        records = typed(self.document, PowerDocument).results
         few = [
-            f"note: {one['metric']}: planned for the pilot's {counted(one['people'], 'rater')}; --people N plans for "
+            f"note: {one.metric}: planned for the pilot's {counted(one.people or 0, 'rater')}; --people N plans for "
             "another number"
-            for one in self.document["results"]
-            if one.get("people_of_pilot")
+            for one in records
+            if one.people_of_pilot
         ]
         better = [
-            f"note: {one['metric']}: the pilot's replies are paired by their context; --pair {one['better_pair_key']} "
-            f"makes {counted(one['better_pair_key_pairs'], 'pair')} instead of {one['pairs']}"
-            for one in self.document["results"]
-            if one.get("better_pair_key")
+            f"note: {one.metric}: the pilot's replies are paired by their context; --pair {one.better_pair_key} "
+            f"makes {counted(one.better_pair_key_pairs or 0, 'pair')} instead of {one.pairs}"
+            for one in records
+            if one.better_pair_key
         ]
         trained = [
-            f"{WARNING}{one['scores']} learned from {one['scores_in_training']} items here: its agreement with people "
+            f"{WARNING}{one.scores} learned from {one.scores_in_training} items here: its agreement with people "
             "says nothing about new ones, so that it may save fewer ratings than planned"
-            for one in self.document["results"]
-            if one.get("scores_in_training")
+            for one in records
+            if one.scores_in_training
         ]
         return [*Result.notes(self), *dict.fromkeys([*trained, *few, *better])]
 
@@ -492,9 +523,9 @@ def result(
     if not figures or folder is None:
         return kind(findings=outcome.findings, document=outcome.document)
     from turnwise.report.report import figures as drawn
-    from turnwise.report.runs import Run
+    from turnwise.report.runs import run_of
 
-    run = Run(command, folder, outcome.document)
+    run = run_of(command, folder, outcome.document)
     return kind(findings=outcome.findings, document=outcome.document, drawn=tuple(drawn(run)))
 
 

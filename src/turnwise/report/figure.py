@@ -1,12 +1,13 @@
 """One figure of a report: a picture, an explanation, notes on the data, and the numbers as a table."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
+from turnwise.records import AgreementRecord, Estimated, Interval, Record, both_ends
 from turnwise.report.text import number
+from turnwise.types import Direction
 
-Record = Mapping[str, Any]  # one result of results.json
 MAX_SIGNATURES = 3  # signatures listed below a picture if its table has a column of signatures
 
 
@@ -55,19 +56,17 @@ def _counts(records: Sequence[Record]) -> str:
         low, high = min(values), max(values)
         return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
-    items, clusters = (
-        span([record[key] for record in records if record.get(key) is not None])
-        for key in ("n_items", "n_clusters")
-    )
-    unscored = [sum((record.get("unscored") or {}).values()) for record in records]
+    items = span([record.n_items for record in records])
+    clusters = span([record.n_clusters for record in records])
+    unscored = [sum(record.unscored.values()) for record in records]
     left = f"; {span(unscored)} not scored" if any(unscored) else ""
     return f"n = {items} items in {clusters} clusters{left}"
 
 
 def _intervals(records: Sequence[Record]) -> str:
     """A note on the methods of the 95 % intervals, of which it names two, or on why there are none."""
-    methods = list(dict.fromkeys(record["method"] for record in records if record.get("method")))
-    if not any(record.get("interval") for record in records):
+    methods = list(dict.fromkeys(record.method for record in records if record.method))
+    if not any(record.interval for record in records):
         return f"no intervals: {'; '.join(methods) or 'none were made'}"
     shown = "; ".join(methods[:2]) + (f"; and {len(methods) - 2} more" if len(methods) > 2 else "")
     return f"95 % intervals: {shown}"
@@ -75,7 +74,7 @@ def _intervals(records: Sequence[Record]) -> str:
 
 def _signatures(records: Sequence[Record], column: bool) -> list[str]:
     """A note for each distinct signature; with `column`, more than three are only counted in one note."""
-    found = list(dict.fromkeys(record["signature"] for record in records if record.get("signature")))
+    found = list(dict.fromkeys(record.signature for record in records if record.signature))
     if not found:
         return [f"no signature: {'people rated, and no metric' if records else 'nothing was measured'}"]
     if column and len(found) > MAX_SIGNATURES:
@@ -83,25 +82,36 @@ def _signatures(records: Sequence[Record], column: bool) -> list[str]:
     return [f"signature: {one}" for one in found]
 
 
-def metric_label(record: Record) -> str:
+@runtime_checkable
+class OfMetric(Protocol):
+    """A result of a metric, which may have a good end."""
+
+    @property
+    def metric(self) -> str | None:
+        """The name of the metric."""
+
+    @property
+    def better(self) -> Direction | None:
+        """Which end is good; None where none is."""
+
+
+def metric_label(record: OfMetric) -> str:
     """The name of the record's metric, with `(lower is better)` appended where that is so."""
-    return (
-        f"{record['metric']} (lower is better)" if record.get("better") == "lower" else str(record["metric"])
-    )
+    return f"{record.metric} (lower is better)" if record.better == "lower" else str(record.metric)
 
 
-def lower_is_better_note(records: Iterable[Record], suffix: str) -> str:
+def lower_is_better_note(records: Iterable[OfMetric], suffix: str) -> str:
     """A space and a sentence that names the metrics of which lower is better and ends with `suffix`; "" if none is."""
-    names = dict.fromkeys(record["metric"] for record in records if record.get("better") == "lower")
+    names = dict.fromkeys(str(record.metric) for record in records if record.better == "lower")
     return f" Lower is better by {', '.join(names)}{suffix}." if names else ""
 
 
-def learned_from(records: Iterable[Record]) -> dict[str, str]:
+def learned_from(records: Iterable[AgreementRecord]) -> dict[str, str]:
     """Metrics that learned from the items on which they were tested -> how many of them, such as `3 of 60`."""
-    return {str(r["metric"]): str(r["in_training"]) for r in records if r.get("in_training")}
+    return {str(record.metric): record.in_training for record in records if record.in_training}
 
 
-def learned_note(records: Iterable[Record]) -> str:
+def learned_note(records: Iterable[AgreementRecord]) -> str:
     """A space and a sentence for each metric that learned from the items on which it was tested; "" if none did."""
     return "".join(
         f" {name} learned from {count} items here: its agreement with people says nothing about new ones."
@@ -109,19 +119,25 @@ def learned_note(records: Iterable[Record]) -> str:
     )
 
 
-def interval(record: Record, key: str = "interval") -> tuple[float, float] | None:
-    """The interval of a record under `key`; None if it is absent or an end is unknown."""
-    found = record.get(key)
-    return (found[0], found[1]) if found and None not in found else None
+def low_and_high(interval: Interval) -> tuple[float, float] | tuple[None, None]:
+    """The ends of an interval as two cells of a table; both None if there is none or an end is unknown."""
+    return both_ends(interval) or (None, None)
 
 
-def with_interval(record: Record) -> str:
+def with_interval(record: Estimated) -> str:
     """The estimate with its interval if it has one, such as `0.610 [0.520, 0.700]`; `-` if it is unknown."""
-    bounds = interval(record)
+    return in_words(record.estimate, record.bounds)
+
+
+def in_words(estimate: float | None, bounds: tuple[float, float] | None) -> str:
+    """A number with the ends of its interval, if it has one."""
     shown = f" [{number(bounds[0])}, {number(bounds[1])}]" if bounds else ""
-    return f"{number(record.get('estimate'))}{shown}"
+    return f"{number(estimate)}{shown}"
 
 
-def with_estimate(records: Iterable[Record]) -> list[Record]:
+AnyEstimated = TypeVar("AnyEstimated", bound=Estimated)
+
+
+def with_estimate(records: Iterable[AnyEstimated]) -> list[AnyEstimated]:
     """The records whose estimate is not None, in order."""
-    return [record for record in records if record.get("estimate") is not None]
+    return [record for record in records if record.estimate is not None]

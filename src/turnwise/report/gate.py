@@ -5,18 +5,47 @@ upper bound. Without an interval the gate fails. Bounds that differ by rounding 
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 from xml.etree import ElementTree
 
 from turnwise.errors import UsageError
+from turnwise.records import Interval, Number, both_ends
 from turnwise.terminal import visible
-from turnwise.types import Finding
 
 ROUNDING = 1e-9  # relative tolerance of comparisons
 PATTERN = re.compile(
     r"^\s*(?P<name>\S+?)\s*(?P<sign>>=|<=|>|<)\s*(?P<bound>[-+]?[\d.]+(?:[eE][-+]?\d+)?)\s*$"
 )
+
+
+class Gated(Protocol):
+    """What a gate reads of a result."""
+
+    @property
+    def about(self) -> Mapping[str, str]:
+        """What the number is about: metric, agent, group, ..."""
+
+    @property
+    def undefined(self) -> bool:
+        """Whether the metric has no number at this level by its nature."""
+
+    @property
+    def estimate(self) -> Number:
+        """The number; None if there is none."""
+
+    @property
+    def interval(self) -> Interval:
+        """The interval of the number; None if there is none."""
+
+    @property
+    def reason(self) -> str | None:
+        """Why there is no number."""
+
+    @property
+    def method(self) -> str:
+        """How the interval was made, or why there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,15 +82,15 @@ class Gate:
             raise UsageError(f"`{text}` is not a gate; write for example 'bleu-4 >= 2'")
         return cls(text.strip(), match["name"], match["sign"], bound)
 
-    def verdicts(self, findings: Sequence[Finding]) -> list[Verdict]:
+    def verdicts(self, findings: Sequence[Gated]) -> list[Verdict]:
         """One verdict for each finding of the metric, except at levels at which the metric is undefined.
 
         Raises `UsageError` if no finding is left.
         """
-        named = [finding for finding in findings if finding.what.get("metric") == self.name]
-        defined = [finding for finding in named if not finding.details.get("undefined")]
+        named = [finding for finding in findings if finding.about.get("metric") == self.name]
+        defined = [finding for finding in named if not finding.undefined]
         if not defined:
-            known = ", ".join(sorted({str(finding.what.get("metric")) for finding in findings}))
+            known = ", ".join(sorted({str(finding.about.get("metric")) for finding in findings}))
             raise UsageError(
                 f"gate `{self.text}`: no result for `{self.name}`; there are results for {known}"
             )
@@ -71,16 +100,17 @@ class Gate:
         """The negative verdict of a gate for which there is no finding, with this reason."""
         return Verdict(self.text, "", False, reason)
 
-    def _verdict(self, finding: Finding) -> Verdict:
+    def _verdict(self, finding: Gated) -> Verdict:
         """The verdict on one finding; it fails without an estimate or without an interval."""
-        about = ", ".join(value for key, value in finding.what.items() if value and key != "metric")
+        about = ", ".join(value for key, value in finding.about.items() if value and key != "metric")
         if finding.estimate is None:
             return Verdict(self.text, about, False, f"no estimate: {finding.reason}")
-        if finding.interval is None:
+        interval = both_ends(finding.interval)
+        if interval is None:
             return Verdict(self.text, about, False, f"no interval: {finding.method}")
         side, place = ("lower", 0) if self.sign.startswith(">") else ("upper", 1)
-        bound = finding.interval[place]
-        size = max(map(abs, (finding.estimate, *finding.interval, self.bound)))
+        bound = interval[place]
+        size = max(map(abs, (finding.estimate, *interval, self.bound)))
         passed = self._holds(bound, tolerance=ROUNDING * size)
         return Verdict(self.text, about, passed, f"estimate {finding.estimate:.4g}, {side} bound {bound:.4g}")
 

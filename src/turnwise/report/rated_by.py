@@ -2,9 +2,12 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TypeAlias
 
-from turnwise.report.figure import Record
+from turnwise.records import AgreementRecord, DifferenceRecord
 from turnwise.report.runs import Run
+
+Rated: TypeAlias = AgreementRecord | DifferenceRecord
 
 UNNAMED = ("people", "raters", "automatic raters")
 MAX_NAMES = 2  # raters that are named; more are `automatic raters`
@@ -51,9 +54,9 @@ class RatedBy:
         return {"do": "does"}.get(plural, f"{plural}s") if self.one else plural
 
 
-def rated_by(run: Run, records: Iterable[Record]) -> RatedBy:
+def rated_by(run: Run, records: Iterable[Rated]) -> RatedBy:
     """The raters behind these records, which are about ratings or preferences on some dimensions."""
-    automatic = run.document.get("automatic_raters") or {}
+    automatic = run.document.automatic_raters
     known = {_name(record) for record in records} if automatic else set()
     if not known & automatic.keys():
         return RatedBy()
@@ -65,8 +68,8 @@ def rated_by(run: Run, records: Iterable[Record]) -> RatedBy:
     return RatedBy(" and ".join(names), automatic=True, one=len(names) == 1)
 
 
-def _name(record: Record) -> str:
+def _name(record: Rated) -> str:
     """What a record is about: `rating:DIMENSION` or `preference:DIMENSION`, which is its metric in a comparison."""
-    if record.get("dimension"):
-        return f"{'preference' if record.get('level') == 'pair' else 'rating'}:{record['dimension']}"
-    return str(record.get("metric")).split("[")[0]
+    if isinstance(record, AgreementRecord) and record.dimension:
+        return f"{'preference' if record.level == 'pair' else 'rating'}:{record.dimension}"
+    return str(record.metric).split("[")[0]

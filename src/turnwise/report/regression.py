@@ -6,9 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from turnwise.records import EstimateRecord, OpeDocument
 from turnwise.report import plot
-from turnwise.report.figure import Figure, Record, interval, provenance_notes, with_estimate
-from turnwise.report.runs import Run
+from turnwise.report.figure import Figure, provenance_notes, with_estimate
+from turnwise.report.runs import RunOf
 from turnwise.report.text import number
 from turnwise.stats.correlation import pearson, spearman
 from turnwise.types import Floats
@@ -86,25 +87,20 @@ def standalone_svg(dots: Sequence[Dot], *, title: str) -> str:
     return plot.standalone(draw(dots, title=title))
 
 
-def known_mean(record: Record) -> float | None:
-    """The true mean rating if it is known, else the mean over the target's own dialogues; None if neither is known."""
-    value = record.get("truth")
-    return value if value is not None else record.get("logged")
-
-
-def dots_of(records: Sequence[Record]) -> list[Dot]:
+def dots_of(records: Sequence[EstimateRecord]) -> list[Dot]:
     """A dot for each record that has an estimate and a known mean, in order."""
     return [
-        Dot(r["target"], mean, r["estimate"], interval(r))
+        Dot(r.target, mean, r.value, r.bounds)
         for r in with_estimate(records)
-        if (mean := known_mean(r)) is not None
+        if (mean := r.known_mean) is not None
     ]
 
 
-def regressions(run: Run) -> Iterator[Figure]:
+def regressions(run: RunOf[OpeDocument]) -> Iterator[Figure]:
     """One figure for each rating and estimator with at least three targets of known mean."""
-    for rating, name in dict.fromkeys((r["rating"], r["estimator"]) for r in run.results):
-        mine = [r for r in run.results if (r["rating"], r["estimator"]) == (rating, name)]
+    records = run.document.results
+    for rating, name in dict.fromkeys((r.rating, r.estimator) for r in records):
+        mine = [r for r in records if (r.rating, r.estimator) == (rating, name)]
         drawn = dots_of(mine)
         if len(drawn) < MIN_DOTS:
             continue

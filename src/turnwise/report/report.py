@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from turnwise.errors import UsageError
+from turnwise.records import SCHEMA_VERSION, MetaDocument, OpeDocument, Origin, Record
 from turnwise.report import markdown, page, plot, results
 from turnwise.report.claims import Claim, claims_of
-from turnwise.report.figure import Figure, Record
+from turnwise.report.figure import Figure
 from turnwise.report.figures.calibration import calibration
 from turnwise.report.figures.changes import changed_items, changes
 from turnwise.report.figures.critic_values import system_values, turn_values
@@ -30,10 +31,10 @@ from turnwise.report.figures.transcripts import disagreements, flips, frauds
 from turnwise.report.figures.tuning import tuning
 from turnwise.report.rated_by import rated_by
 from turnwise.report.regression import regressions
-from turnwise.report.runs import Run, find_runs
+from turnwise.report.runs import Run, RunOf, find_runs
 from turnwise.report.tiles import Tile, tiles
 
-Maker = Callable[[Run], Iterator[Figure]]
+Maker = Callable[[RunOf[Any]], Iterator[Figure]]
 
 # Command -> title of its section, and the functions that make its figures.
 QUESTIONS: dict[str, tuple[str, tuple[Maker, ...]]] = {
@@ -67,7 +68,7 @@ class Section:
     claims: tuple[Claim, ...]
     figures: tuple[Figure, ...]
     notes: tuple[str, ...]  # findings that were refused, skipped or failed
-    origin: Any = None
+    origin: Origin | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +120,7 @@ def _names(runs: Sequence[Run]) -> tuple[str, ...]:
     """The names of the agents and metrics in these runs."""
     keys = ("agent", "agent_a", "agent_b", "minus", "target", "metric", "estimator")
     return tuple(
-        dict.fromkeys(str(r[key]) for run in runs for r in run.results for key in keys if r.get(key))
+        dict.fromkeys(name for run in runs for record in run.results for name in record.named(*keys))
     )
 
 
@@ -130,9 +131,12 @@ def figures(run: Run) -> list[Figure]:
 
 def question_of(run: Run) -> str:
     """The question that a run answers, whose command must be in `QUESTIONS`."""
-    if run.command == "meta" and not any(record.get("metric") for record in run.results):
-        return RATERS if rated_by(run, run.results).are_people else AUTOMATIC_RATERS
-    return RETURNS if run.rewarded_by_task else QUESTIONS[run.command][0]
+    document = run.document
+    if isinstance(document, MetaDocument) and not any(record.metric for record in document.results):
+        return RATERS if rated_by(run, document.results).are_people else AUTOMATIC_RATERS
+    if isinstance(document, OpeDocument) and document.rewarded_by_task:
+        return RETURNS
+    return QUESTIONS[run.command][0]
 
 
 def _section(run: Run, among: Sequence[Run], *, alone: bool) -> Section:
@@ -141,23 +145,21 @@ def _section(run: Run, among: Sequence[Run], *, alone: bool) -> Section:
     The runs `among` tell what is known of its metrics.
     """
     question = question_of(run)
-    inputs = run.document.get("origin", {}).get("inputs", [])
-    files = ", ".join(Path(one["path"]).name for one in inputs)
+    files = ", ".join(Path(one.path).name for one in run.document.origin.inputs)
     return Section(
         question if alone else f"{question} ({Path(run.name).name})",
         f"{run.name}: turnwise {run.command}" + (f" on {files}" if files else ""),
         tuple(claims_of(run, among)),
         tuple(figures(run)),
-        tuple(dict.fromkeys(_missing_note(record) for record in run.results if record.get("status") != "ok")),
-        run.document.get("origin"),
+        tuple(dict.fromkeys(_missing_note(record) for record in run.results if record.status != "ok")),
+        run.document.origin,
     )
 
 
 def _missing_note(record: Record) -> str:
     """A note on a finding without a result: what it is about, its status and its reason."""
     keys = ("metric", "target", "rating", "estimator", "agent", "dimension", "level", "statistic")
-    about = " ".join(str(record[key]) for key in keys if record.get(key))
-    return f"{about}: {record.get('status')}: {record.get('reason')}"
+    return f"{' '.join(record.named(*keys))}: {record.status}: {record.reason}"
 
 
 def write(made: Report, path: Path) -> list[Path]:
@@ -203,6 +205,4 @@ def _json(made: Report) -> bytes:
         }
         for section in made.sections
     ]  # fmt: skip
-    return results.to_json(
-        {"schema_version": results.SCHEMA_VERSION, "title": made.title, "sections": sections}
-    )
+    return results.to_json({"schema_version": SCHEMA_VERSION, "title": made.title, "sections": sections})

@@ -12,9 +12,8 @@ from typing import Any, BinaryIO
 import msgspec
 
 from turnwise.logs.files import atomic
+from turnwise.records import SCHEMA_VERSION
 from turnwise.types import Finding
-
-SCHEMA_VERSION = 1
 
 
 def record(finding: Finding) -> dict[str, Any]:

@@ -3,94 +3,110 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeAlias, TypeVar
 
 import msgspec
 
 from turnwise.errors import DataError, UsageError
-from turnwise.report.figure import Record
-from turnwise.report.results import SCHEMA_VERSION
+from turnwise.records import COMMANDS, SCHEMA_VERSION, Document, Record, decoded
+from turnwise.report.results import to_json
 
 RESULTS = "results.json"
+KEYS = frozenset({"schema_version", "command", "results"})  # that every results.json has
+
+AnyDocument = TypeVar("AnyDocument", bound=Document, covariant=True)
+Content = TypeVar("Content")
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class RunOf(Generic[AnyDocument]):
     """A finished run: its folder and the document in results.json."""
 
     name: str  # the folder as given by the user
     folder: Path
-    document: Mapping[str, Any]
+    document: AnyDocument
 
     @property
     def command(self) -> str:
         """The command that made the run, such as `score`."""
-        return str(self.document["command"])
+        return self.document.command
 
     @property
     def results(self) -> Sequence[Record]:
-        """The records of the findings in results.json."""
-        found: Sequence[Record] = self.document["results"]
-        return found
+        """The results, of whatever command."""
+        return self.document.results
 
     @property
     def options(self) -> Mapping[str, Any]:
-        """The options of the command that made the run; empty if the document has none."""
-        settings = self.document.get("origin", {}).get("settings", {})
-        return settings.get("options") or {}
+        """The options of the command that made the run."""
+        return self.document.origin.settings.options
 
     @property
     def first_reason(self) -> str:
         """The reason of the first record that has one, or `too little was measured`."""
-        said = (record["reason"] for record in self.results if record.get("reason"))
-        return str(next(said, "too little was measured"))
+        return next((one.reason for one in self.results if one.reason), "too little was measured")
 
-    @property
-    def rewarded_by_task(self) -> bool:
-        """Whether an `ope` run estimates the return of a task reward, and not a rating by people."""
-        known = self.document.get("known", ())
-        raw = any(record.get("kind") for record in self.results)
-        return self.command == "ope" and (raw or any(one.get("of") == "return" for one in known))
-
-    def lines(self, name: str) -> Iterator[dict[str, Any]]:
-        """Yield the objects of a JSON Lines file of this run; none if the file is absent.
+    def lines(self, name: str, kind: type[Content]) -> Iterator[Content]:
+        """Yield the objects of a JSON Lines file of this run, each as this type; none if the file is absent.
 
         Raises `DataError` with the line number for a bad line.
         """
         path = self.folder / name
         if not path.exists():
             return
+        decoder = msgspec.json.Decoder(kind)
         with path.open("rb") as file:
             for number, line in enumerate(file, start=1):
-                yield _decode(line, f"{path}:{number}")
+                yield _decode(line, decoder, f"{path}:{number}")
 
-    def json_files(self, pattern: str) -> Iterator[tuple[Path, Any]]:
+    def json_files(self, pattern: str, kind: type[Content]) -> Iterator[tuple[Path, Content]]:
         """Yield path and content of the JSON files in this run's folder that match the glob pattern, sorted by path.
 
-        Raises `DataError` for a file that is not JSON.
+        Raises `DataError` for a file that is not JSON of this type.
         """
+        decoder = msgspec.json.Decoder(kind)
         for path in sorted(self.folder.glob(pattern)):
-            yield path, _decode(path.read_bytes(), str(path))
+            yield path, _decode(path.read_bytes(), decoder, str(path))
 
 
-def _decode(data: bytes, place: str) -> Any:
+Run: TypeAlias = RunOf[Document]  # of whatever command
+
+
+def _decode(data: bytes, decoder: msgspec.json.Decoder[Content], place: str) -> Content:
     """The decoded JSON; raises `DataError` that names `place`."""
     try:
-        return msgspec.json.decode(data)
+        return decoder.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise DataError(f"{place}: {error}") from None
 
 
+def run_of(name: str, folder: Path, document: Mapping[str, Any]) -> Run:
+    """The run that has just made this document, as a report of its folder would read it."""
+    return RunOf(name, folder, decoded(to_json(document)))
+
+
 def read_run(path: Path, name: str) -> Run:
     """Read a results.json of the run `name`; raises `DataError` if it is not one of this schema version."""
-    document = _decode(path.read_bytes(), str(path))
-    if not isinstance(document, dict) or not {"schema_version", "command", "results"} <= set(document):
-        raise DataError(f"{path} is not a result of turnwise: it lacks schema_version, command or results")
-    if document["schema_version"] != SCHEMA_VERSION:
-        raise DataError(
-            f"{path} has schema_version {document['schema_version']}; this turnwise reads {SCHEMA_VERSION}"
-        )
-    return Run(name, path.parent, document)
+    data = path.read_bytes()
+    try:
+        return RunOf(name, path.parent, decoded(data))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise DataError(_problem(path, data) or f"{path}: {error}") from None
+
+
+def _problem(path: Path, data: bytes) -> str | None:
+    """What is wrong with a results.json as a whole; None if it is only a part of it."""
+    try:
+        found = msgspec.json.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    if not isinstance(found, dict) or not found.keys() >= KEYS:
+        return f"{path} is not a result of turnwise: it lacks schema_version, command or results"
+    if found["schema_version"] != SCHEMA_VERSION:
+        return f"{path} has schema_version {found['schema_version']}; this turnwise reads {SCHEMA_VERSION}"
+    if found["command"] not in COMMANDS:
+        return f"{path} has results of `{found['command']}`, which this turnwise does not know"
+    return None
 
 
 def find_runs(paths: Sequence[str]) -> list[Run]:

@@ -1,10 +1,10 @@
 """What may be said of two agents: people decide, and a metric only scores."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.made_runs import made_run
 from turnwise.report.claims import claims_of
 from turnwise.report.runs import Run
 
@@ -20,9 +20,7 @@ def record(metric: str, value: float, p: float, **more: Any) -> dict[str, Any]:
 
 def run(*records: dict[str, Any], command: str = "compare", sha: str = "x", **sections: Any) -> Run:
     origin = {"inputs": [{"path": "logs.jsonl", "sha256": sha}]}
-    return Run(
-        command, Path(command), {"command": command, "results": list(records), "origin": origin, **sections}
-    )
+    return made_run(command, *records, name=command, origin=origin, **sections)
 
 
 def said(

@@ -1,10 +1,9 @@
 """What is said of two runs of one agent."""
 
-from pathlib import Path
 from typing import Any
 
+from tests.made_runs import made_run
 from turnwise.report.claims import claims_of
-from turnwise.report.runs import Run
 
 
 def record(metric: str, value: float, p: float, **more: Any) -> dict[str, Any]:
@@ -13,7 +12,7 @@ def record(metric: str, value: float, p: float, **more: Any) -> dict[str, Any]:
 
 
 def said(*records: dict[str, Any]) -> Any:
-    (claim,) = claims_of(Run("diff", Path("diff"), {"command": "diff", "results": list(records)}))
+    (claim,) = claims_of(made_run("diff", *records))
     return claim
 
 

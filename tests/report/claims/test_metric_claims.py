@@ -1,12 +1,11 @@
 """When a metric may be called trustworthy, and when not."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.made_runs import made_run
 from turnwise.report.claims import claims_of
-from turnwise.report.runs import Run
 
 
 def record(metric: str, value: float, low: float, high: float, **more: Any) -> dict[str, Any]:
@@ -32,8 +31,7 @@ def difference(a: str, b: str, value: float, p: float, suffix: str = "") -> dict
 
 
 def made(*records: dict[str, Any], differences: tuple[dict[str, Any], ...] = (), **more: Any) -> list[Any]:
-    document = {"command": "meta", "results": list(records), "differences": list(differences), **more}
-    return claims_of(Run("meta", Path("meta"), document))
+    return claims_of(made_run("meta", *records, differences=differences, **more))
 
 
 def test_a_metric_near_one_rater_and_shown_above_the_others_is_trusted():

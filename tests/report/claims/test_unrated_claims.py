@@ -1,10 +1,9 @@
 """What may be said of agents that nobody has rated, and of attacks."""
 
-from pathlib import Path
 from typing import Any
 
+from tests.made_runs import made_run
 from turnwise.report.claims import claims_of
-from turnwise.report.runs import Run
 
 MEANS = {str(at): float(at) for at in range(1, 9)}
 
@@ -13,8 +12,7 @@ def estimated(low: float, high: float, estimator: str = "mean", **sections: Any)
     record = {"target": "new", "rating": "overall", "estimate": (low + high) / 2, "interval": [low, high],
               "logged": None, "truth": None, "status": "ok", "estimator": estimator}  # fmt: skip
     known = [{"rating": "overall", "means": MEANS, "spread": 1.0, "scale": [1, 8]}]
-    document = {"command": "ope", "results": [record], "known": known, **sections}
-    (claim,) = claims_of(Run("ope", Path("ope"), document))
+    (claim,) = claims_of(made_run("ope", record, **{"known": known, **sections}))
     return claim
 
 
@@ -58,9 +56,8 @@ def test_a_run_that_does_not_know_the_agents_only_estimates():
 
 
 def test_no_fraud_found_is_not_called_safe():
-    document = {"command": "attack", "results": [{"metric": "m", "status": "ok"}],
-                "verdict": {"gameable": False, "judged": 40}}  # fmt: skip
-    (claim,) = claims_of(Run("attack", Path("attack"), document))
+    record = {"metric": "m", "status": "ok"}
+    (claim,) = claims_of(made_run("attack", record, verdict={"gameable": False, "judged": 40}))
     assert claim.kind == "no-fraud-shown"
     assert claim.strength == "limited"
     assert "may still find one" in claim.advice

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.finished_runs import CORPUS, KINDS, ran, write_neural
+from tests.made_runs import made_run
+from turnwise.records import plain
 from turnwise.report.claims import claims_of
 from turnwise.report.figures.errors import run_labels
 from turnwise.report.figures.tuning import tuning
@@ -89,11 +91,12 @@ def test_a_critic_ranks_systems_with_controls_and_a_fooled_one_is_reported(runs:
     run = find_runs([str(runs / "critic")])[0]
     (worths,) = (f for f in figures(run) if f.kind == "worths")
     assert {row[1] for row in worths.rows} == {"system", "logged", "control"}
-    ((name, critic),) = run.document["critics"].items()
+    ((name, critic),) = run.document.critics.items()
     (said,) = claims_of(run)
-    assert ("Do not rank" in str(said)) == critic["fooled"]
-    fooled = {name: {**critic, "fooled": True, "fooled_by": ["control:parrot"]}}
-    (warned,) = claims_of(_run("ope", list(run.results), critics=fooled))
+    assert ("Do not rank" in str(said)) == critic.fooled
+    document = plain(run.document)
+    fooled = {name: {**document["critics"][name], "fooled": True, "fooled_by": ["control:parrot"]}}
+    (warned,) = claims_of(_run("ope", document["results"], critics=fooled))
     assert str(warned).startswith(f"Do not rank systems by {name}: it values control:parrot as")
 
 
@@ -147,7 +150,7 @@ def test_errors_of_several_runs_are_in_one_figure_and_labelled_by_their_settings
 
 
 def test_runs_of_the_same_name_are_labelled_by_their_folders():
-    runs = [Run(name, Path(name), {"command": "ope"}) for name in ("/a/march/ope", "/a/april/ope")]
+    runs = [made_run("ope", name=name) for name in ("/a/march/ope", "/a/april/ope")]
     assert list(run_labels(runs).values()) == ["march/ope", "april/ope"]
 
 
@@ -160,4 +163,4 @@ def test_the_scatter_plot_joins_scores_and_ratings(runs: Path):
 
 
 def _run(command: str, results: list[dict], **more: object) -> Run:
-    return Run("x", Path("/dev/null"), {"command": command, "results": results, **more})
+    return made_run(command, *results, **more)

@@ -5,11 +5,11 @@ from typing import Any
 
 import msgspec
 
+from tests.made_runs import made_run
 from turnwise.report.figures.heatmap import heatmaps
 from turnwise.report.figures.pairs import pairs
 from turnwise.report.figures.scatter import PEOPLE, scatters
 from turnwise.report.figures.transcripts import disagreements
-from turnwise.report.runs import Run
 
 RECORD: dict[str, Any] = {
     "metric": "length", "dimension": "overall", "group": None, "level": "turn", "statistic": "kendall", "estimate": 0.5,
@@ -31,7 +31,7 @@ def test_a_scatter_plot_takes_a_statistic_of_the_dimension_that_it_shows(tmp_pat
     written(tmp_path, "items.jsonl", *(
         {"id": f"{k}", "agent": "a", "group": "", "scores": {"length": k / 2}} for k in range(4)
     ))  # fmt: skip
-    (figure,) = scatters(Run("out", tmp_path, {"command": "meta", "results": records}))
+    (figure,) = scatters(made_run("meta", *records, name=str(tmp_path)))
     assert figure.title == "length against people: overall, a dot a turn"
     assert "kendall" in figure.meaning
     assert len(figure.rows) == 4
@@ -45,7 +45,7 @@ def test_agents_without_a_mean_rating_or_a_score_have_no_dot(tmp_path: Path) -> 
         {"agent": "d", "people": 4.0, "metric": 1.0},
     ]
     record = {**RECORD, "level": "system", "systems": systems}
-    (figure,) = scatters(Run("out", tmp_path, {"command": "meta", "results": [record]}))
+    (figure,) = scatters(made_run("meta", record, name=str(tmp_path)))
     assert [row[0] for row in figure.rows] == ["d", "a"]
 
 
@@ -54,7 +54,7 @@ def test_a_target_without_pairs_has_no_figure(tmp_path: Path) -> None:
     nothing: dict[str, Any] = {"logged": [], "target": [], "variance": []}
     found = {"model": "hashing", "seed": 0, "targets": {"silent": nothing, "new": one}}
     written(tmp_path, "overall/pairs.json", found)
-    (figure,) = pairs(Run("out", tmp_path, {"command": "ope", "results": []}))
+    (figure,) = pairs(made_run("ope", name=str(tmp_path)))
     assert "what new says there" in figure.title
 
 
@@ -68,19 +68,19 @@ def test_unscored_items_are_not_added_up_over_statistics_and_levels(tmp_path: Pa
     example = {"metric": "length", "dimension": "overall", "group": None, "context": "Hi.", "agent": "a",
                "reply": "Ho.", "score": 1.0, "people": 2.0, "id": "1#1"}  # fmt: skip
     written(tmp_path, "examples.jsonl", example)
-    (figure,) = disagreements(Run("out", tmp_path, {"command": "meta", "results": records}))
+    (figure,) = disagreements(made_run("meta", *records, name=str(tmp_path)))
     assert figure.notes[0] == "n = 4 items in 4 clusters; 60 not scored"
     all_scored = {**RECORD, "metric": "other", "statistic": "spearman", "p": 0.5, "unscored": {}}
-    (turns, _) = heatmaps(Run("out", tmp_path, {"command": "meta", "results": [*records, all_scored]}))
+    (turns, _) = heatmaps(made_run("meta", *records, all_scored, name=str(tmp_path)))
     assert turns.notes[0] == "n = 4 items in 4 clusters; 0 to 60 not scored"
 
 
 def test_a_heat_map_names_raters_that_are_no_people(tmp_path: Path) -> None:
     records = [{**RECORD, "statistic": "spearman", "p": 0.5, "dimension": name} for name in ("score", "rude")]
-    document = {"command": "meta", "results": records[:1], "automatic_raters": {"rating:score": ["gpt-4"]}}
-    (figure,) = heatmaps(Run("out", tmp_path, document))
+    by = {"automatic_raters": {"rating:score": ["gpt-4"]}, "name": str(tmp_path)}
+    (figure,) = heatmaps(made_run("meta", *records[:1], **by))
     assert figure.title == "agreement with gpt-4, turn level (spearman)"
-    (both,) = heatmaps(Run("out", tmp_path, {**document, "results": records}))
+    (both,) = heatmaps(made_run("meta", *records, **by))
     assert both.title == "agreement with raters, turn level (spearman)"
 
 
@@ -90,7 +90,7 @@ def test_figures_of_a_metric_that_learned_from_the_items_say_so(tmp_path: Path) 
     warning = (
         "turnwise learned from 3 of 4 items here: its agreement with people says nothing about new ones."
     )
-    (figure,) = heatmaps(Run("out", tmp_path, {"command": "meta", "results": [learned, other]}))
+    (figure,) = heatmaps(made_run("meta", learned, other, name=str(tmp_path)))
     assert figure.meaning.endswith(warning)
     written(tmp_path, PEOPLE, *(
         {"id": f"{k}", "dimension": "overall", "level": "turn", "group": "", "people": float(k)} for k in range(4)
@@ -98,6 +98,6 @@ def test_figures_of_a_metric_that_learned_from_the_items_say_so(tmp_path: Path) 
     written(tmp_path, "items.jsonl", *(
         {"id": f"{k}", "agent": "a", "group": "", "scores": {"length": k / 2, "turnwise": k / 4}} for k in range(4)
     ))  # fmt: skip
-    of_learned, of_other = scatters(Run("out", tmp_path, {"command": "meta", "results": [learned, other]}))
+    of_learned, of_other = scatters(made_run("meta", learned, other, name=str(tmp_path)))
     assert of_learned.meaning.endswith(warning)
     assert "learned" not in of_other.meaning

@@ -7,7 +7,9 @@ from html.parser import HTMLParser
 
 import pytest
 
+from tests.made_runs import completed
 from tests.web.viewer.conftest import TOKEN, exchange, rating
+from turnwise.records import AttackDocument
 from turnwise.web.viewer.query import Query, Range
 
 EVIL = "<script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\"> & \"it's\" ]]> {{ 7*7 }}"
@@ -101,8 +103,10 @@ def test_no_field_of_a_log_or_a_run_becomes_markup(visit, tmp_path, monkeypatch)
         "transcript": [[EVIL, EVIL]],
         "significant": True,
     }
-    results["results"].append({**results["results"][0], **strategy, "people_said": [EVIL], "gain": 1.0})
-    (tmp_path / "out/results.json").write_text(json.dumps(results))
+    said = {**strategy, "people_said": [EVIL], "gain": 1.0}
+    attack = {"schema_version": 1, "command": "attack", "results": [said], "origin": results["origin"]}
+    (tmp_path / "out/attack").mkdir()
+    (tmp_path / "out/attack/results.json").write_text(json.dumps(completed(AttackDocument, attack)))
     shown = visit("out")
     reply = [("unit", "reply")]
     pages = [

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from turnwise.terminal import columns, say
 
 if TYPE_CHECKING:
+    from turnwise.records import AgreementRecord
     from turnwise.report.claims import Claim
-    from turnwise.report.figure import Record
     from turnwise.report.runs import Run
 
 # Agents of the family: the one that plays the people, and the one that nobody has rated.
@@ -150,13 +150,15 @@ class Player:
         simulation, also writes its logs.
         """
         from turnwise.cli.demo.stage import stage
+        from turnwise.records import MetaDocument
         from turnwise.report.claims import ranked
 
         if name == "chat.jsonl":
             stage(self.folder / name, self.folder, people=PEOPLE, new=NEW)
         if name != "meta":
             return {}
-        found = _read(self.folder / name).results
+        document = _read(self.folder / name).document
+        found = document.results if isinstance(document, MetaDocument) else ()
         order = [one.metric for one in ranked(found) if one.metric != WHOLE]
         best = next((name for name in order if name in LEARNED), order[0])
         first, second = two_best(found)
@@ -215,11 +217,11 @@ class Player:
         say(f"The report: {self.folder / 'report.html'}")
 
 
-def two_best(records: "Sequence[Record]") -> tuple[str, str]:
+def two_best(records: "Sequence[AgreementRecord]") -> tuple[str, str]:
     """The two agents that people rate highest, the best first."""
-    systems = next(r["systems"] for r in records if r.get("systems") and r["dimension"] == "overall")
-    first, second, *_ = sorted(systems, key=lambda one: -float(one["people"]))
-    return first["agent"], second["agent"]
+    systems = next(one.systems for one in records if one.systems and one.dimension == "overall")
+    first, second, *_ = sorted(systems, key=lambda one: -(one.people or 0.0))
+    return first.agent, second.agent
 
 
 def _words(part: str, facts: Mapping[str, str]) -> list[str]:

@@ -7,20 +7,19 @@
 from collections.abc import Iterator
 
 from turnwise.errors import counted
+from turnwise.records import AttackDocument
 from turnwise.report.claims.claim import Claim
-from turnwise.report.runs import Run
+from turnwise.report.runs import RunOf
 
 
-def gaming_claims(run: Run) -> Iterator[Claim]:
+def gaming_claims(run: RunOf[AttackDocument]) -> Iterator[Claim]:
     """The claim of an attack or of a hardening."""
-    verdict = run.document.get("verdict")
-    if rounds := run.document.get("rounds"):
-        # Runs before version 0.2 have the sentence under `told`.
-        left = run.document.get("summary") or run.document["told"]
-        robust = bool(run.document.get("robust"))
+    document, verdict = run.document, run.document.verdict
+    if document.rounds:
+        left = document.summary or document.told
         yield Claim(
-            kind="hardened", question="gaming", strength="limited" if robust else "shown", run=run.name,
-            verdict=f"{run.document['hardened']} was hardened in {counted(len(rounds), 'round')}", evidence=str(left),
+            kind="hardened", question="gaming", strength="limited" if document.robust else "shown", run=run.name,
+            verdict=f"{document.hardened} was hardened in {counted(len(document.rounds), 'round')}", evidence=str(left),
         )  # fmt: skip
         return
     if not verdict:
@@ -29,23 +28,23 @@ def gaming_claims(run: Run) -> Iterator[Claim]:
             verdict="Whether it can be gamed is not known", evidence=run.first_reason,
         )  # fmt: skip
         return
-    metric = run.results[0]["metric"]
-    if not verdict["gameable"]:
-        unsearched = "; too little was searched" if run.document.get("unsearched") else ""
+    metric = document.results[0].metric
+    if not verdict.gameable:
+        unsearched = "; too little was searched" if document.unsearched else ""
         yield Claim(
             kind="no-fraud-shown", question="gaming", strength="limited", run=run.name,
             verdict=f"No way to game {metric} was shown",
-            evidence=f"of {verdict['judged']} strategies none is above people beyond chance{unsearched}",
+            evidence=f"of {verdict.judged} strategies none is above people beyond chance{unsearched}",
             advice="A longer search (--budget) or --stages rl may still find one.",
             facts={"metric": metric},
         )  # fmt: skip
         return
-    worst = next(r for r in run.results if r["strategy"] == verdict["worst"])
+    worst = next(record for record in document.results if record.strategy == verdict.worst)
     yield Claim(
         kind="gameable", question="gaming", run=run.name,
         verdict=f"{metric} can be gamed, so do not tune a system on it",
-        number=f"a reply that {verdict['description']} scores above people's replies in {worst['beats_human']:.0%} of "
+        number=f"a reply that {verdict.description} scores above people's replies in {worst.beats_human:.0%} of "
         "contexts",
-        evidence=f"{counted(verdict['frauds'], 'strategy')} shown to score above people",
-        facts={"metric": metric, "strategy": verdict["worst"]},
+        evidence=f"{counted(verdict.frauds, 'strategy')} shown to score above people",
+        facts={"metric": metric, "strategy": verdict.worst},
     )  # fmt: skip

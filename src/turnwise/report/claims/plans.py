@@ -3,17 +3,18 @@
 from collections.abc import Iterator
 
 from turnwise.errors import counted
+from turnwise.records import CalibrateDocument, PowerDocument, ScoreDocument
 from turnwise.report.claims.claim import LEVEL, Claim, listed
 from turnwise.report.figure import with_estimate, with_interval
-from turnwise.report.runs import Run
+from turnwise.report.runs import RunOf
 from turnwise.report.text import number
 
 
-def score_claims(run: Run) -> Iterator[Claim]:
+def score_claims(run: RunOf[ScoreDocument]) -> Iterator[Claim]:
     """The numbers of agents and metrics; none for fewer than two agents. A score by itself concludes nothing."""
-    records = [r for r in with_estimate(run.results) if r.get("agent")]
-    agents = {r["agent"] for r in records}
-    metrics = list(dict.fromkeys(r["metric"] for r in records))
+    records = [r for r in with_estimate(run.document.results) if r.agent]
+    agents = {r.agent for r in records}
+    metrics = list(dict.fromkeys(r.metric for r in records))
     if len(agents) > 1:
         yield Claim(
             kind="scored", question="agents", strength="open", run=run.name,
@@ -23,46 +24,46 @@ def score_claims(run: Run) -> Iterator[Claim]:
         )  # fmt: skip
 
 
-def calibrate_claims(run: Run) -> Iterator[Claim]:
+def calibrate_claims(run: RunOf[CalibrateDocument]) -> Iterator[Claim]:
     """The agent with the highest mean rating and whether it was shown to be above the next; or why there is none."""
-    records = with_estimate(run.results)
+    records = with_estimate(run.document.results)
     if not records:
         yield Claim(
             kind="refused", question="agents", strength="open", run=run.name,
             verdict="No mean rating could be estimated", evidence=run.first_reason,
         )  # fmt: skip
         return
-    metric = records[0]["metric"]
-    mine = [r for r in records if r["metric"] == metric]
-    means = [r for r in mine if not r.get("minus")]
-    pairs = [r for r in mine if r.get("minus")]
-    best = max(means, key=lambda record: float(record["estimate"]))
-    shown = [r for r in pairs if r.get("p_adjusted") is not None and r["p_adjusted"] <= LEVEL]
+    metric = records[0].metric
+    mine = [r for r in records if r.metric == metric]
+    means = [r for r in mine if not r.minus]
+    pairs = [r for r in mine if r.minus]
+    best = max(means, key=lambda record: record.value)
+    shown = [r for r in pairs if r.p_adjusted is not None and r.p_adjusted <= LEVEL]
     yield Claim(
         kind="calibrated", question="agents", strength="shown" if shown or not pairs else "open", run=run.name,
         verdict=f"{len(shown)} of {counted(len(pairs), 'difference')} between agents were shown"
         if pairs
-        else f"{best['agent']} would get {with_interval(best)} on {best['rating']}",
-        number=f"{best['agent']} has the highest mean, {with_interval(best)} on {best['rating']}" if pairs else "",
-        evidence=f"from {best['n_labels']} ratings of {best['n_items']} items and {metric}",
-        facts={"shown": [(r["agent"], r["minus"], r["estimate"]) for r in shown], "rating": best["rating"]},
+        else f"{best.agent} would get {with_interval(best)} on {best.rating}",
+        number=f"{best.agent} has the highest mean, {with_interval(best)} on {best.rating}" if pairs else "",
+        evidence=f"from {best.n_labels} ratings of {best.n_items} items and {metric}",
+        facts={"shown": [(r.agent, r.minus, r.estimate) for r in shown], "rating": best.rating},
     )  # fmt: skip
 
 
-def power_claims(run: Run) -> Iterator[Claim]:
+def power_claims(run: RunOf[PowerDocument]) -> Iterator[Claim]:
     """The design with the fewest dialogues, or with the smallest difference; or why there is none."""
-    records = with_estimate(run.results)
+    records = with_estimate(run.document.results)
     if not records:
         yield Claim(
             kind="refused", question="plan", strength="open", run=run.name,
             verdict="Nothing could be planned", evidence=run.first_reason,
         )  # fmt: skip
         return
-    best = min(records, key=lambda record: float(record["estimate"]))
-    how = f"{best['design']}, {counted(best['turns'], 'turn')} and {counted(best['raters'], 'rater')}"
+    best = min(records, key=lambda record: record.value)
+    how = f"{best.design}, {counted(best.turns or 0, 'turn')} and {counted(best.raters or 0, 'rater')}"
     yield Claim(
         kind="planned", question="plan", strength="limited", run=run.name,
-        verdict=f"{counted(best['dialogues'], 'dialogue')} of each agent show a difference of "
-        f"{number(best['difference'])} by {best['metric']}",
-        evidence=f"{how}, with power {best['target_power']:g}",
+        verdict=f"{counted(best.dialogues or 0, 'dialogue')} of each agent show a difference of "
+        f"{number(best.difference)} by {best.metric}",
+        evidence=f"{how}, with power {best.target_power:g}",
     )  # fmt: skip

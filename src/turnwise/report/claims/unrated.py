@@ -9,9 +9,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import ceil
 
+from turnwise.records import CriticCheck, EstimateRecord, KnownMeans, OpeDocument
 from turnwise.report.claims.claim import Claim
-from turnwise.report.figure import Record, interval, with_estimate, with_interval
-from turnwise.report.runs import Run
+from turnwise.report.figure import with_estimate, with_interval
+from turnwise.report.runs import RunOf
 from turnwise.report.text import number
 
 FEW = 1 / 4  # share of the rated agents that an interval may hold and still rank its agent
@@ -41,17 +42,16 @@ RETURNS = _Words(
 )  # fmt: skip
 
 
-def unrated_claims(run: Run) -> Iterator[Claim]:
+def unrated_claims(run: RunOf[OpeDocument]) -> Iterator[Claim]:
     """The claims of an `ope` run: on critics, on agents left out in turn, or on each target."""
-    if any(record.get("kind") for record in run.results):
+    records = run.document.results
+    if any(record.kind for record in records):
         yield from _critics(run)
-    elif run.document.get("validation"):
+    elif run.document.validation:
         yield _validation(run)
     else:
-        pairs = dict.fromkeys((r["target"], r["rating"]) for r in run.results)
-        made = [
-            _target(run, next(r for r in run.results if (r["target"], r["rating"]) == pair)) for pair in pairs
-        ]
+        pairs = dict.fromkeys((r.target, r.rating) for r in records)
+        made = [_target(run, next(r for r in records if (r.target, r.rating) == pair)) for pair in pairs]
         # A warning about a critic is the same for all its targets, and said once.
         seen: set[str] = set()
         for claim in made:
@@ -60,25 +60,23 @@ def unrated_claims(run: Run) -> Iterator[Claim]:
             seen.add(claim.verdict)
 
 
-def _target(run: Run, record: Record) -> Claim:
+def _target(run: RunOf[OpeDocument], record: EstimateRecord) -> Claim:
     """The claim on one target, by the first estimator."""
-    target, rating = record["target"], record["rating"]
-    words = RETURNS if run.rewarded_by_task else RATINGS
-    if record["estimate"] is None:
+    target, rating = record.target, record.rating
+    words = RETURNS if run.document.rewarded_by_task else RATINGS
+    if record.estimate is None:
         return Claim(
             kind="refused", question="unrated", strength="open", run=run.name,
-            verdict=f"What {target} would get on {rating} cannot be said", evidence=str(record["reason"]),
+            verdict=f"What {target} would get on {rating} cannot be said", evidence=str(record.reason),
         )  # fmt: skip
-    critics, name = run.document.get("critics") or {}, record.get("estimator")
-    critic = critics.get(name) or critics.get(f"{name} {rating}") or {}
-    if critic.get("fooled"):
-        return _fooled(run, str(name), critic)
-    truth = (
-        f"; the truth, known here, is {number(record['truth'])}" if record.get("truth") is not None else ""
-    )
-    unseen = words.unseen if record.get("logged") is None else "estimated without its own dialogues"
-    bounds, known = interval(record), _known(run, rating)
-    means = {name: mean for name, mean in (known.get("means") or {}).items() if name != target}
+    critics, name = run.document.critics, record.estimator
+    critic = critics.get(name) or critics.get(f"{name} {rating}")
+    if critic and critic.fooled:
+        return _fooled(run, name, critic)
+    truth = f"; the truth, known here, is {number(record.truth)}" if record.truth is not None else ""
+    unseen = words.unseen if record.logged is None else "estimated without its own dialogues"
+    bounds, known = record.bounds, _known(run, rating)
+    means = {} if known is None else _others(known, target)
     facts = {"target": target, "rating": rating, "interval": bounds}
     plain = words.estimate.format(target, with_interval(record), rating)
     if bounds is None or not means:
@@ -105,33 +103,38 @@ def _target(run: Run, record: Record) -> Claim:
     )  # fmt: skip
 
 
-def _advice(target: str, known: Record, means: Mapping[str, float], collect: str) -> str:
+def _others(known: KnownMeans, target: str) -> dict[str, float]:
+    """The means of the other agents."""
+    return {name: mean for name, mean in known.means.items() if name != target and mean is not None}
+
+
+def _advice(target: str, known: KnownMeans | None, means: Mapping[str, float], collect: str) -> str:
     """How many dialogues rank the agent among the others: a half-width of an eighth of their means' range."""
-    spread, width = known.get("spread"), (max(means.values()) - min(means.values())) / 8
+    spread = None if known is None else known.spread
+    width = (max(means.values()) - min(means.values())) / 8
     if not spread or not width:
         return f"{collect} some dialogues of {target}."
     needed = ceil((1.96 * spread / width) ** 2)
     return f"{collect} about {needed:,} dialogues of {target} for an interval of ±{number(width, 2)}."
 
 
-def _known(run: Run, rating: str) -> Record:
-    """What the run knows of the agents on this rating or reward; empty if it was made by an earlier version."""
-    found: Record = next((one for one in run.document.get("known", ()) if one["rating"] == rating), {})
-    return found
+def _known(run: RunOf[OpeDocument], rating: str) -> KnownMeans | None:
+    """What the run knows of the agents on this rating or reward; None if it was made by an earlier version."""
+    return next((one for one in run.document.known if one.rating == rating), None)
 
 
-def _validation(run: Run) -> Claim:
+def _validation(run: RunOf[OpeDocument]) -> Claim:
     """How well left-out agents were predicted, by the first estimator with a correlation over at least three."""
-    known = "truth" if any(r.get("truth") is not None for r in run.results) else "known mean"
-    for check in run.document["validation"]:
-        if check["n_agents"] >= MIN_AGENTS and check["pearson"] is not None:
-            covered = check["coverage"]
+    known = "truth" if any(record.truth is not None for record in run.document.results) else "known mean"
+    for check in run.document.validation:
+        if check.n_agents >= MIN_AGENTS and check.pearson is not None:
+            covered = check.coverage
             cover = "" if covered is None else f"; {covered:.0%} of intervals hold the {known}"
             return Claim(
                 kind="ope-accuracy", question="unrated", run=run.name,
-                verdict=f"{check['estimator']} predicted {check['rating']} of {check['n_agents']} agents left out",
-                number=f"correlation {number(check['pearson'], 2)}, mean error {number(check['mae'])}{cover}",
-                facts={"estimator": check["estimator"]},
+                verdict=f"{check.estimator} predicted {check.rating} of {check.n_agents} agents left out",
+                number=f"correlation {number(check.pearson, 2)}, mean error {number(check.mae)}{cover}",
+                facts={"estimator": check.estimator},
             )  # fmt: skip
     return Claim(
         kind="refused", question="unrated", strength="open", run=run.name,
@@ -139,28 +142,30 @@ def _validation(run: Run) -> Claim:
     )  # fmt: skip
 
 
-def _fooled(run: Run, name: str, critic: Record) -> Claim:
+def _fooled(run: RunOf[OpeDocument], name: str, critic: CriticCheck) -> Claim:
     """The warning that this critic values a control as high as a system."""
     return Claim(
         kind="critic-fooled", question="unrated", run=run.name, verdict=f"Do not rank systems by {name}",
-        evidence=f"it values {', '.join(critic['fooled_by'])} as much as {critic['worst_system']}",
+        evidence=f"it values {', '.join(critic.fooled_by)} as much as {critic.worst_system}",
     )  # fmt: skip
 
 
-def _critics(run: Run) -> Iterator[Claim]:
+def _critics(run: RunOf[OpeDocument]) -> Iterator[Claim]:
     """The best system by each critic, or a warning if a control scores as high as a system."""
-    for name, critic in (run.document.get("critics") or {}).items():
-        systems = [r for r in with_estimate(run.results) if r["estimator"] == name and r["kind"] == "system"]
+    for name, critic in run.document.critics.items():
+        systems = [
+            r for r in with_estimate(run.document.results) if r.estimator == name and r.kind == "system"
+        ]
         if not systems:
             continue
-        best = max(systems, key=lambda record: float(record["estimate"]))
-        if critic["fooled"]:
+        best = max(systems, key=lambda record: record.value)
+        if critic.fooled:
             yield _fooled(run, name, critic)
             continue
         yield Claim(
             kind="critic-first", question="unrated", strength="limited", run=run.name,
-            verdict=f"{name} values {best['target']} most of {len(systems)} systems",
+            verdict=f"{name} values {best.target} most of {len(systems)} systems",
             number=with_interval(best),
-            evidence=f"every control is below every system by {number(critic['margin'])} or more; its intervals "
+            evidence=f"every control is below every system by {number(critic.margin)} or more; its intervals "
             "account for sampling alone, and are not calibrated",
         )  # fmt: skip

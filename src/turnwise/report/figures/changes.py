@@ -1,37 +1,62 @@
 """The changes between two runs of an agent, drawn as the comparison of its new version with the old one."""
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
 
-from turnwise.report.figure import Figure, Record
+from turnwise.records import (
+    ChangeRecord,
+    CompareDocument,
+    DiffDocument,
+    DifferenceRecord,
+    ItemDifference,
+    Record,
+)
+from turnwise.report.figure import Figure
 from turnwise.report.figures.interval_lists import differences
 from turnwise.report.figures.transcripts import flips
-from turnwise.report.runs import Run
+from turnwise.report.runs import RunOf
 
 NEW, OLD = "the new run", "the old run"
 
 
-def changes(run: Run) -> Iterator[Figure]:
+def changes(run: RunOf[DiffDocument]) -> Iterator[Figure]:
     """The change of each metric, one figure for each agent; none without an estimate."""
-    for agent in dict.fromkeys(record.get("agent") for record in run.results):
-        mine = [_compared(record) for record in run.results if record.get("agent") == agent]
-        yield from differences(Run(run.name, run.folder, {**run.document, "results": mine}))
+    records = run.document.results
+    for agent in dict.fromkeys(record.agent for record in records):
+        yield from differences(_compared(run, [record for record in records if record.agent == agent]))
 
 
-def changed_items(run: Run) -> Iterator[Figure]:
+def changed_items(run: RunOf[DiffDocument]) -> Iterator[Figure]:
     """The items that changed most, one figure for each metric whose texts are known in both runs."""
-    mine = [_compared(record) for record in run.results]
-    yield from flips(Run(run.name, run.folder, {**run.document, "results": mine}))
+    yield from flips(_compared(run, run.document.results))
 
 
-def _compared(record: Record) -> dict[str, Any]:
-    """The record of a change as that of a comparison, in which A is the new run and B the old one."""
-    told = [
-        {"id_a": one["id_new"], "id_b": one["id_old"], "a": one["new"], "b": one["old"], "context": one["context"],
-         "reply_a": one["reply_new"], "reply_b": one["reply_old"]}
-        for one in record.get("flips") or ()
-        if one.get("reply_new") is not None and one.get("reply_old") is not None
-    ]  # fmt: skip
-    agent = record.get("agent")
-    names = {"agent_a": f"{agent}, {NEW}", "agent_b": f"{agent}, {OLD}"}
-    return {**record, **names, "a": record.get("new"), "b": record.get("old"), "flips": told}
+def _compared(run: RunOf[DiffDocument], records: Sequence[ChangeRecord]) -> RunOf[CompareDocument]:
+    """The run as a comparison of the new run (A) with the old one (B), with these changes."""
+    mine = tuple(map(_difference, records))
+    return RunOf(run.name, run.folder, CompareDocument(results=mine, origin=run.document.origin))
+
+
+def _difference(record: ChangeRecord) -> DifferenceRecord:
+    """The record of a change as that of a difference; of its items those whose texts are known in both runs."""
+    told = tuple(
+        ItemDifference(
+            id_a=one.id_new, id_b=one.id_old, a=one.new, b=one.old, difference=one.change, context=one.context,
+            reply_a=one.reply_new, reply_b=one.reply_old,
+        )
+        for one in record.flips
+        if one.reply_new is not None and one.reply_old is not None
+    )  # fmt: skip
+    return DifferenceRecord(
+        **{name: getattr(record, name) for name in Record.__struct_fields__},
+        metric=record.metric,
+        agent_a=f"{record.agent}, {NEW}",
+        agent_b=f"{record.agent}, {OLD}",
+        group=record.group,
+        better=record.better,
+        a=record.new,
+        b=record.old,
+        p_adjusted=record.p_adjusted,
+        effect_size=record.effect_size,
+        verdict=record.verdict,
+        flips=told,
+    )

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 
+from turnwise.records import EstimateRecord, OpeDocument
 from turnwise.report import plot
-from turnwise.report.figure import Figure, Record, provenance_notes, with_estimate
-from turnwise.report.regression import known_mean
+from turnwise.report.figure import Figure, provenance_notes, with_estimate
 from turnwise.report.runs import Run
 from turnwise.report.text import number
 
@@ -42,34 +42,38 @@ def errors(runs: Sequence[Run]) -> Iterator[Figure]:
 
     A run is left out if fewer than three of its targets have an estimate and a known mean.
     """
-    left_out = [run for run in runs if run.command == "ope" and run.document.get("validation")]
-    named = run_labels(left_out)
-    pairs = dict.fromkeys((r["rating"], r["estimator"]) for run in left_out for r in run.results)
+    left_out = {
+        run.name: run.document.results
+        for run in runs
+        if isinstance(run.document, OpeDocument) and run.document.validation
+    }
+    named = run_labels([run for run in runs if run.name in left_out])
+    pairs = dict.fromkeys((r.rating, r.estimator) for records in left_out.values() for r in records)
     for rating, estimator in pairs:
-        series: dict[str, list[Record]] = {}
-        for run in left_out:
+        series: dict[str, list[EstimateRecord]] = {}
+        for name, records in left_out.items():
             mine = [
                 r
-                for r in with_estimate(run.results)
-                if (r["rating"], r["estimator"]) == (rating, estimator) and known_mean(r) is not None
+                for r in with_estimate(records)
+                if (r.rating, r.estimator) == (rating, estimator) and r.known_mean is not None
             ]
             if len(mine) >= MIN_DOTS:
-                series[named[run.name]] = mine
+                series[named[name]] = mine
         if series:
             yield _figure(rating, estimator, series)
 
 
-def _error(record: Record) -> float:
+def _error(record: EstimateRecord) -> float:
     """The estimate minus the known mean, which the record must have."""
-    return float(record["estimate"]) - float(known_mean(record) or 0.0)
+    return record.value - (record.known_mean or 0.0)
 
 
-def _figure(rating: str, estimator: str, series: Mapping[str, Sequence[Record]]) -> Figure:
+def _figure(rating: str, estimator: str, series: Mapping[str, Sequence[EstimateRecord]]) -> Figure:
     """The figure of errors against known means, with a histogram; `series` has the records by label of the run."""
     title = f"{estimator}: error of {rating} against the truth"
     every = [record for mine in series.values() for record in mine]
     ys = plot.padded_range([*map(_error, every), 0.0], pad=0.08)
-    panel = plot.Panel.with_axes(plot.padded_range(known_mean(record) for record in every), ys)
+    panel = plot.Panel.with_axes(plot.padded_range(record.known_mean for record in every), ys)
     panel = plot.Panel(panel.x._replace(end=HISTOGRAM_LEFT - 10), panel.y, marks=[])
     panel.axes("known mean", "estimate - known mean")
     panel.horizontal_rule(0.0)
@@ -81,8 +85,10 @@ def _figure(rating: str, estimator: str, series: Mapping[str, Sequence[Record]])
     )
     for place, (name, mine) in enumerate(series.items()):
         for record in mine:
-            tip = f"{record['target']}, {name}: known {number(known_mean(record))}, error {number(_error(record))}"
-            panel.dot(float(known_mean(record) or 0.0), _error(record), place, tip=tip)
+            tip = (
+                f"{record.target}, {name}: known {number(record.known_mean)}, error {number(_error(record))}"
+            )
+            panel.dot(record.known_mean or 0.0, _error(record), place, tip=tip)
         for low, high, count in zip(edges[:-1], edges[1:], counts[name].tolist(), strict=True):
             if count:
                 tip = f"{name}: {count} from {number(low)} to {number(high)}"
@@ -100,7 +106,7 @@ def _figure(rating: str, estimator: str, series: Mapping[str, Sequence[Record]])
         notes=provenance_notes(every, more=[f"{len(found)} agents: {name}" for name, found in sizes]),
         head=("run", "agent", "known", "estimate", "error"),
         rows=tuple(
-            (name, r["target"], known_mean(r), r["estimate"], _error(r)) for name, mine in series.items() for r in mine
+            (name, r.target, r.known_mean, r.estimate, _error(r)) for name, mine in series.items() for r in mine
         ),
         svg=panel.svg(title, legend=list(series) if len(series) > 1 else ()),
     )  # fmt: skip

@@ -2,22 +2,23 @@
 
 from collections.abc import Iterator
 
+from turnwise.records import AttackDocument
 from turnwise.report import plot
 from turnwise.report.figure import Figure
-from turnwise.report.runs import Run
+from turnwise.report.runs import RunOf
 
 
-def hardening(run: Run) -> Iterator[Figure]:
+def hardening(run: RunOf[AttackDocument]) -> Iterator[Figure]:
     """One figure of the gain in each round of a hardening; none for a plain attack."""
-    rounds = run.document.get("rounds") or []
+    rounds = run.document.rounds
     if not rounds:
         return
-    files = list(dict.fromkeys(one["contexts"] for done in rounds for one in done["attacked"]))
+    files = list(dict.fromkeys(one.contexts for done in rounds for one in done.attacked))
     gains = {
-        name: [next(one["gain"] for one in done["attacked"] if one["contexts"] == name) for done in rounds]
+        name: [next(one.gain for one in done.attacked if one.contexts == name) for done in rounds]
         for name in files
     }
-    title = f"hardening {rounds[0]['metric']}: the best fraud of each round"
+    title = f"hardening {rounds[0].metric}: the best fraud of each round"
     reached = [gain for values in gains.values() for gain in values]
     panel = plot.Panel.with_axes(
         (0, max(1, len(rounds) - 1)), plot.padded_range([*reached, 0.0]), integer_ticks=True
@@ -36,14 +37,13 @@ def hardening(run: Run) -> Iterator[Figure]:
         notes=(
             f"n = {run.options.get('count', '?')} contexts a file at most, half of them held out from the search",
             "no interval: the best of many strategies, whose own intervals an attack of the last model gives",
-            f"signature: {run.document['hardened']}",
+            f"signature: {run.document.hardened}",
         ),
         head=("round", "contexts", "metric", "people", "best fraud", "gain", "shown", "what it does"),
         rows=tuple(
-            (done["round"], one["contexts"], done["metric"], one["people"], one["score"], one["gain"], one["gameable"],
-             one["description"])
+            (done.round, one.contexts, done.metric, one.people, one.score, one.gain, one.gameable, one.description)
             for done in rounds
-            for one in done["attacked"]
+            for one in done.attacked
         ),
         svg=panel.svg(title, legend=files),
     )  # fmt: skip

@@ -4,49 +4,49 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from turnwise.records import AgreementRecord, MetaDocument
 from turnwise.report import plot
 from turnwise.report.figure import (
     Figure,
-    Record,
-    interval,
     learned_note,
+    low_and_high,
     lower_is_better_note,
     provenance_notes,
     with_estimate,
     with_interval,
 )
 from turnwise.report.rated_by import rated_by
-from turnwise.report.runs import Run
+from turnwise.report.runs import RunOf
 from turnwise.report.text import number
 
 MIN_CORRELATIONS = 3  # minimum number of correlations for a box
 
 
-def _column_label(record: Record) -> str:
+def _column_label(record: AgreementRecord) -> str:
     """The column of a record: its dimension, and its group if it has one."""
-    return " ".join(filter(None, [record["dimension"], record.get("group")]))
+    return " ".join(filter(None, [record.dimension, record.group]))
 
 
-def _statistic(run: Run) -> str | None:
+def _statistic(run: RunOf[MetaDocument]) -> str | None:
     """Spearman if a metric of the run has it, else the run's first statistic; None if there is none."""
-    there = dict.fromkeys(record.get("statistic") for record in run.results if record.get("metric"))
+    there = dict.fromkeys(record.statistic for record in run.document.results if record.metric)
     return "spearman" if "spearman" in there else next((name for name in there if name), None)
 
 
-def _levels(run: Run) -> Iterator[tuple[str, str, list[Record]]]:
+def _levels(run: RunOf[MetaDocument]) -> Iterator[tuple[str, str, list[AgreementRecord]]]:
     """Yield (statistic, level, records with an estimate) for each level of the run's metrics, by one statistic."""
     statistic = _statistic(run)
-    mine = [r for r in with_estimate(run.results) if r.get("metric") and r.get("statistic") == statistic]
-    for level in dict.fromkeys(record["level"] for record in mine):
-        yield str(statistic), level, [record for record in mine if record["level"] == level]
+    mine = [r for r in with_estimate(run.document.results) if r.metric and r.statistic == statistic]
+    for level in dict.fromkeys(record.level for record in mine):
+        yield str(statistic), str(level), [record for record in mine if record.level == level]
 
 
-def heatmaps(run: Run) -> Iterator[Figure]:
+def heatmaps(run: RunOf[MetaDocument]) -> Iterator[Figure]:
     """One heat map for each level: metrics in rows, dimensions and groups in columns."""
     for statistic, level, mine in _levels(run):
         who = rated_by(run, mine)
         title = f"agreement with {who.words}, {level} level ({statistic})"
-        ceilings = {_column_label(r): r.get("one_rater") for r in mine}
+        ceilings = {_column_label(r): r.one_rater for r in mine}
         above = ", ".join(
             f"{name} {number(value, 2)}" for name, value in ceilings.items() if value is not None
         )
@@ -60,17 +60,17 @@ def heatmaps(run: Run) -> Iterator[Figure]:
             notes=provenance_notes(mine, column=True),
             head=("metric", "dimension", "group", statistic, "low", "high", "p", "one rater", "items", "signature"),
             rows=tuple(
-                (r["metric"], r["dimension"], r.get("group"), r["estimate"], *(interval(r) or (None, None)), r["p"],
-                 r.get("one_rater"), r["n_items"], r["signature"])
+                (r.metric, r.dimension, r.group, r.estimate, *low_and_high(r.interval), r.p, r.one_rater, r.n_items,
+                 r.signature)
                 for r in mine
             ),
             svg=_picture(mine, title),
         )  # fmt: skip
 
 
-def _picture(records: Sequence[Record], title: str) -> str:
+def _picture(records: Sequence[AgreementRecord], title: str) -> str:
     """The heat map as SVG; metrics by falling best correlation, a star where p is .05 or less."""
-    best = {r["metric"]: max(x["estimate"] for x in records if x["metric"] == r["metric"]) for r in records}
+    best = {str(r.metric): max(x.value for x in records if x.metric == r.metric) for r in records}
     metrics = sorted(best, key=lambda name: -best[name])
     columns = list(dict.fromkeys(map(_column_label, records)))
     longest = min(plot.MAX_NAME_LETTERS, max(map(len, columns)))
@@ -78,10 +78,10 @@ def _picture(records: Sequence[Record], title: str) -> str:
     below = 20 + 0.77 * plot.LETTER_WIDTH * longest if slanted else 24  # .77 is the sine of the slant
     panel = plot.Panel.with_names(metrics, (-0.5, len(columns) - 0.5), below=below)
     for record in records:
-        x, y = columns.index(_column_label(record)), metrics.index(record["metric"])
-        value = record["estimate"]
-        star = "*" if record["p"] is not None and record["p"] <= 0.05 else ""
-        tip = f"{record['metric']}, {_column_label(record)}: {with_interval(record)}"
+        x, y = columns.index(_column_label(record)), metrics.index(str(record.metric))
+        value = record.value
+        star = "*" if record.p is not None and record.p <= 0.05 else ""
+        tip = f"{record.metric}, {_column_label(record)}: {with_interval(record)}"
         panel.marks.append(_cell(panel, x, y, value, tip))
         ink = "on-dark" if abs(value) > 0.55 else "on-light"
         words = f"{value:.2f}{star}" if len(columns) <= 6 else star
@@ -111,15 +111,15 @@ def colour(value: float) -> str:
     return f"#{red:02x}{green:02x}{blue:02x}"
 
 
-def boxes(run: Run) -> Iterator[Figure]:
+def boxes(run: RunOf[MetaDocument]) -> Iterator[Figure]:
     """Box plots of each metric's correlations over dimensions and groups, one figure for each level.
 
     Metrics with fewer than three correlations are left out.
     """
     for statistic, level, mine in _levels(run):
         values = {
-            name: sorted(float(r["estimate"]) for r in mine if r["metric"] == name)
-            for name in dict.fromkeys(r["metric"] for r in mine)
+            name: sorted(r.value for r in mine if r.metric == name)
+            for name in dict.fromkeys(str(r.metric) for r in mine)
         }
         values = {name: found for name, found in values.items() if len(found) >= MIN_CORRELATIONS}
         if not values:
@@ -131,7 +131,7 @@ def boxes(run: Run) -> Iterator[Figure]:
         )
         panel.axes(statistic)
         panel.vertical_rule(0.0)
-        signed = {r["metric"]: r["signature"] for r in mine}
+        signed = {str(r.metric): r.signature for r in mine}
         rows = []
         for place, name in enumerate(names):
             found = values[name]
@@ -149,9 +149,9 @@ def boxes(run: Run) -> Iterator[Figure]:
             meaning="The box spans the quartiles of a metric's correlations, the line in it is the median, the "
             "whisker spans the range; one dot for each dimension and group."
             + lower_is_better_note(mine, ": signs are turned there")
-            + learned_note(r for r in mine if r["metric"] in values),
+            + learned_note(r for r in mine if r.metric in values),
             notes=provenance_notes(
-                [r for r in mine if r["metric"] in values],
+                [r for r in mine if r.metric in values],
                 more=[f"{len(next(iter(values.values())))} correlations a box"],
                 column=True,
             ),

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator
 
-from turnwise.report.figure import Figure, Record, provenance_notes, with_estimate
-from turnwise.report.runs import Run
+from turnwise.records import CompareDocument, ScoreDocument, ScoreRecord
+from turnwise.report.figure import Figure, low_and_high, provenance_notes, with_estimate
+from turnwise.report.runs import RunOf
 
 
-def position_biases(run: Run) -> Iterator[Figure]:
+def position_biases(run: RunOf[CompareDocument]) -> Iterator[Figure]:
     """A table of the judges of pairs: how much more often they chose what was shown first."""
-    mine = [record for record in with_estimate(run.results) if record.get("position_bias") is not None]
+    mine = [record for record in with_estimate(run.document.results) if record.position_bias is not None]
     if mine:
         yield Figure(
             kind="position bias",
@@ -20,17 +21,17 @@ def position_biases(run: Run) -> Iterator[Figure]:
             head=("judge", "first", "second", "position bias", "low", "high", "both orders agree"),
             rows=tuple(
                 (
-                    r["metric"], r["agent_a"], r["agent_b"], r["position_bias"],
-                    *(r.get("position_bias_interval") or (None, None)), r.get("consistent"),
+                    r.metric, r.agent_a, r.agent_b, r.position_bias, *low_and_high(r.position_bias_interval),
+                    r.consistent,
                 )
                 for r in mine
             ),
         )  # fmt: skip
 
 
-def judge_agreement(run: Run) -> Iterator[Figure]:
+def judge_agreement(run: RunOf[ScoreDocument]) -> Iterator[Figure]:
     """A table of panels and of judges with several samples: how far their verdicts on one item differ."""
-    mine = [record for record in with_estimate(run.results) if _has_spread(record)]
+    mine = [record for record in with_estimate(run.document.results) if _has_spread(record)]
     if mine:
         yield Figure(
             kind="agreement of judges",
@@ -42,20 +43,19 @@ def judge_agreement(run: Run) -> Iterator[Figure]:
             head=("judge", "agent", "alpha", "means of the judges", "sd of samples", "margin of an item"),
             rows=tuple(
                 (
-                    r["metric"], r["agent"], r.get("panel_agreement"), _means(r), r.get("sample_sd"),
-                    r.get("item_margin"),
+                    r.metric, r.agent, r.panel_agreement, _means(r), r.sample_sd, r.item_margin,
                 )
                 for r in mine
             ),
         )  # fmt: skip
 
 
-def _has_spread(record: Record) -> bool:
+def _has_spread(record: ScoreRecord) -> bool:
     """Whether a record is of a panel, or of a judge with several samples."""
-    return "panel_means" in record or "sample_sd" in record
+    return bool(record.panel_means) or record.sample_sd is not None
 
 
-def _means(record: Record) -> str:
+def _means(record: ScoreRecord) -> str:
     """The mean score of each judge of a panel."""
-    means = record.get("panel_means") or {}
+    means = record.panel_means
     return ", ".join(f"{model}: {'-' if mean is None else f'{mean:.2f}'}" for model, mean in means.items())

@@ -1,29 +1,28 @@
 """Power against the number of dialogues, one line for each number of raters."""
 
 from collections.abc import Iterator
+from math import nan
 
+from turnwise.records import PowerDocument
 from turnwise.report import plot
-from turnwise.report.figure import Figure, provenance_notes
-from turnwise.report.runs import Run
+from turnwise.report.figure import Figure, low_and_high, provenance_notes
+from turnwise.report.runs import RunOf
 from turnwise.report.text import number
 
 
-def power_curves(run: Run) -> Iterator[Figure]:
+def power_curves(run: RunOf[PowerDocument]) -> Iterator[Figure]:
     """One figure for each metric, design, use of scores and number of turns."""
-    curves = [curve for curve in run.document["curves"] if curve["dialogues"]]
+    curves = [curve for curve in run.document.curves if curve.dialogues]
     asked = float(run.options.get("power", 0.8))
-    for key in dict.fromkeys((c["metric"], c["design"], c["scores"], c["turns"]) for c in curves):
+    for key in dict.fromkeys((c.metric, c.design, c.scores, c.turns) for c in curves):
         metric, design, scores, turns = key
-        mine = [c for c in curves if (c["metric"], c["design"], c["scores"], c["turns"]) == key]
-        records = [
-            r for r in run.results
-            if (r.get("metric"), r.get("design"), r.get("scores"), r.get("turns")) == key
-        ]  # fmt: skip
-        panel = plot.Panel.with_axes((0, max(c["dialogues"][-1] for c in mine)), (0, 1), integer_ticks=True)
+        mine = [c for c in curves if (c.metric, c.design, c.scores, c.turns) == key]
+        records = [r for r in run.document.results if (r.metric, r.design, r.scores, r.turns) == key]
+        panel = plot.Panel.with_axes((0, max(c.dialogues[-1] for c in mine)), (0, 1), integer_ticks=True)
         panel.axes("dialogues of each agent", "power")
         panel.horizontal_rule(asked)
         for place, curve in enumerate(mine):
-            panel.line(curve["dialogues"], curve["power"], place)
+            panel.line(curve.dialogues, [nan if power is None else power for power in curve.power], place)
         beside = f" with scores of {scores}" if scores else ""
         title = f"{metric}, {design}{beside}, turns in a dialogue: {turns}"
         yield Figure(
@@ -34,17 +33,10 @@ def power_curves(run: Run) -> Iterator[Figure]:
             notes=provenance_notes(records),
             head=("raters", "difference", "dialogues", "low", "high", "ratings", "cost"),
             rows=tuple(
-                (
-                    r["raters"],
-                    r["difference"],
-                    r["dialogues"],
-                    *(r["interval"] or (None, None)),
-                    r["ratings"],
-                    r["cost"],
-                )
+                (r.raters, r.difference, r.dialogues, *low_and_high(r.interval), r.ratings, r.cost)
                 for r in records
             ),
             svg=panel.svg(
-                title, legend=[f"raters: {c['raters']} (difference {number(c['difference'])})" for c in mine]
+                title, legend=[f"raters: {c.raters} (difference {number(c.difference)})" for c in mine]
             ),
         )

@@ -1,18 +1,18 @@
 """Figures of preferences: win rates of every two agents, and Bradley-Terry strengths."""
 
 from collections.abc import Iterator
-from typing import Any
 
-from turnwise.report.figure import Figure, interval, provenance_notes, with_estimate
-from turnwise.report.figures.interval_lists import interval_list
-from turnwise.report.runs import Run
+from turnwise.records import CompareDocument
+from turnwise.report.figure import Figure, low_and_high, provenance_notes, with_estimate
+from turnwise.report.figures.interval_lists import Row, interval_list
+from turnwise.report.runs import RunOf
 
 
-def win_rates(run: Run) -> Iterator[Figure]:
+def win_rates(run: RunOf[CompareDocument]) -> Iterator[Figure]:
     """One figure for each dimension of preferences and group: the shares of wins of every two agents."""
-    mine = [record for record in with_estimate(run.results) if "win_rate" in record]
-    for metric, group in dict.fromkeys((record["metric"], record.get("group")) for record in mine):
-        here = [r for r in mine if (r["metric"], r.get("group")) == (metric, group)]
+    mine = [record for record in with_estimate(run.document.results) if record.win_rate is not None]
+    for metric, group in dict.fromkeys((record.metric, record.group) for record in mine):
+        here = [r for r in mine if (r.metric, r.group) == (metric, group)]
         title = f"wins by {metric}" + (f", {group}" if group else "")
         yield Figure(
             kind="win rates",
@@ -24,43 +24,35 @@ def win_rates(run: Run) -> Iterator[Figure]:
                 "first", "second", "first won", "second won", "ties", "difference", "low", "high", "p", "comparisons",
             ),
             rows=tuple(
-                (r["agent_a"], r["agent_b"], r["a"], r["b"], r["ties"], r["estimate"], *(interval(r) or (None, None)),
-                 r["p"], r["n_items"])
+                (r.agent_a, r.agent_b, r.a, r.b, r.ties, r.estimate, *low_and_high(r.interval), r.p, r.n_items)
                 for r in here
             ),
             svg=interval_list(
-                here, title, names=[f"{r['agent_a']} - {r['agent_b']}" for r in here], along="won less lost",
-                rules=(0.0,),
+                [Row.of(f"{r.agent_a} - {r.agent_b}", r) for r in here], title, along="won less lost", rules=(0.0,)
             ),
         )  # fmt: skip
 
 
-def strengths(run: Run) -> Iterator[Figure]:
+def strengths(run: RunOf[CompareDocument]) -> Iterator[Figure]:
     """One figure for each Bradley-Terry fit: the strengths of the agents, strongest first."""
-    for fit in run.document.get("preferences", ()):
-        mine: list[dict[str, Any]] = [one for one in fit["strengths"] if one["estimate"] is not None]
+    for fit in run.document.preferences:
+        mine = with_estimate(fit.strengths)
         if not mine:
             continue
-        title = f"strengths by {fit['metric']}" + (f", {fit['group']}" if fit["group"] else "")
-        apart = " Agents of different components cannot be compared." if fit["n_components"] > 1 else ""
-        control = f" Controlled for {' and '.join(fit['control'])}." if fit["control"] else ""
+        title = f"strengths by {fit.metric}" + (f", {fit.group}" if fit.group else "")
+        apart = " Agents of different components cannot be compared." if (fit.n_components or 0) > 1 else ""
+        control = f" Controlled for {' and '.join(fit.control)}." if fit.control else ""
         yield Figure(
             kind="strengths",
             title=title,
             meaning=f"Log odds of winning against an average agent; 0 is the mean of the agents.{apart}{control}",
-            notes=(fit["method"],),
+            notes=(fit.method,),
             head=("agent", "component", "strength", "low", "high", "comparisons"),
             rows=tuple(
-                (
-                    one["agent"],
-                    one["component"],
-                    one["estimate"],
-                    *(interval(one) or (None, None)),
-                    one["n_items"],
-                )
+                (one.agent, one.component, one.estimate, *low_and_high(one.interval), one.n_items)
                 for one in mine
             ),
             svg=interval_list(
-                mine, title, names=[str(one["agent"]) for one in mine], along="log odds", rules=(0.0,)
+                [Row.of(one.agent, one) for one in mine], title, along="log odds", rules=(0.0,)
             ),
         )

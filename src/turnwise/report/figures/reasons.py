@@ -3,27 +3,29 @@
 from collections.abc import Iterator
 from typing import Any
 
-from turnwise.report.figure import Exchange, Figure, Record, provenance_notes, with_estimate
-from turnwise.report.runs import Run
+from turnwise.records import ScoreDocument
+from turnwise.report.figure import Exchange, Figure, provenance_notes, with_estimate
+from turnwise.report.lines import ItemLine
+from turnwise.report.runs import RunOf
 from turnwise.report.text import number
 
 SHOWN = 4  # items at either end of the scores
 
 
-def reasons(run: Run) -> Iterator[Figure]:
+def reasons(run: RunOf[ScoreDocument]) -> Iterator[Figure]:
     """A table for each metric that gave reasons: the items with its lowest and its highest scores."""
-    if not any(record.get("explained") for record in run.results):
+    if not any(record.explained for record in run.document.results):
         return  # items.jsonl may be long
-    found: dict[str, list[tuple[float, Record, dict[str, Any]]]] = {}
-    for line in run.lines("items.jsonl"):
-        for metric, said in (line.get("explanations") or {}).items():
-            score = (line.get("scores") or {}).get(metric)
+    found: dict[str, list[tuple[float, ItemLine, dict[str, Any]]]] = {}
+    for line in run.lines("items.jsonl", ItemLine):
+        for metric, said in (line.explanations or {}).items():
+            score = line.scores.get(metric)
             if score is not None and said.get("reason"):
-                found.setdefault(metric, []).append((float(score), line, said))
+                found.setdefault(metric, []).append((score, line, said))
     for metric, mine in found.items():
         mine.sort(key=lambda one: one[0])
         ends = mine if len(mine) <= 2 * SHOWN else [*mine[:SHOWN], *mine[-SHOWN:]]
-        about = [record for record in with_estimate(run.results) if record["metric"] == metric]
+        about = [record for record in with_estimate(run.document.results) if record.metric == metric]
         criteria = any(said.get("criteria") for *_, said in ends)
         yield Figure(
             kind="reasons",
@@ -33,11 +35,11 @@ def reasons(run: Run) -> Iterator[Figure]:
             notes=provenance_notes(about),
             head=("item", "agent", metric, "reason", *(("criteria",) if criteria else ())),
             rows=tuple(
-                (line["id"], line["agent"], score, said["reason"], *((_criteria(said),) if criteria else ()))
+                (line.id, line.agent, score, said["reason"], *((_criteria(said),) if criteria else ()))
                 for score, line, said in ends
             ),
             exchanges=tuple(
-                Exchange(str(line["id"]), ((f"{metric} on {line['agent']}", said["reason"], number(score)),))
+                Exchange(str(line.id), ((f"{metric} on {line.agent}", said["reason"], number(score)),))
                 for score, line, said in ends
             ),
         )

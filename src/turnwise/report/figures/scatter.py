@@ -4,15 +4,14 @@ Mean ratings have few distinct values, so dots would overlap. Each is moved side
 step between ratings, by a hash of its name, so that the same results give the same picture.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import Any
 from zlib import crc32
 
+from turnwise.records import AgreementRecord, MetaDocument
 from turnwise.report import plot
 from turnwise.report.figure import (
     Figure,
-    Record,
     learned_note,
     lower_is_better_note,
     metric_label,
@@ -20,8 +19,9 @@ from turnwise.report.figure import (
     with_estimate,
     with_interval,
 )
+from turnwise.report.lines import ItemLine, PeopleLine
 from turnwise.report.rated_by import RatedBy, rated_by
-from turnwise.report.runs import Run
+from turnwise.report.runs import RunOf
 from turnwise.report.text import number
 
 MAX_METRICS = 6  # maximum metrics shown: the best ones and the worst one
@@ -30,69 +30,57 @@ PEOPLE = "people.jsonl"
 STATISTICS = ("spearman", "pearson", "kendall", "pairwise")
 
 
-def scatters(run: Run) -> Iterator[Figure]:
+def scatters(run: RunOf[MetaDocument]) -> Iterator[Figure]:
     """Figures of each chosen metric against people: first a dot for each rated turn or dialogue, then for each agent.
 
     Only the first dimension, group and level is shown, with at most six metrics: the best ones and the worst.
     """
-    people = list(run.lines(PEOPLE))
-    rated = [
-        record
-        for record in with_estimate(run.results)
-        if record.get("metric") and record["level"] != "system"
-    ]
+    people = list(run.lines(PEOPLE, PeopleLine))
+    known = with_estimate(run.document.results)
+    rated = [record for record in known if record.metric and record.level != "system"]
     if people and rated:
         yield from _unit_figures(run, people, rated)
-    systems = [r for r in with_estimate(run.results) if r.get("systems")]
-    for record in _best_and_worst(systems):
+    for record in _best_and_worst([record for record in known if record.systems]):
         yield _agent_figure(record, rated_by(run, [record]))
 
 
-def _best_and_worst(records: Sequence[Record]) -> list[Record]:
+def _best_and_worst(records: Sequence[AgreementRecord]) -> list[AgreementRecord]:
     """Records of one statistic on the first record's dimension, group and level, highest first.
 
     All of them if there are at most six, else the five highest and the lowest. Spearman is preferred.
     """
     if not records:
         return []
-    about = {name: records[0].get(name) for name in ("dimension", "group", "level")}
-    mine = [r for r in records if all(r.get(key) == value for key, value in about.items())]
-    there = {record["statistic"] for record in mine}
-    statistic = next((name for name in STATISTICS if name in there), records[0]["statistic"])
-    mine = [record for record in mine if record["statistic"] == statistic]
-    mine.sort(key=lambda record: -record["estimate"])
+    about = (records[0].dimension, records[0].group, records[0].level)
+    mine = [record for record in records if (record.dimension, record.group, record.level) == about]
+    there = {record.statistic for record in mine}
+    statistic = next((name for name in STATISTICS if name in there), records[0].statistic)
+    mine = [record for record in mine if record.statistic == statistic]
+    mine.sort(key=lambda record: -record.value)
     return mine if len(mine) <= MAX_METRICS else [*mine[: MAX_METRICS - 1], mine[-1]]
 
 
 def _unit_figures(
-    run: Run, people: Sequence[Mapping[str, Any]], agreements: Sequence[Record]
+    run: RunOf[MetaDocument], people: Sequence[PeopleLine], agreements: Sequence[AgreementRecord]
 ) -> Iterator[Figure]:
     """A figure for each of the best metrics and for the worst by `agreements`, on the dimension, group and level of the
     first: a dot for each rated item or dialogue that it scored, at most `MAX_DOTS`; none for a metric without dots.
     """
     chosen = _best_and_worst(agreements)
-    level = chosen[0]["level"]
-    group = chosen[0].get("group") or ""
-    ratings = {
-        one["id"]: one["people"]
-        for one in people
-        if one["dimension"] == chosen[0]["dimension"]
-        and one["level"] == level
-        and (one["group"] or "") == group
-    }
-    name = "dialogue" if level == "dialogue" else "id"
+    about = (chosen[0].dimension, chosen[0].level, chosen[0].group or "")
+    ratings = {one.id: one.people for one in people if (one.dimension, one.level, one.group or "") == about}
+    whole = chosen[0].level == "dialogue"
     lines = [
-        one
-        for one in run.lines("dialogues.jsonl" if level == "dialogue" else "items.jsonl")
-        if one[name] in ratings and one["group"] == group
+        (name, one)
+        for one in run.lines("dialogues.jsonl" if whole else "items.jsonl", ItemLine)
+        if (name := one.dialogue if whole else one.id) in ratings and one.group == about[2]
     ]
     step = _step(sorted(set(ratings.values())))
     for record in chosen:
-        metric = record["metric"]
         dots = [
-            (one[name], one["agent"], ratings[one[name]], one["scores"][metric])
-            for one in lines
-            if one["scores"].get(metric) is not None
+            (name, one.agent, ratings[name], score)
+            for name, one in lines
+            if (score := one.scores.get(str(record.metric))) is not None
         ]
         if dots:
             yield _figure(record, dots, step, rated_by(run, [record]))
@@ -110,11 +98,11 @@ def _jitter(name: str) -> float:
 
 
 def _figure(
-    record: Record, dots: Sequence[tuple[str, str, float, float]], step: float, who: RatedBy
+    record: AgreementRecord, dots: Sequence[tuple[str, str, float, float]], step: float, who: RatedBy
 ) -> Figure:
     """The figure of one metric with `dots` of (unit, agent, rating, score); `step` scales the shift to the side."""
-    metric, dimension = record["metric"], record["dimension"]
-    title = f"{metric} against {who.words}: {dimension}, a dot a {record['level']}"
+    metric, dimension = str(record.metric), record.dimension
+    title = f"{metric} against {who.words}: {dimension}, a dot a {record.level}"
     every = -(-len(dots) // MAX_DOTS)
     panel = plot.Panel.with_axes(
         plot.padded_range([dot[2] for dot in dots], pad=0.08), plot.padded_range(dot[3] for dot in dots)
@@ -123,46 +111,50 @@ def _figure(
     for name, agent, people, score in dots[::every]:
         tip = f"{name} ({agent}): {who.words} {number(people)}, {metric} {number(score)}"
         panel.dot(people + 0.25 * step * _jitter(name), score, 0, size=2.2, tip=tip)
-    one = record.get("one_rater")
+    one = record.one_rater
     single = who.one_of_them.capitalize()
     reached = f" {single} against the others reaches {number(one)}." if one is not None else ""
     return Figure(
         kind="scatter",
         title=title,
-        meaning=f"{record['statistic']} {with_interval(record)}.{reached} Dots are moved sideways a little, as many "
+        meaning=f"{record.statistic} {with_interval(record)}.{reached} Dots are moved sideways a little, as many "
         "share a rating." + lower_is_better_note([record], ", and the sign of the correlation is turned")
         + (f" One dot in {every} is shown." if every > 1 else "")
         + learned_note([record]),
         notes=provenance_notes([record]),
-        head=(record["level"], "agent", who.words, metric),
+        head=(str(record.level), "agent", who.words, metric),
         rows=tuple(dots),
         svg=panel.svg(title),
     )  # fmt: skip
 
 
-def _agent_figure(record: Record, who: RatedBy) -> Figure:
+def _agent_figure(record: AgreementRecord, who: RatedBy) -> Figure:
     """The figure of one metric with a dot for each agent of the record's `systems`."""
-    metric, dimension = record["metric"], record["dimension"]
-    known = [one for one in record["systems"] if one["people"] is not None and one["metric"] is not None]
-    systems = sorted(known, key=lambda one: -one["people"])
+    metric, dimension = str(record.metric), record.dimension
+    known = [
+        (one.people, one.metric, one.agent)
+        for one in record.systems
+        if one.people is not None and one.metric is not None
+    ]
+    systems = sorted(known, key=lambda one: -one[0])
     title = f"{metric} against {who.words}: {dimension}, a dot an agent"
     panel = plot.Panel.with_axes(
-        plot.padded_range((one["people"] for one in systems), pad=0.08),
-        plot.padded_range((one["metric"] for one in systems), pad=0.08),
+        plot.padded_range((people for people, _, _ in systems), pad=0.08),
+        plot.padded_range((score for _, score, _ in systems), pad=0.08),
     )
     panel.axes(f"{who.possessive} mean rating, {dimension}", metric_label(record))
-    for one in systems:
-        panel.dot(one["people"], one["metric"], 0, tip=one["agent"])
-    key = panel.label_dots([(one["people"], one["metric"], one["agent"]) for one in systems])
+    for people, score, agent in systems:
+        panel.dot(people, score, 0, tip=agent)
+    key = panel.label_dots(systems)
     return Figure(
         kind="systems",
         title=title,
-        meaning=f"{record['statistic']} {with_interval(record)} over {len(systems)} agents."
+        meaning=f"{record.statistic} {with_interval(record)} over {len(systems)} agents."
         + lower_is_better_note([record], ", and the sign of the correlation is turned")
         + (" Dots are numbered as in the list above." if key else "")
         + learned_note([record]),
         notes=provenance_notes([record]),
         head=("agent", who.words, metric),
-        rows=tuple((one["agent"], one["people"], one["metric"]) for one in systems),
+        rows=tuple((agent, people, score) for people, score, agent in systems),
         svg=panel.svg(title, key=key),
     )

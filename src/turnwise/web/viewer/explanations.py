@@ -15,6 +15,7 @@ from turnwise.metrics import resolve
 from turnwise.protocols import Asks
 from turnwise.report.runs import Run
 from turnwise.types import Dialogue, Item, Metric, NeedsFitting
+from turnwise.web.viewer.inputs import selection
 
 _TEXTS = ("reason", "why")  # shown as text, in this order
 _SHOWN = frozenset({*_TEXTS, "criteria", "score"})
@@ -51,14 +52,13 @@ def explanation(
 
 def _prompt(run: Run, metric: str, digest: str, dialogue: Dialogue, turn: int | None) -> str:
     """The prompt with this digest; or why it cannot be shown."""
-    settings = run.document.get("origin", {}).get("settings", {})
     try:
-        made = _metric(metric, settings.get("model"))
+        made = _metric(metric, run.document.origin.settings.model)
     except TurnwiseError as error:
         return f"cannot be shown: {error}"
     if not isinstance(made, Asks):
         return "cannot be shown: this metric is no judge any more"
-    role = settings.get("selection", {}).get("role", "assistant")
+    role = selection(run).role
     turns = dialogue.turns if turn is None else dialogue.turns[: turn + 1]
     item = Item(dialogue.id, dialogue.id, dialogue.agent, turns, turn, "", "", role=role)
     questions = made.questions(item)

@@ -3,9 +3,8 @@
 import hashlib
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TypeAlias
 
 import msgspec
 
@@ -13,18 +12,23 @@ from turnwise.errors import DataError
 from turnwise.logs import native
 from turnwise.logs.files import stored
 from turnwise.logs.items.items import Selection
-from turnwise.report.runs import RESULTS, Run
-from turnwise.types import Dialogue, Turn
+from turnwise.records import InputFile
+from turnwise.report.runs import KEYS, RESULTS, Run
+from turnwise.types import Dialogue, Role, Turn
 
 TRANSCRIPTS = "transcripts.jsonl"
 
 
-@dataclass(frozen=True, slots=True)
-class RunInput:
-    """An input file as results.json names it."""
+RunInput: TypeAlias = InputFile  # as results.json names it
 
-    path: str
-    sha256: str
+
+class TranscriptLine(msgspec.Struct):
+    """A line of transcripts.jsonl: a dialogue whose texts a run keeps."""
+
+    id: str
+    agent: str
+    roles: list[Role]
+    turns: list[str]
 
 
 def holds_run(path: str) -> bool:
@@ -42,18 +46,17 @@ def _is_result(path: Path) -> bool:
         found = msgspec.json.decode(path.read_bytes())
     except (OSError, msgspec.DecodeError):
         return False
-    return isinstance(found, dict) and {"schema_version", "command", "results"} <= set(found)
+    return isinstance(found, dict) and found.keys() >= KEYS
 
 
 def inputs(run: Run) -> list[RunInput]:
     """The input files of a run; none if its document names none."""
-    found = run.document.get("origin", {}).get("inputs") or []
-    return [RunInput(str(one["path"]), str(one["sha256"])) for one in found]
+    return list(run.document.origin.inputs)
 
 
 def selection(run: Run) -> Selection:
     """Which turns the run scored, and in whose words; the default selection if its document does not say it."""
-    settings: Any = run.document.get("origin", {}).get("settings", {}).get("selection") or {}
+    settings = run.document.origin.settings.selection
     try:
         return msgspec.convert(
             {key: value for key, value in settings.items() if value is not None}, Selection
@@ -85,11 +88,11 @@ def sha256(path: str) -> str:
 
 def write_transcripts(run: Run, path: Path) -> int:
     """Write the few dialogues whose texts a run keeps as a native file; returns how many there are."""
-    found = [_dialogue(one) for one in run.lines(TRANSCRIPTS)]
+    found = [_dialogue(one) for one in run.lines(TRANSCRIPTS, TranscriptLine)]
     return native.write(found, str(path)) if found else 0
 
 
-def _dialogue(record: dict[str, Any]) -> Dialogue:
+def _dialogue(line: TranscriptLine) -> Dialogue:
     """A line of transcripts.jsonl as a dialogue."""
-    turns = tuple(Turn(role, text) for role, text in zip(record["roles"], record["turns"], strict=True))
-    return Dialogue(str(record["id"]), str(record["agent"]), turns)
+    turns = tuple(Turn(role, text) for role, text in zip(line.roles, line.turns, strict=True))
+    return Dialogue(line.id, line.agent, turns)

@@ -16,6 +16,7 @@ import numpy as np
 
 from turnwise.errors import DataError
 from turnwise.logs.files import count_read
+from turnwise.report.figure import OfMetric
 from turnwise.report.runs import Run
 from turnwise.types import item_id
 from turnwise.web.viewer.index import Index
@@ -161,11 +162,9 @@ def add_scores(index: Index, run: Run, files: Mapping[int, str], known: dict[str
     signature) is extended: a metric that an earlier run has with another signature gets a column of its own. A line
     that is no JSON object raises `DataError`.
     """
-    signatures = {
-        str(one["metric"]): str(one.get("signature") or "") for one in run.results if one.get("metric")
-    }
+    signatures = {name: one.signature for one in run.results for name in one.named("metric")}
     lower = frozenset(
-        str(one["metric"]) for one in run.results if one.get("better") == "lower" and one.get("metric")
+        str(one.metric) for one in run.results if isinstance(one, OfMetric) and one.better == "lower"
     )
     tables: dict[Unit, _Collected] = {"dialogue": _Collected(), "reply": _Collected()}
     metrics: dict[str, None] = {}

@@ -2,9 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from turnwise.report.figure import Record
+from turnwise.records import AttackDocument, Number, StrategyRecord, both_ends
 from turnwise.report.runs import Run
 
 HUMAN = "human"  # the agent name of people
@@ -39,38 +38,34 @@ class Strategy:
 
 def strategies(runs: Sequence[Run]) -> list[Strategy]:
     """The strategies of attacks that have a transcript, by run: frauds first, then by gain."""
-    found = [_strategy(run, record) for run in runs for record in run.results if record.get("transcript")]
+    found = [
+        _strategy(run.name, run.document, record)
+        for run in runs
+        if isinstance(run.document, AttackDocument)
+        for record in run.document.results
+        if record.transcript
+    ]
     runs_in_order = {run.name: place for place, run in enumerate(runs)}
     return sorted(found, key=lambda one: (runs_in_order[one.run], not one.fraud, -(one.gain or 0.0)))
 
 
-def _strategy(run: Run, record: Record) -> Strategy:
-    """A record of `turnwise attack`."""
-    heard_said = record["transcript"]
-    logged = record.get("people_said") or [""] * len(heard_said)
-    scores = record.get("transcript_scores") or [(None, None)] * len(heard_said)
+def _strategy(run: str, document: AttackDocument, record: StrategyRecord) -> Strategy:
+    """A strategy of the run with this name."""
+    heard_said = record.transcript
+    logged = record.people_said or ("",) * len(heard_said)
+    scores: Sequence[tuple[Number, Number]] = record.transcript_scores or [(None, None)] * len(heard_said)
     return Strategy(
-        run=run.name,
-        metric=_text(record.get("metric")),
-        name=_text(record.get("strategy")),
-        description=_text(record.get("description")),
-        people="a person" if (run.document.get("people") or {}).get("agent") == HUMAN else "logged reply",
-        fraud=bool(record.get("significant")),
-        gain=record.get("gain"),
-        interval=_two(record.get("gain_interval")),
-        beats_human=record.get("beats_human"),
+        run=run,
+        metric=record.metric,
+        name=record.strategy or "",
+        description=record.description or "",
+        people="a person" if document.people and document.people.agent == HUMAN else "logged reply",
+        fraud=bool(record.significant),
+        gain=record.gain,
+        interval=both_ends(record.gain_interval),
+        beats_human=record.beats_human,
         exchanges=tuple(
-            Exchange(_text(heard), _text(reply), theirs, _text(said), own)
+            Exchange(heard, reply, theirs, said, own)
             for (heard, said), reply, (own, theirs) in zip(heard_said, logged, scores, strict=False)
         ),
     )
-
-
-def _text(value: Any) -> str:
-    """The value as text; "" for None."""
-    return "" if value is None else str(value)
-
-
-def _two(value: Any) -> tuple[float, float] | None:
-    """Two ends of an interval; None if there are none."""
-    return (value[0], value[1]) if isinstance(value, list | tuple) and len(value) == 2 else None

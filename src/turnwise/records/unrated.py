@@ -1,0 +1,105 @@
+"""Results of `turnwise ope`: what people would say of an agent that nobody rated."""
+
+from typing import ClassVar
+
+from msgspec import field
+
+from turnwise.records.record import Interval, Number, Part, Record, no, no_rows, nothing
+
+
+class Withheld(Part, frozen=True, kw_only=True):
+    """What an estimate would have been if it had not been refused."""
+
+    estimate: Number
+    interval: Interval = field(default_factory=nothing)
+
+
+class EstimateDiagnostics(Part, frozen=True, kw_only=True):
+    """How far an estimate can be believed."""
+
+    raw: Number = None  # before calibration
+    overlap: Number = None  # share of the target's replies that were logged word by word
+    distance: Number = None  # mean distance to the nearest logged reply
+    calibrated: bool = field(default_factory=no)
+    slope: Number = None  # of the line from estimates to known means
+    ranking: Number = None  # correlation of estimates and known means
+    p: Number = None
+    withheld: Withheld | None = None
+    whole_scale: bool = False  # the interval is the whole scale
+    # Estimators whose estimates lie outside the interval.
+    disagrees: tuple[str, ...] = field(default_factory=no_rows)
+    bellman_error: Number = None
+    seeds: Number = None
+    seeds_sd: Number = None
+    # What one estimator says of its own estimate. In a file these are keys of the diagnostics themselves.
+    more: dict[str, Number] = field(default_factory=dict)
+
+
+class EstimateRecord(Record, frozen=True, kw_only=True):
+    """The mean rating that people would give a target, or its return in a task."""
+
+    names: ClassVar[tuple[str, ...]] = ("target", "rating", "estimator", "kind")
+
+    target: str
+    rating: str
+    estimator: str
+    kind: str | None = None  # of a critic's raw values: system, logged or control
+    refused: bool
+    raw: Number = field(default_factory=nothing)
+    logged: Number = field(default_factory=nothing)  # mean of the target's own dialogues
+    truth: Number = field(default_factory=nothing)
+    truth_se: Number = field(default_factory=nothing)
+    difference: Number = None  # less the logged replies
+    difference_interval: Interval = None
+    fooled_by: tuple[str, ...] = ()  # controls that are worth as much as a system
+    bleu_delex: Number = field(name="bleu-delex", default=None)
+    length: Number = None
+    entropy_2: Number = field(name="entropy-2", default=None)
+    success: Number = None
+    diagnostics: EstimateDiagnostics
+
+    @property
+    def known_mean(self) -> float | None:
+        """The true mean if it is known, else that of the target's own dialogues; None if neither is known."""
+        return self.truth if self.truth is not None else self.logged
+
+
+class KnownMeans(Part, frozen=True, kw_only=True):
+    """What is known of the agents that were rated, or whose return is known."""
+
+    rating: str
+    of: str | None = None  # return, for the reward of a task
+    scale: tuple[Number, Number] | None = field(default_factory=nothing)
+    spread: Number = field(default_factory=nothing)  # standard deviation inside agents
+    means: dict[str, Number]
+
+
+class EstimatorCheck(Part, frozen=True, kw_only=True):
+    """How an estimator's answers for agents left out compare with what is known."""
+
+    rating: str
+    estimator: str
+    pearson: Number
+    spearman: Number
+    mae: Number
+    coverage: Number
+    half_width: Number
+    n_agents: int
+    refused: int
+
+
+class CriticCheck(Part, frozen=True, kw_only=True):
+    """Whether a critic tells systems from controls."""
+
+    fooled: bool
+    fooled_by: tuple[str, ...]
+    worst_system: str | None
+    margin: Number
+    controls: dict[str, Number] = field(default_factory=dict)
+    taught: tuple[str, ...] = field(default_factory=no_rows)  # controls that it was trained with
+    unvalued: tuple[str, ...] = field(default_factory=no_rows)
+    logged: str | None = None
+    logged_value: Number = None
+    logged_return: Number = None
+    possible: Number = None
+    above_possible: tuple[str, ...] = ()
