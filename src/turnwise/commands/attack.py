@@ -2,13 +2,12 @@
 
 import os
 import sys
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, get_args
 
-from msgspec import Meta
+from msgspec import Meta, structs
 
 from turnwise.commands.function import function
 from turnwise.commands.opening import opened
@@ -17,6 +16,7 @@ from turnwise.commands.train import Train
 from turnwise.errors import TurnwiseError, UsageError, counted, unknown
 from turnwise.library.results import Attack as AttackResult
 from turnwise.library.results import Hardened, result
+from turnwise.records import AttackDocument, StrategyRecord
 from turnwise.report.text import number
 from turnwise.settings.data import Data
 from turnwise.settings.groups import (
@@ -246,13 +246,13 @@ class Attack(Attacking):
 
         with opened(self) as ready:
             outcome = run_attack(ready, report=ready.report)
-            return result(AttackResult, self.command, outcome, ready.folder, figures=self.figures)
+            return result(AttackResult, outcome, ready.folder, figures=self.figures)
 
     def show(self, attack: AttackResult, screen: AttackScreen) -> int:
         """Print the strongest strategies and the verdict; 1 if --gate fails."""
-        rows = [_short(row) for row in attack.document["results"][:SHOWN]]
+        rows = [_short(row) for row in attack.document.results[:SHOWN]]
         code = screen.conclude(attack, rows=rows, after=_summary(attack.document))
-        return code or (1 if screen.gate and (attack.gameable or attack.document["unsearched"]) else 0)
+        return code or (1 if screen.gate and (attack.gameable or attack.document.unsearched) else 0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -284,7 +284,7 @@ class Harden(Hardening, Attacking):
 
         with opened(self) as ready:
             outcome = run(ready, report=ready.report)
-            return result(Hardened, self.command, outcome, ready.folder, figures=self.figures)
+            return result(Hardened, outcome, ready.folder, figures=self.figures)
 
     def show(self, hardened: Hardened, screen: AttackScreen) -> int:
         """Print what is left of the frauds and the rounds; 1 if --gate fails."""
@@ -303,93 +303,91 @@ class Harden(Hardening, Attacking):
         )
 
 
-def _short(row: Mapping[str, Any], width: int = 72) -> dict[str, Any]:
+def _short(row: StrategyRecord, width: int = 72) -> StrategyRecord:
     """The row with its description cut to `width` characters, and the number of compared contexts if it is not all."""
-    text = str(row.get("description", ""))
+    text = row.description or ""
     text = text if len(text) <= width else f"{text[: width - 1]}…"
-    if unscored := sum((row.get("unscored") or {}).values()):
-        text += f" (compared in {row['n_items']} of {row['n_items'] + unscored} contexts)"
-    return {**row, "description": text}
+    if unscored := sum(row.unscored.values()):
+        text += f" (compared in {row.n_items} of {row.n_items + unscored} contexts)"
+    return structs.replace(row, description=text)
 
 
-def _summary(document: Mapping[str, Any]) -> str:
+def _summary(document: AttackDocument) -> str:
     """The lines under the table: the verdict, what the scores correlate with, and replies of the worst fraud;
     empty without a verdict.
     """
-    verdict = document.get("verdict")
-    if verdict is None:
+    verdict = document.verdict
+    people, rest = document.people, len(document.results) - SHOWN
+    if verdict is None or people is None:
         return ""
-    people, rest = document["people"], len(document["results"]) - SHOWN
-    named = people["agent"] == "human"
+    named = people.agent == "human"
     lines = [
         "",
-        f"people score {number(people['score'])}; {document['tried']} strategies in {document['calls']} calls",
+        f"people score {number(people.score)}; {document.tried} strategies in {document.calls} calls",
         *([] if named else ["no agent is called `human`: the replies of all agents are used as people's"]),
     ]
-    if document["unsearched"] and not verdict["gameable"]:
+    if document.unsearched and not verdict.gameable:
         from turnwise.attacks.attack import MIN_SEARCH_CALLS
 
         lines.append(
             f"too little was searched for a verdict: after testing, --budget leaves fewer than {MIN_SEARCH_CALLS} "
             "calls; raise it (the default is 20,000), or lower --count"
         )
-    if document["unjudged"]:
-        lines.append(
-            f"not tested: {document['unjudged']} strategies, because of the budget or missing scores"
-        )
+    if document.unjudged:
+        lines.append(f"not tested: {document.unjudged} strategies, because of the budget or missing scores")
     lines += [
-        f"no score for {times} replies: {why}" for why, times in islice(document["errors"].items(), REASONS)
+        f"no score for {times} replies: {why}" for why, times in islice(document.errors.items(), REASONS)
     ]
     if rest > 0:
         lines.append(f"{rest} more in results.json (-o) or with --format json")
-    if verdict["gameable"]:
-        worst_one = _cut(verdict["description"], 200)
-        lines.append(f"GAMEABLE: {counted(verdict['frauds'], 'fraud')} above people; the worst {worst_one}")
-        worst = next(row for row in document["results"] if row["strategy"] == verdict["worst"])
-        for context, reply in worst["transcript"]:
+    if verdict.gameable:
+        worst_one = _cut(verdict.description or "", 200)
+        lines.append(f"GAMEABLE: {counted(verdict.frauds, 'fraud')} above people; the worst {worst_one}")
+        worst = next(row for row in document.results if row.strategy == verdict.worst)
+        for context, reply in worst.transcript:
             lines += [f"  context: {_cut(context)}", f"  reply:   {_cut(reply)}"]
     else:
-        lines.append(f"no strategy was shown to score above people ({verdict['judged']} tested)")
-    if verdict["note"]:
-        lines.append(f"but {verdict['note']}")
+        lines.append(f"no strategy was shown to score above people ({verdict.judged} tested)")
+    if verdict.note:
+        lines.append(f"but {verdict.note}")
     lines += [
-        f"rl, repetition {one['repetition'] + 1}: reward {one['curves']['reward'][0]:.3f} -> {one['reward']:.3f}; "
-        f"{one['final']}: {one['description']}" + (f"; stopped: {one['stopped']}" if one["stopped"] else "")
-        for one in document["repetitions"]
+        f"rl, repetition {one.repetition + 1}: reward {one.curves.reward[0]:.3f} -> {one.reward:.3f}; "
+        f"{one.final}: {one.description}" + (f"; stopped: {one.stopped}" if one.stopped else "")
+        for one in document.repetitions
     ]
     lines += [
-        f"{one['description']} ({one['correlation']:+.2f})"
-        for one in document["tendencies"]
-        if abs(one["correlation"]) >= STRONG
+        f"{one.description} ({one.correlation:+.2f})"
+        for one in document.tendencies
+        if abs(one.correlation or 0) >= STRONG
     ]
     lines += [
-        f"{one['name']}: {one['change']:+.2f} sd on average, {one['raised']:.0%} rise, {one['lowered']:.0%} fall"
-        for one in document["perturbations"]
+        f"{one.name}: {one.change:+.2f} sd on average, {one.raised:.0%} rise, {one.lowered:.0%} fall"
+        for one in document.perturbations
     ]
     return "\n".join(map(visible, lines))
 
 
-def _rounds(document: Mapping[str, Any]) -> str:
+def _rounds(document: AttackDocument) -> str:
     """The lines under the table of --harden: each round, the change of the agreement with people, and the
     conclusion.
     """
     lines = [""]
-    for one in document["rounds"]:
-        for attacked in one["attacked"]:
+    for one in document.rounds:
+        for attacked in one.attacked:
             lines.append(
-                f"round {one['round']}, {attacked['contexts']}: people {attacked['people']:.3f}, best strategy "
-                f"{attacked['score']:.3f} ({_cut(attacked['description'], 60)})"
+                f"round {one.round}, {attacked.contexts}: people {attacked.people:.3f}, best strategy "
+                f"{attacked.score:.3f} ({_cut(attacked.description, 60)})"
             )
-            if attacked["edits"]:
-                edits = ", ".join(attacked["edits"])
+            if attacked.edits:
+                edits = ", ".join(attacked.edits)
                 lines.append(
                     f"  people's own replies, edited, score above people: {edits}; this is not taught"
                 )
     lines += [
-        f"{one['rated']}, {one['dimension']}: Spearman {number(one['before'])} -> {number(one['after'])}"
-        for one in document["agreement"]
+        f"{one.rated}, {one.dimension}: Spearman {number(one.before)} -> {number(one.after)}"
+        for one in document.agreement
     ]
-    lines.append(f"{document['summary']}; the metric is now {document['hardened']}")
+    lines.append(f"{document.summary}; the metric is now {document.hardened}")
     return "\n".join(map(visible, lines))
 
 

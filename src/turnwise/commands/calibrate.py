@@ -90,7 +90,7 @@ class Calibrate(Grouping, Evaluating):
 
         self._check_plan()
         with opened(self) as ready:
-            return result(Calibration, self.command, run(ready), ready.folder, figures=self.figures)
+            return result(Calibration, run(ready), ready.folder, figures=self.figures)
 
     def _check_plan(self) -> None:
         """Raise `UsageError` for a plan without a folder, of several metrics or groups, or for an unknown draw."""
@@ -115,14 +115,14 @@ class Calibrate(Grouping, Evaluating):
         document = calibration.document
         # A difference that is refused for the draw of its labels has no p, but the sensitivity analysis: always
         # printed.
-        every = [row for row in document["results"] if row.get("minus")]
-        differences = [row for row in every if row["status"] != "refused"]
-        impossible = [row for row in every if row["status"] == "refused" and row.get("labels_alone") is None]
+        every = [row for row in document.results if row.minus]
+        differences = [row for row in every if row.status != "refused"]
+        impossible = [row for row in every if row.status == "refused" and row.labels_alone is None]
         unshown: list[Any] = []
         if len(differences) > SHOWN and not screen.verbose:
-            unshown = [row for row in differences if row["p_adjusted"] is None or row["p_adjusted"] > LEVEL]
+            unshown = [row for row in differences if row.p_adjusted is None or row.p_adjusted > LEVEL]
         without = impossible if len(impossible) > SHOWN and not screen.verbose else []
-        rows = [row for row in document["results"] if row not in [*unshown, *without]]
+        rows = [row for row in document.results if row not in [*unshown, *without]]
         after = ""
         if unshown:
             after += (
@@ -130,10 +130,10 @@ class Calibrate(Grouping, Evaluating):
             )
         if without:
             after += f"\n{len(without)} differences have no estimate, as an agent has too few ratings; -v lists all"
-        if plan := document.get("plan"):
+        if plan := document.plan:
             after += (
-                f"\n{plan['drawn']} dialogues to rate are in {self.output}/plan.jsonl, the others in rest.jsonl; after "
-                f"rating: turnwise calibrate RATED {self.output}/rest.jsonl --labels weights:{plan['key']}"
+                f"\n{plan.drawn} dialogues to rate are in {self.output}/plan.jsonl, the others in rest.jsonl; after "
+                f"rating: turnwise calibrate RATED {self.output}/rest.jsonl --labels weights:{plan.key}"
             )
         return screen.conclude(calibration, rows=rows, after=after)
 

@@ -1,6 +1,6 @@
 """Is agent A better than agent B? Paired test, effect size, items that differ most."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
@@ -12,6 +12,7 @@ from turnwise.errors import DataError, UsageError, setting
 from turnwise.library.results import Comparison, result
 from turnwise.logs.items.items import Selection
 from turnwise.logs.memory import is_folder
+from turnwise.records import CompareDocument
 from turnwise.report.fitting import Layout
 from turnwise.settings.groups import (
     AsAgents,
@@ -138,7 +139,7 @@ class Compare(Gated, Trying, Drawing, LowerIsBetter, AsAgents, Selecting, Evalua
             if finished:
                 self._check_unselected()
             outcome = compare_runs(ready) if finished else run(ready)
-            made = result(Comparison, self.command, outcome, ready.folder, figures=self.figures)
+            made = result(Comparison, outcome, ready.folder, figures=self.figures)
             return replace(made, shared_agent=ready.shared_agent)
 
     def _check_unselected(self) -> None:
@@ -178,35 +179,32 @@ def _are_finished_runs(paths: Sequence[str]) -> bool:
     return True
 
 
-def _strengths(document: Mapping[str, Any], screen: Gating) -> str:
+def _strengths(document: CompareDocument, screen: Gating) -> str:
     """Tables of Bradley-Terry strengths with the effects of the controls, one a dimension and group."""
     parts = []
-    for fit in document.get("preferences", ()):
-        rows = [strength for strength in fit["strengths"] if strength["estimate"] is not None]
+    for fit in document.preferences:
+        rows = [strength for strength in fit.strengths if strength.estimate is not None]
         if rows:
-            about = visible(", ".join(filter(None, [fit["metric"], fit["group"]])))
-            several = fit["n_components"] > 1
+            about = visible(", ".join(filter(None, [fit.metric, fit.group])))
+            several = (fit.n_components or 1) > 1
             columns = ("agent", *(("component",) if several else ()), "estimate", "interval", "n_items")
             table = screen.records_table(rows, columns, STRENGTHS)
             parts.append(f"\nBradley-Terry strengths by {about}, in log odds:\n{table}")
-        if fit["effects"]:
+        if fit.effects:
             columns = ("covariate", "estimate", "interval", "p")
-            effects = screen.records_table(fit["effects"], columns, EFFECTS)
+            effects = screen.records_table(fit.effects, columns, EFFECTS)
             parts.append(f"\neffects of what was controlled for, in log odds:\n{effects}")
     return "\n".join(parts)
 
 
-def _flips(document: Mapping[str, Any], screen: Gating) -> str:
+def _flips(document: CompareDocument, screen: Gating) -> str:
     """Tables of the items whose scores differ most, one a metric that has any; empty if none has."""
     parts = []
-    for record in document["results"]:
-        if record.get("flips"):
-            rows = [
-                [flip["id_a"], flip["id_b"], flip["a"], flip["b"], flip["difference"]]
-                for flip in record["flips"]
-            ]
+    for record in document.results:
+        if record.flips:
+            rows = [[flip.id_a, flip.id_b, flip.a, flip.b, flip.difference] for flip in record.flips]
             table = screen.table(rows, ["item of A", "item of B", "A", "B", "A-B"], FLIPS)
-            parts.append(f"\nitems that differ most by {visible(record['metric'])}:\n{table}")
+            parts.append(f"\nitems that differ most by {visible(record.metric)}:\n{table}")
     return "\n".join(parts)
 
 

@@ -3,12 +3,13 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 from turnwise.commands.function import function
 from turnwise.commands.screen import Gated, Gating
 from turnwise.errors import UsageError
 from turnwise.library.results import Changes, folder_of, result
+from turnwise.records import ChangeRecord, ItemChange
 from turnwise.report.text import number
 from turnwise.settings.groups import Drawing, Measuring, Resumption, Writing
 from turnwise.settings.option import Names, Option, PathLike
@@ -75,43 +76,43 @@ class Diff(Gated, Drawing, Writing, Measuring):
                 )
         with folder_of(self.output, figures=self.figures) as place:
             ready = self.changed(output=None if place is None else str(place))
-            return result(Changes, self.command, run(ready), place, figures=self.figures)
+            return result(Changes, run(ready), place, figures=self.figures)
 
     def show(self, changes: Changes, screen: Gating) -> int:
         """Print the changes, and the items that changed most."""
-        return screen.conclude(changes, after=_flips(changes.document["results"], verbose=screen.verbose))
+        return screen.conclude(changes, after=_flips(changes.document.results, verbose=screen.verbose))
 
 
-def _flips(records: Sequence[Mapping[str, Any]], *, verbose: bool) -> str:
+def _flips(records: Sequence[ChangeRecord], *, verbose: bool) -> str:
     """The items that changed most by each metric, with their texts; empty if there are none."""
-    several = len({record["agent"] for record in records} - {None}) > 1
+    several = len({record.agent for record in records} - {None}) > 1
     parts = []
     for record in records:
-        if flips := record.get("flips"):
-            about = [record["metric"], record["agent"] if several else None, record["group"]]
-            counts = f"{record['rose']} rose and {record['fell']} fell of {record['n_items']}"
+        if flips := record.flips:
+            about = [record.metric, record.agent if several else None, record.group]
+            counts = f"{record.rose} rose and {record.fell} fell of {record.n_items}"
             name = visible(", ".join(filter(None, about)))
             parts.append(f"\nitems that changed most by {name} ({counts}):")
             parts += [line for flip in _chosen(flips, verbose=verbose) for line in _lines(flip)]
     return "\n".join(parts)
 
 
-def _chosen(flips: Sequence[Mapping[str, Any]], *, verbose: bool) -> list[Mapping[str, Any]]:
+def _chosen(flips: Sequence[ItemChange], *, verbose: bool) -> list[ItemChange]:
     """The first rises and the first falls, or if `verbose` all of them."""
-    rises = [flip for flip in flips if flip["change"] > 0]
-    falls = [flip for flip in flips if flip["change"] < 0]
+    rises = [flip for flip in flips if (flip.change or 0) > 0]
+    falls = [flip for flip in flips if (flip.change or 0) < 0]
     return [*rises, *falls] if verbose else [*rises[:SHOWN], *falls[:SHOWN]]
 
 
-def _lines(flip: Mapping[str, Any]) -> Iterator[str]:
+def _lines(flip: ItemChange) -> Iterator[str]:
     """The lines on one item: its id with both scores, and what is known of the texts, each in one line."""
-    names = dict.fromkeys((flip["id_old"], flip["id_new"]))
-    sign = "+" if flip["change"] > 0 else ""
-    scores = f"{number(flip['old'])} -> {number(flip['new'])} ({sign}{number(flip['change'])})"
+    names = dict.fromkeys((flip.id_old, flip.id_new))
+    sign = "+" if (flip.change or 0) > 0 else ""
+    scores = f"{number(flip.old)} -> {number(flip.new)} ({sign}{number(flip.change)})"
     yield visible(f"{' and '.join(names)}: {scores}")
-    for label, key in (("context", "context"), ("old", "reply_old"), ("new", "reply_new")):
-        if flip.get(key) is not None:
-            yield _cut(f"  {label + ':':<9}{visible(' '.join(flip[key].split()))}", columns())
+    for label, said in (("context", flip.context), ("old", flip.reply_old), ("new", flip.reply_new)):
+        if said is not None:
+            yield _cut(f"  {label + ':':<9}{visible(' '.join(said.split()))}", columns())
 
 
 def _cut(text: str, width: int) -> str:

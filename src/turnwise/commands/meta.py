@@ -1,6 +1,6 @@
 """Does a metric agree with people? At turn, dialogue and system level."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
@@ -12,6 +12,7 @@ from turnwise.commands.opening import opened
 from turnwise.commands.screen import Gated, Gating
 from turnwise.errors import UsageError, counted
 from turnwise.library.results import Agreement, result
+from turnwise.records import AgreementRecord, MetaDocument
 from turnwise.report import text
 from turnwise.report.fitting import Layout
 from turnwise.settings.groups import Drawing, Evaluating, LowerIsBetter, Resumption, Selecting
@@ -165,32 +166,34 @@ class MetaEvaluate(Gated, Drawing, LowerIsBetter, Selecting, Evaluating):
 
         with opened(self) as ready:
             outcome = meta(ready) if ready.metrics else raters(ready)
-            return result(Agreement, self.command, outcome, ready.folder, figures=self.figures)
+            return result(Agreement, outcome, ready.folder, figures=self.figures)
 
     def show(self, agreement: Agreement, screen: Gating) -> int:
         """Print the part of the agreement that fits a screen, and with -v all of it."""
         document = agreement.document
-        rows: Sequence[Mapping[str, Any]] = document["results"]
+        rows: Sequence[AgreementRecord] = document.results
         left_out = whole = ""
         if not screen.verbose and self.statistics == STATISTICS:
             rows, left_out = on_a_screen(rows)
         if not screen.verbose and len(rows) > MAX_ROWS:
-            whole = matrices([row for row in rows if row.get("estimate") is not None])
+            whole = matrices([row for row in rows if row.estimate is not None])
         made = (_differences, _raters, _length_biases, _disagreements)
         sections = [of(document, screen) for of in made]
         after = "\n".join(part for part in (left_out, *sections) if part)
         return screen.conclude(agreement, rows=rows, whole=whole, after=after)
 
 
-def _differences(document: Mapping[str, Any], screen: Gating) -> str:
+def _differences(document: MetaDocument, screen: Gating) -> str:
     """The table of metrics that differ at adjusted p up to .05, or a sentence that none do; empty without tests."""
-    tested = [row for row in document.get("differences", ()) if row["p_adjusted"] is not None]
-    shown = sorted((row for row in tested if row["p_adjusted"] <= LEVEL), key=lambda row: row["p_adjusted"])
+    tested = [(row.p_adjusted, row) for row in document.differences if row.p_adjusted is not None]
+    by_p = sorted(tested, key=lambda pair: pair[0])
+    shown = [row for p_adjusted, row in by_p if p_adjusted <= LEVEL]
     if not shown:
         return f"\nno two metrics were shown to differ ({counted(len(tested), 'test')})" if tested else ""
     head = ["metric_a", "metric_b", "dimension", "level", "statistic", "difference", "p", "p_adjusted"]
     rows = [
-        [text.p_value(row[name]) if name.startswith("p") else row[name] for name in head] for row in shown
+        [text.p_value(getattr(row, name)) if name.startswith("p") else getattr(row, name) for name in head]
+        for row in shown
     ]
     share = f"{len(shown)} of {counted(len(tested), 'test')}, adjusted"
     rest = f"\n({len(rows) - MAX_DIFFERENCES} more with -o)" if len(rows) > MAX_DIFFERENCES else ""
@@ -199,40 +202,37 @@ def _differences(document: Mapping[str, Any], screen: Gating) -> str:
     )
 
 
-def _length_biases(document: Mapping[str, Any], screen: Gating) -> str:
+def _length_biases(document: MetaDocument, screen: Gating) -> str:
     """The table of the test of length bias; empty if it was not asked for."""
     head = ["metric", "dimension", "group", "near", "far", "p", "n_near", "n_far"]
     rows = [
-        [text.p_value(row[name]) if name == "p" else row[name] for name in head]
-        for row in document.get("length_bias", ())
+        [text.p_value(getattr(row, name)) if name == "p" else getattr(row, name) for name in head]
+        for row in document.length_bias
     ]
     title = "mean score of replies within 6 words of their reference, and of others:"
     return f"\n{title}\n{screen.table(rows, head, LENGTHS)}" if rows else ""
 
 
-def _disagreements(document: Mapping[str, Any], screen: Gating) -> str:
+def _disagreements(document: MetaDocument, screen: Gating) -> str:
     """The table of cases in which the first metric and the others differ, on people's scale; empty if it was
     not asked for.
     """
-    cases = document.get("normalised", ())
-    rows = [
-        [row["dimension"], row["group"], KINDS[row["kind"]], row["n"], ", ".join(row["examples"])]
-        for row in cases
-    ]
+    cases = document.normalised
+    rows = [[row.dimension, row.group, KINDS[row.kind], row.n, ", ".join(row.examples)] for row in cases]
     if not rows:
         return ""
-    title = visible(f"{cases[0]['metric']} against {', '.join(cases[0]['others'])}, on people's scale:")
+    title = visible(f"{cases[0].metric} against {', '.join(cases[0].others)}, on people's scale:")
     head = ["dimension", "group", "replies", "n", "for example"]
     return f"\n{title}\n{screen.table(rows, head, CASES)}"
 
 
-def _raters(document: Mapping[str, Any], screen: Gating) -> str:
+def _raters(document: MetaDocument, screen: Gating) -> str:
     """The table of raters that --screen left out, or a sentence that none were; empty if it was not asked for."""
-    dropped = [row for row in document["raters"] if row["dropped"]]
+    dropped = [row for row in document.raters if row.dropped]
     if not dropped:
-        return f"\nno rater was left out ({len(document['raters'])} screened)" if document["raters"] else ""
+        return f"\nno rater was left out ({len(document.raters)} screened)" if document.raters else ""
     head = ["rater", "dimension", "level", "reason", "ratings", "kappa"]
-    table = screen.table([[row[name] for name in head] for row in dropped], head, RATERS)
+    table = screen.table([[getattr(row, name) for name in head] for row in dropped], head, RATERS)
     return f"\nraters left out:\n{table}"
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar, TypeAlias
+from typing import Annotated, ClassVar, TypeAlias
 
 from msgspec import Meta
 
@@ -11,6 +11,7 @@ from turnwise.commands.opening import opened
 from turnwise.commands.screen import Gated, Gating, Styled
 from turnwise.errors import UsageError, setting
 from turnwise.library.results import Estimates, result
+from turnwise.records import CriticCheck, Number, OpeDocument
 from turnwise.report.fitting import Layout
 from turnwise.settings.data import Data
 from turnwise.settings.groups import Filtering, Reading, Seeding, Showing, Working, Writing
@@ -187,63 +188,57 @@ class Ope(Gated, Showing, Working, Seeding, Writing, Filtering, Reading):
         from turnwise.run.ope.command import ope as run
 
         with opened(self) as ready:
-            return result(Estimates, self.command, run(ready), ready.folder, figures=self.figures)
+            return result(Estimates, run(ready), ready.folder, figures=self.figures)
 
     def show(self, estimates: Estimates, screen: Gating) -> int:
         """Print the estimates, and what limits them."""
         return screen.conclude(estimates, after=below_table(estimates.document, screen))
 
 
-def below_table(document: Mapping[str, Any], screen: Styled) -> str:
+def below_table(document: OpeDocument, screen: Styled) -> str:
     """The lines under the table, after a blank one: estimators that disagree with the first, notes, a warning
     about raw intervals, critics, and the table of validation. Empty if there are none.
     """
     lines = [
-        f"note: {row['target']}: the mean {row['rating']} by {', '.join(outside)} is outside the interval of "
-        f"{row['estimator']}"
-        for row in document["results"]
-        if row["estimator"] == document["results"][0]["estimator"]
-        and (outside := row["diagnostics"].get("disagrees"))
+        f"note: {row.target}: the mean {row.rating} by {', '.join(outside)} is outside the interval of "
+        f"{row.estimator}"
+        for row in document.results
+        if row.estimator == document.results[0].estimator and (outside := row.diagnostics.disagrees)
     ]
-    lines += [f"note: {note}" for note in document.get("notes", ())]
-    if any(
-        row["estimate"] is not None and row["diagnostics"].get("calibrated") is False
-        for row in document["results"]
-    ):
+    lines += [f"note: {note}" for note in document.notes]
+    if any(row.estimate is not None and not row.diagnostics.calibrated for row in document.results):
         lines.append(
             "NOT CALIBRATED: these intervals account for sampling alone, and contain the truth far less often than 95 %"
         )
-    lines += [_critic_line(name, about) for name, about in document.get("critics", {}).items()]
+    lines += [_critic_line(name, about) for name, about in document.critics.items()]
     lines = list(map(visible, lines))
-    checks = document.get("validation", ())
+    checks = document.validation
     if checks:
-        head = list(checks[0])
-        lines.append(screen.table([[row[name] for name in head] for row in checks], head, CHECKS))
+        head = list(checks[0].__struct_fields__)
+        lines.append(screen.table([[getattr(row, name) for name in head] for row in checks], head, CHECKS))
     return "\n" + "\n".join(lines) if lines else ""
 
 
-def _critic_line(name: str, about: Mapping[str, Any]) -> str:
+def _critic_line(name: str, about: CriticCheck) -> str:
     """One line on whether a critic ranks every real system above every control; `about` is its record."""
-    if not about["controls"]:
+    if not about.controls:
         return f"{name}: no controls, which need whole dialogues of other agents than the target"
-    values = _control_values(about["controls"], taught=about["taught"], unvalued=about["unvalued"])
-    if about["fooled"]:
+    values = _control_values(about.controls, taught=about.taught, unvalued=about.unvalued)
+    if about.fooled:
         return (
-            f"{name} IS FOOLED by {', '.join(about['fooled_by'])}: valued no lower than {about['worst_system']}; "
+            f"{name} IS FOOLED by {', '.join(about.fooled_by)}: valued no lower than {about.worst_system}; "
             f"do not trust its ranking (controls: {values})"
         )
-    return (
-        f"{name}: every control is below every system, by {about['margin']:.3g} or more (controls: {values})"
-    )
+    return f"{name}: every control is below every system, by {about.margin:.3g} or more (controls: {values})"
 
 
-def _control_values(controls: Mapping[str, float], *, taught: list[str], unvalued: list[str]) -> str:
+def _control_values(controls: Mapping[str, Number], *, taught: Sequence[str], unvalued: Sequence[str]) -> str:
     """The values of the controls in words; those that the critic was trained on are no test of it, and are
     listed apart, as are those without a value.
     """
     asked = [f"{name} {value:.3g}" for name, value in controls.items() if name not in taught]
     given = [f"{name} {value:.3g}" for name, value in controls.items() if name in taught]
-    parts = {"": asked, "trained to be 0: ": given, "without a value: ": unvalued}
+    parts: dict[str, Sequence[str]] = {"": asked, "trained to be 0: ": given, "without a value: ": unvalued}
     return "; ".join(label + ", ".join(names) for label, names in parts.items() if names)
 
 

@@ -3,7 +3,7 @@
 The settings of this module belong to the command line alone: no function of the library has them.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, Protocol
 from turnwise.errors import TurnwiseError, UsageError
 from turnwise.library.notes import WARNING
 from turnwise.library.results import Result, cells
+from turnwise.records import CompareDocument, Part, Record, ScoreDocument, plain
 from turnwise.report import gate, results
 from turnwise.report.fitting import Layout, sized
 from turnwise.settings.groups import Command
@@ -80,11 +81,9 @@ class Styled(Tables, Screen):
         """The table of these rows: as wide as the terminal, or whole with --wide or -v."""
         return sized(rows, head, layout, wide=self.wide or self.verbose, hint=HINT)
 
-    def records_table(
-        self, records: Sequence[Mapping[str, Any]], columns: Sequence[str], layout: Layout
-    ) -> str:
+    def records_table(self, records: Sequence[Part], columns: Sequence[str], layout: Layout) -> str:
         """The table of these records without empty columns: as wide as the terminal, or whole with --wide or -v."""
-        head, rows = cells(records, columns, layout)
+        head, rows = cells([plain(record) for record in records], columns, layout)
         return self.table(rows, head, layout)
 
     def conclude(
@@ -92,7 +91,7 @@ class Styled(Tables, Screen):
         result: Result,
         *,
         columns: Sequence[str] | None = None,
-        rows: Sequence[Mapping[str, Any]] | None = None,
+        rows: Sequence[Record] | None = None,
         whole: str = "",
         after: str = "",
     ) -> int:
@@ -104,7 +103,7 @@ class Styled(Tables, Screen):
             print_json(result.document)
         else:
             more = ("method", "signature") if self.verbose else ()
-            shown = result.document["results"] if rows is None else rows
+            shown = result.document.results if rows is None else rows
             say(whole or self.records_table(shown, [*(columns or result.columns), *more], result.layout))
             if after:
                 say(after)
@@ -113,20 +112,20 @@ class Styled(Tables, Screen):
         say_lines(*(line for line in result.notes() if not hidden or line.startswith(WARNING)), err=True)
         return result.exit_code
 
-    def print_questions(self, document: Mapping[str, Any]) -> None:
+    def print_questions(self, document: CompareDocument | ScoreDocument) -> None:
         """Print what judges would be sent, or what it would cost, of a dry run.
 
         Of an attached image or sound only that it is there is printed.
         """
-        for prompt in document.get("prompts", ()):
-            say(f"{prompt['metric']}, {prompt['item']}, prompt {prompt['prompt']}")
-            for message in prompt["messages"]:
-                content = message["content"]
+        for prompt in document.prompts:
+            say(f"{prompt.metric}, {prompt.item}, prompt {prompt.digest}")
+            for message in prompt.messages:
+                content = message.content
                 parts = [{"type": "text", "text": content}] if isinstance(content, str) else content
-                say(f"\n--- {message['role']} ---")
+                say(f"\n--- {message.role} ---")
                 for part in parts:
                     say(part["text"] if part["type"] == "text" else f"[attached: {part['type']}]")
-        say_lines(*(f"{cost['metric']}: {cost['words']}" for cost in document.get("forecast", ())))
+        say_lines(*(f"{cost.metric}: {cost.words}" for cost in document.forecast))
 
 
 @dataclass(frozen=True, kw_only=True)

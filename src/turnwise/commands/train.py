@@ -137,7 +137,7 @@ class Train(Showing, Seeding, Filtering, LowerIsBetter, Reading, OneMetric):
         from turnwise.run.train.command import train as run
 
         with opened(self) as ready:
-            return result(Trained, self.command, run(ready, say=ready.say), None, figures=False)
+            return result(Trained, run(ready, say=ready.say), None, figures=False)
 
     def show(self, trained: Trained, screen: Styled) -> int:
         """Print how good the model is, and where it is."""
@@ -145,7 +145,7 @@ class Train(Showing, Seeding, Filtering, LowerIsBetter, Reading, OneMetric):
             print_json(trained.document)
             return 0
         if len(trained):
-            say(screen.records_table(trained.document["results"], trained.columns, trained.layout))
+            say(screen.records_table(trained.document.results, trained.columns, trained.layout))
         if not screen.quiet:
             say_lines(f"written to {self.output}", err=True)
         return 0

@@ -1,7 +1,7 @@
 """Notes on a result: what was not scored and why, and what limits the findings."""
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
 from turnwise.errors import counted
@@ -215,11 +215,11 @@ def document_notes(document: Document) -> list[str]:
     return [f"note: {note}" for note in document.notes]
 
 
-def others_without_a_result(records: Sequence[EstimateRecord], asked: Collection[str]) -> list[str]:
+def others_without_a_result(records: Sequence[EstimateRecord]) -> list[str]:
     """As the lines of `notes` on records without a result, for other estimators than those that were asked for."""
     about: dict[tuple[str, str], list[str]] = {}
     for record in records:
-        if record.status != "ok" and record.estimator not in asked:
+        if record.status != "ok" and record.beside:
             about.setdefault((record.status, str(record.reason)), []).append(_estimate_of(record))
     return _grouped(about)
 

@@ -2,40 +2,13 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from turnwise.errors import REFUSED, UNMEASURED, MissingExtra, counted
-from turnwise.records import (
-    CalibrateDocument,
-    CompareDocument,
-    DiffDocument,
-    Document,
-    MeanRecord,
-    MetaDocument,
-    OpeDocument,
-    PowerDocument,
-    Record,
-    ScoreDocument,
-    decoded,
-)
-from turnwise.report import text
-from turnwise.report.figure import Figure
-from turnwise.report.fitting import Layout, sized
-from turnwise.report.results import to_json
-from turnwise.terminal import visible
-from turnwise.types import Finding
-
-if TYPE_CHECKING:
-    import pandas
-    import polars
-
-
-from contextlib import contextmanager
-from tempfile import TemporaryDirectory
-from typing import TypeVar
-
 from turnwise.library.notes import (
     WARNING,
     automatic_raters,
@@ -50,18 +23,54 @@ from turnwise.library.notes import (
     whole_scales,
 )
 from turnwise.library.rater_notes import rater_notes
-from turnwise.run.spec import Outcome
+from turnwise.records import (
+    AttackDocument,
+    CalibrateDocument,
+    CompareDocument,
+    DiffDocument,
+    Document,
+    MeanRecord,
+    MetaDocument,
+    OpeDocument,
+    PowerDocument,
+    Record,
+    ScoreDocument,
+    TrainDocument,
+    plain,
+)
+from turnwise.report import text
+from turnwise.report.figure import Figure
+from turnwise.report.fitting import Layout, sized
 from turnwise.settings.option import PathLike
+from turnwise.terminal import visible
 
-AnyDocument = TypeVar("AnyDocument", bound=Document)
+if TYPE_CHECKING:
+    import pandas
+    import polars
+
+AnyResult = TypeVar("AnyResult", bound="Result")
 
 
-def typed(document: Mapping[str, Any], kind: type[AnyDocument]) -> AnyDocument:
-    """The content of results.json as its type, or as one of the types below that."""
-    found = decoded(to_json(document))
-    if not isinstance(found, kind):
-        raise TypeError(f"results of `{found.command}` are no {kind.__name__}")
-    return found
+@contextmanager
+def folder_of(output: PathLike | None, *, figures: bool) -> Iterator[Path | None]:
+    """The folder that a run writes to; a temporary one if there is no output but figures are made, None if neither."""
+    if output is not None or not figures:
+        yield None if output is None else Path(output)
+        return
+    with TemporaryDirectory() as folder:
+        yield Path(folder)
+
+
+def result(kind: type[AnyResult], document: Document, folder: Path | None, *, figures: bool) -> AnyResult:
+    """The document of a run as a result of type `kind`; with `figures` and a folder, it has the figures that a
+    report of the folder shows.
+    """
+    if not figures or folder is None:
+        return kind(document=document)
+    from turnwise.report.report import figures as drawn
+    from turnwise.report.runs import RunOf
+
+    return kind(document=document, drawn=tuple(drawn(RunOf(document.command, folder, document))))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -73,9 +82,13 @@ class Result:
         names=("metric",), results=("estimate", "interval")
     )  # what matters most
 
-    findings: tuple[Finding, ...]  # what was asked for
-    document: Mapping[str, Any]  # the content of results.json
+    document: Document  # the content of results.json
     drawn: tuple[Figure, ...] = ()  # the figures that a report would show
+
+    @property
+    def findings(self) -> tuple[Record, ...]:
+        """The records of what was asked for, without others that are shown for comparison."""
+        return tuple(record for record in self.document.results if not record.beside)
 
     @property
     def exit_code(self) -> int:
@@ -83,24 +96,17 @@ class Result:
 
         Dialogues that `calibrate` drew for rating are an answer too, and so is what a dry run shows.
         """
-        others = any(self.document.get(key) for key in ("plan", "forecast", "prompts"))
-        if others or any(finding.estimate is not None for finding in self.findings):
+        if self.document.has_other_answer or any(one.estimate is not None for one in self.findings):
             return 0
-        return REFUSED if any(finding.status == "refused" for finding in self.findings) else UNMEASURED
+        return REFUSED if any(one.status == "refused" for one in self.findings) else UNMEASURED
 
     def records(self) -> list[dict[str, Any]]:
         """One dict a result, as in results.json."""
-        return [dict(record) for record in self.document["results"]]
+        return list(plain(self.document)["results"])
 
     def notes(self) -> list[str]:
         """Lines on what was not scored and why, and on what limits the results; empty if there is nothing to say."""
-        document = typed(self.document, Document)
-        return [*notes(self._asked(document)), *unseen_parts(document), *automatic_raters(document)]
-
-    def _asked(self, document: Document) -> list[Record]:
-        """The records of what was asked for, which are not all where others are shown for comparison."""
-        asked = {frozenset(finding.about.items()) for finding in self.findings}
-        return [record for record in document.results if frozenset(record.about.items()) in asked]
+        return [*notes(self.findings), *unseen_parts(self.document), *automatic_raters(self.document)]
 
     def figures(self) -> list[Figure]:
         """The figures that a report would show; empty if the run was made with `figures=False`."""
@@ -124,14 +130,14 @@ class Result:
 
     def table(self) -> str:
         """The table of the results, as wide as the terminal; a line below it names the columns that were left out."""
-        head, rows = cells(self.document["results"], self.columns, self.layout)
+        head, rows = cells(self.records(), self.columns, self.layout)
         return sized(rows, head, self.layout)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         return iter(self.records())
 
     def __len__(self) -> int:
-        return len(self.document["results"])
+        return len(self.document.results)
 
     def __str__(self) -> str:
         return "\n".join([self.table(), *map(visible, self.notes())])
@@ -142,7 +148,7 @@ class Result:
         """The table and the figures of these results, as a notebook shows them."""
         from turnwise.report import page  # slow to import
 
-        return page.notebook(*cells(self.document["results"], self.columns, self.layout), self.figures())
+        return page.notebook(*cells(self.records(), self.columns, self.layout), self.figures())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -156,10 +162,11 @@ class Scores(Result):
         names=("metric", "agent", "group"), results=("estimate", "interval"), others=("n_items", "n_clusters")
     )
 
+    document: ScoreDocument
+
     def notes(self) -> list[str]:
         """As in `Result`, and on what was left out or scored together, and estimates of few items."""
-        document = typed(self.document, ScoreDocument)
-        return [*Result.notes(self), *document_notes(document), *coverage(document.results)]
+        return [*Result.notes(self), *document_notes(self.document), *coverage(self.document.results)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -180,22 +187,24 @@ class Comparison(Result):
         ),
     )  # fmt: skip
 
+    document: CompareDocument
+
     shared_agent: str | None = None  # the agent of all files, in place of which their names are used
 
     @property
     def strengths(self) -> list[dict[str, Any]]:
         """Bradley-Terry strengths, one dict an agent, for each dimension of preferences; empty without preferences."""
         return [
-            {"metric": fit["metric"], "group": fit["group"], **one}
-            for fit in self.document.get("preferences", ())
-            for one in fit["strengths"]
+            {"metric": fit.metric, "group": fit.group, **plain(strength)}
+            for fit in self.document.preferences
+            for strength in fit.strengths
         ]
 
     def notes(self) -> list[str]:
         """As in `Result`, on what was left out, on preferences by few raters, and on strengths that could not be found
         or compared.
         """
-        document = typed(self.document, CompareDocument)
+        document = self.document
         found = [*Result.notes(self), *document_notes(document), *coverage(document.results)]
         found += rater_notes(document.results)
         if self.shared_agent is not None:
@@ -227,18 +236,20 @@ class Changes(Result):
         ),
     )
 
+    document: DiffDocument
+
     @property
     def flips(self) -> list[dict[str, Any]]:
         """The items that changed most, one dict an item, for each metric, agent and group: rises first, then falls."""
         return [
-            {"metric": record["metric"], "agent": record.get("agent"), "group": record.get("group"), **flip}
-            for record in self.document["results"]
-            for flip in record.get("flips") or ()
+            {"metric": record.metric, "agent": record.agent, "group": record.group, **plain(flip)}
+            for record in self.document.results
+            for flip in record.flips
         ]
 
     def notes(self) -> list[str]:
         """As in `Result`, and on what only one of the runs has."""
-        return [*Result.notes(self), *change_notes(typed(self.document, DiffDocument))]
+        return [*Result.notes(self), *change_notes(self.document)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -265,21 +276,23 @@ class Agreement(Result):
         ),
     )
 
+    document: MetaDocument
+
     @property
     def differences(self) -> list[dict[str, Any]]:
         """The tests of every two metrics against each other on Pearson and Spearman, one dict a test; empty if
         none was made.
         """
-        return list(self.document.get("differences", ()))
+        return [plain(one) for one in self.document.differences]
 
     @property
     def raters(self) -> list[dict[str, Any]]:
         """What `screen=True` found about each rater, one dict a report; empty without it."""
-        return list(self.document.get("raters", ()))
+        return [plain(one) for one in self.document.raters]
 
     def notes(self) -> list[str]:
         """As in `Result`, on what was left out, and on preferences by few raters."""
-        document = typed(self.document, MetaDocument)
+        document = self.document
         at_pairs = [one for one in document.results if one.level == "pair" and one.metric]
         return [*Result.notes(self), *document_notes(document), *rater_notes(at_pairs)]
 
@@ -301,20 +314,21 @@ class Estimates(Result):
         ),
     )  # fmt: skip
 
+    document: OpeDocument
+
     @property
     def validation(self) -> list[dict[str, Any]]:
         """With `all_agents=True`, how far each estimator is from the known means, one dict a rating and estimator; else
         empty.
         """
-        return list(self.document.get("validation", ()))
+        return [plain(one) for one in self.document.validation]
 
     def notes(self) -> list[str]:
         """As in `Result`, and on estimators beside the asked ones that have no estimate, and on intervals that say
         nothing.
         """
-        records = typed(self.document, OpeDocument).results
-        asked = {finding.about["estimator"] for finding in self.findings}
-        return [*Result.notes(self), *others_without_a_result(records, asked), *whole_scales(records)]
+        records = self.document.results
+        return [*Result.notes(self), *others_without_a_result(records), *whole_scales(records)]
 
 
 SURPRISING = 0.01  # p below which labels that are said to be random look as if they were not
@@ -338,10 +352,12 @@ class Calibration(Result):
         ),
     )  # fmt: skip
 
+    document: CalibrateDocument
+
     @property
     def plan(self) -> dict[str, Any]:
         """What `plan` drew: how many dialogues of which agent, and the key of their weights; empty without it."""
-        return dict(self.document.get("plan") or {})
+        return {} if self.document.plan is None else plain(self.document.plan)
 
     def means(self) -> list[dict[str, Any]]:
         """The records of the agents' means."""
@@ -355,7 +371,7 @@ class Calibration(Result):
         """As for every result, with one line for all that was refused for one reason; agents whose scores could not be
         used, and agents whose rated items have other scores than the rest.
         """
-        document = typed(self.document, CalibrateDocument)
+        document = self.document
         refused = Counter(one.reason for one in document.results if one.status == "refused")
         many = {reason for reason, count in refused.items() if count > 1}
         found = item_notes(document.results)
@@ -404,11 +420,13 @@ class Power(Result):
         others=("cost", "ratings", "between", "scored_items"),
     )
 
+    document: PowerDocument
+
     def notes(self) -> list[str]:
         """As for every result, on a key that would pair more of the pilot's items, on the raters of the pilot, and on
         scores of a metric that learned from the pilot.
         """
-        records = typed(self.document, PowerDocument).results
+        records = self.document.results
         few = [
             f"note: {one.metric}: planned for the pilot's {counted(one.people or 0, 'rater')}; --people N plans for "
             "another number"
@@ -449,10 +467,12 @@ class Attack(Result):
         others=("score", "beats_human", "interval"),
     )
 
+    document: AttackDocument
+
     @property
     def gameable(self) -> bool:
         """Whether a strategy was shown to score above people."""
-        return bool((self.document.get("verdict") or {}).get("gameable"))
+        return self.document.verdict is not None and self.document.verdict.gameable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -468,15 +488,17 @@ class Hardened(Result):
         others=("gain",),
     )
 
+    document: AttackDocument
+
     @property
     def robust(self) -> bool:
         """Whether nothing that was found scores above people."""
-        return bool(self.document["robust"])
+        return bool(self.document.robust)
 
     @property
     def metric(self) -> str:
         """The name of the hardened metric, for `metrics=`."""
-        return str(self.document["hardened"])
+        return str(self.document.hardened)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -490,43 +512,17 @@ class Trained(Result):
         names=("metric", "statistic"), results=("estimate", "interval"), others=("n_items", "n_clusters")
     )
 
+    document: TrainDocument
+
     @property
     def folder(self) -> Path:
         """The folder of the model."""
-        return Path(self.document["model"]["folder"])
+        return Path("" if self.document.model is None else self.document.model.folder)
 
     def __str__(self) -> str:
         return f"{Result.__str__(self)}\nwritten to {self.folder}".lstrip("\n")
 
     __repr__ = __str__
-
-
-AnyResult = TypeVar("AnyResult", bound=Result)
-
-
-@contextmanager
-def folder_of(output: PathLike | None, *, figures: bool) -> Iterator[Path | None]:
-    """The folder that a run writes to; a temporary one if there is no output but figures are made, None if neither."""
-    if output is not None or not figures:
-        yield None if output is None else Path(output)
-        return
-    with TemporaryDirectory() as folder:
-        yield Path(folder)
-
-
-def result(
-    kind: type[AnyResult], command: str, outcome: Outcome, folder: Path | None, *, figures: bool
-) -> AnyResult:
-    """The outcome of a run as a result of type `kind`; with `figures` and a folder, it has the figures that a
-    report of the folder shows.
-    """
-    if not figures or folder is None:
-        return kind(findings=outcome.findings, document=outcome.document)
-    from turnwise.report.report import figures as drawn
-    from turnwise.report.runs import run_of
-
-    run = run_of(command, folder, outcome.document)
-    return kind(findings=outcome.findings, document=outcome.document, drawn=tuple(drawn(run)))
 
 
 KEYS = {"fraud": "significant"}  # column of a table -> key in results.json, where they differ

@@ -93,6 +93,11 @@ class Document(Part, frozen=True, kw_only=True, tag_field="command"):
         """The command that made it, such as `score`."""
         return str(self.__struct_config__.tag)
 
+    @property
+    def has_other_answer(self) -> bool:
+        """Whether what was asked for is not in the results, as in a dry run."""
+        return False
+
 
 class ScoreDocument(Document, frozen=True, kw_only=True, tag="score"):
     """Scores of agents, or what a dry run says of judges."""
@@ -100,6 +105,11 @@ class ScoreDocument(Document, frozen=True, kw_only=True, tag="score"):
     results: tuple[ScoreRecord, ...]
     forecast: tuple[Forecast, ...] = ()  # of a dry run: what judges would be asked, and what it would cost
     prompts: tuple[JudgePrompt, ...] = ()  # of --show-prompt: what judges are sent for one item
+
+    @property
+    def has_other_answer(self) -> bool:
+        """As in `Document`."""
+        return bool(self.forecast or self.prompts)
 
 
 class MetaDocument(Document, frozen=True, kw_only=True, tag="meta"):
@@ -121,6 +131,11 @@ class CompareDocument(Document, frozen=True, kw_only=True, tag="compare"):
     forecast: tuple[Forecast, ...] = ()
     prompts: tuple[JudgePrompt, ...] = ()
 
+    @property
+    def has_other_answer(self) -> bool:
+        """As in `Document`."""
+        return bool(self.forecast or self.prompts)
+
 
 class DiffDocument(Document, frozen=True, kw_only=True, tag="diff"):
     """Changes between two runs."""
@@ -137,6 +152,11 @@ class CalibrateDocument(Document, frozen=True, kw_only=True, tag="calibrate"):
 
     results: tuple[MeanRecord, ...]
     plan: LabelDraw | None = None
+
+    @property
+    def has_other_answer(self) -> bool:
+        """As in `Document`."""
+        return self.plan is not None
 
 
 class PowerDocument(Document, frozen=True, kw_only=True, tag="power"):
@@ -232,12 +252,15 @@ def decoded(data: bytes) -> AnyDocument:
     return document
 
 
-def plain(document: Document) -> dict[str, Any]:
-    """The document as objects of JSON: in a record, what it is about comes first."""
-    made: dict[str, Any] = _flat(msgspec.to_builtins(document, str_keys=True))
-    records = zip(document.results, made["results"], strict=True)
-    results = [_named_first(kind, record) for kind, record in records]
-    return {**made, "results": results}
+def plain(part: Part) -> dict[str, Any]:
+    """A document or a part of one as objects of JSON: in a record, what it is about comes first."""
+    made: dict[str, Any] = _flat(msgspec.to_builtins(part, str_keys=True))
+    if isinstance(part, Record):
+        return _named_first(part, made)
+    if isinstance(part, Document):
+        records = zip(part.results, made["results"], strict=True)
+        return {**made, "results": [_named_first(kind, record) for kind, record in records]}
+    return made
 
 
 def _named_first(kind: Record, record: dict[str, Any]) -> dict[str, Any]:

@@ -116,6 +116,7 @@ class Record(Estimated, frozen=True, kw_only=True):
     status: Status = field(default_factory=measured)
     reason: str | None = field(default_factory=nothing)  # why there is no estimate, in words
     why: WhyNot | None = None  # the same as a code with fields
+    beside: bool = False  # shown for comparison with what was asked for
     only_unscored: bool = False  # there is no estimate because no item was scored, as `unscored` says
     unvarying: bool = False  # there is no interval because the values do not vary
     method: str = field(default_factory=no_text)

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 import msgspec
 
 from turnwise.logs.files import atomic
-from turnwise.records import SCHEMA_VERSION
+from turnwise.records import SCHEMA_VERSION, Document, plain
 from turnwise.types import Finding
 
 
@@ -50,8 +50,8 @@ def document(
 
 def to_json(value: Any) -> bytes:
     """Indented JSON with a final line break; NaN and infinity become null, and keys become text."""
-    plain = msgspec.to_builtins(value, str_keys=True)
-    return msgspec.json.format(msgspec.json.encode(_without_nan(plain)), indent=1) + b"\n"
+    objects = plain(value) if isinstance(value, Document) else msgspec.to_builtins(value, str_keys=True)
+    return msgspec.json.format(msgspec.json.encode(_without_nan(objects)), indent=1) + b"\n"
 
 
 def _without_nan(value: Any) -> Any:

@@ -6,19 +6,21 @@ written and printed.
 
 import platform
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol, TypeVar
 
 import msgspec
 
 from turnwise import __version__
 from turnwise.logs.items.items import Selection
+from turnwise.records import Document, InputFile, Origin, Record, RunSettings
 from turnwise.registry import package_version, used_offer
 from turnwise.report import results
 from turnwise.types import Finding
+
+AnyDocument = TypeVar("AnyDocument", bound=Document)
 
 Place = Literal["local", "ray"]  # where the work is done
 
@@ -118,41 +120,54 @@ SETTINGS: dict[str, Any] = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """The findings and the document of a run."""
-
-    findings: tuple[Finding, ...]
-    document: dict[str, Any]  # the content of results.json
-
-
 def finish(
-    spec: Recorded, findings: tuple[Finding, ...], sha256: Mapping[str, str], **sections: Any
-) -> Outcome:
-    """Make the document of these findings, and write it as results.json to the spec's output folder, if it has one.
+    kind: type[AnyDocument],
+    spec: Recorded,
+    found: Sequence[Record | Finding],
+    sha256: Mapping[str, str],
+    **sections: Any,
+) -> AnyDocument:
+    """The document of these results, which is written as results.json to the command's output folder, if it has one.
 
-    `sha256`: input path -> digest. `sections` are further entries of the document.
+    `sha256`: input path -> digest. `sections` are further fields of the document.
     """
-    document = results.document(spec.command, findings, origin(spec, sha256), **sections)
+    document = document_of(kind, spec, found, sha256, **sections)
     if spec.folder is not None:
         results.write(spec.folder / "results.json", document)
-    return Outcome(findings, document)
+    return document
 
 
-def origin(spec: Recorded, sha256: Mapping[str, str]) -> dict[str, Any]:
+def document_of(
+    kind: type[AnyDocument],
+    spec: Recorded,
+    found: Sequence[Record | Finding],
+    sha256: Mapping[str, str],
+    **sections: Any,
+) -> AnyDocument:
+    """As `finish`, without a file."""
+    about = origin(spec, sha256)
+    findings = [one for one in found if isinstance(one, Finding)]
+    if not findings:
+        records = tuple(one for one in found if isinstance(one, Record))
+        return kind(results=records, origin=about, **sections)
+    content = results.document(spec.command, findings, msgspec.to_builtins(about), **sections)
+    return msgspec.json.decode(results.to_json(content), type=kind)
+
+
+def origin(spec: Recorded, sha256: Mapping[str, str]) -> Origin:
     """Where results come from: versions, the commit of this code, the inputs with their hashes, the settings."""
     settings = {name: getattr(spec, name, default) for name, default in SETTINGS.items()}
     recorded = msgspec.to_builtins({**settings, "options": dict(spec.options)})
     # The key of `Selection.items` in results.json has been `judged` since version 0.1.
     recorded["selection"] = {"judged": recorded["selection"].pop("items"), **recorded["selection"]}
-    return {
-        "turnwise": __version__,
-        "commit": _commit(),
-        "python": platform.python_version(),
-        "packages": {name: version(name) for name in PACKAGES} | _plugin_packages(spec),
-        "inputs": [{"path": str(path), "sha256": sha256[path]} for path in spec.paths],
-        "settings": recorded,
-    }
+    return Origin(
+        turnwise=__version__,
+        commit=_commit(),
+        python=platform.python_version(),
+        packages={**{name: version(name) for name in PACKAGES}, **_plugin_packages(spec)},
+        inputs=tuple(InputFile(path=str(path), sha256=sha256[path]) for path in spec.paths),
+        settings=RunSettings(**recorded),
+    )
 
 
 def _plugin_packages(spec: Recorded) -> dict[str, str | None]:

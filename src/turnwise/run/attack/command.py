@@ -24,6 +24,7 @@ from turnwise.metrics import is_rating
 from turnwise.metrics.judge.cost import Cost
 from turnwise.metrics.rows import better_direction
 from turnwise.protocols import Asks, Priced, metric_extras
+from turnwise.records import AttackDocument
 from turnwise.run.attack.policy_tuning import PolicyTuning
 from turnwise.run.attack.trained_model_card import model_folder, write_attacks
 from turnwise.run.resume.progress_journal import Journal
@@ -31,7 +32,7 @@ from turnwise.run.scoring.blocks import item_scores, missing
 from turnwise.run.scoring.judge_cards import add_attack
 from turnwise.run.scoring.shards import prepare
 from turnwise.run.scoring.tally import generator
-from turnwise.run.spec import Outcome, finish
+from turnwise.run.spec import finish
 from turnwise.run.workers.execute import progress
 from turnwise.settings.option import as_text
 from turnwise.terminal import say_lines
@@ -89,7 +90,7 @@ def check_can_be_attacked(metrics: Sequence[str]) -> None:
             )
 
 
-def run_attack(spec: "Attacking", *, report: Report = lambda _: None) -> Outcome:
+def run_attack(spec: "Attacking", *, report: Report = lambda _: None) -> AttackDocument:
     """Attack the one metric of the spec; the document has the verdict and a finding for each tested strategy.
 
     If the metric cannot be prepared, the only finding says why, and the verdict is None. With `spec.card` the frauds
@@ -99,7 +100,7 @@ def run_attack(spec: "Attacking", *, report: Report = lambda _: None) -> Outcome
     census = scan_data(spec)
     metrics, absent = prepare(spec, census)
     if not metrics:
-        return finish(spec, tuple(absent), census.sha256, verdict=None)
+        return finish(AttackDocument, spec, tuple(absent), census.sha256, verdict=None)
     ((name, metric),) = metrics.items()
     card = model_folder(name) if spec.card else None
     run = attack_metric(spec, name, metric, census, report=report)
@@ -115,7 +116,7 @@ def run_attack(spec: "Attacking", *, report: Report = lambda _: None) -> Outcome
         about = ", ".join(file_names(spec.paths).values())
         shown = [{**one.what, **one.details} for one in findings if one.details["significant"]]
         write_attacks(card, about, shown)
-    return finish(
+    return finish(AttackDocument,
         spec, findings, census.sha256,
         verdict=document_verdict,
         people={

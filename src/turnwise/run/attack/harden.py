@@ -27,6 +27,7 @@ from turnwise.logs.native import file_names, write
 from turnwise.logs.scan import Census
 from turnwise.metrics import settings
 from turnwise.metrics.learned.guard.metric import KIND as GUARD_KIND
+from turnwise.records import AttackDocument
 from turnwise.run.attack.command import (
     AttackRun,
     attack_metric,
@@ -44,7 +45,7 @@ from turnwise.run.resume.progress_journal import Journal
 from turnwise.run.scoring.meta import meta
 from turnwise.run.scoring.shards import prepare
 from turnwise.run.scoring.tally import generator
-from turnwise.run.spec import Outcome, finish
+from turnwise.run.spec import finish
 from turnwise.run.train.command import TRAINERS, names, train, trainer
 from turnwise.settings.option import split_paths
 from turnwise.stats.interval import Interval
@@ -143,7 +144,7 @@ def frauds(made: AttackRun) -> list[TestedStrategy]:
     ]
 
 
-def harden(spec: "Harden", *, report: Callable[[str], None] = lambda _: None) -> Outcome:
+def harden(spec: "Harden", *, report: Callable[[str], None] = lambda _: None) -> AttackDocument:
     """Attack and train a guard in up to `spec.rounds` rounds; the document has the hardened metric and all rounds.
 
     The rounds end with an attack: when it finds the metric robust, when it finds no template to train on, or after the
@@ -185,7 +186,7 @@ def harden(spec: "Harden", *, report: Callable[[str], None] = lambda _: None) ->
                 journal.put(number, {**done, "learned": True})
         agreement = _agreement(spec, (spec.metric, name)) if spec.agree_with else []
     last = rounds[-1]
-    return finish(
+    return finish(AttackDocument,
         spec, _findings(name, last), sha256, hardened=name, robust=last["robust"], summary=_summary(last),
         rounds=rounds, agreement=agreement,
     )  # fmt: skip
@@ -328,10 +329,10 @@ def _agreement(spec: "Harden", names: tuple[str, str]) -> list[dict[str, Any]]:
                 intervals=False,
             )
         )
-        values = {one.what["metric"]: one for one in of_file.findings}
+        values = {one.metric: one for one in of_file.results}
         before, after = (values[name] for name in names)
         found.append(
-            {"rated": Path(path).name, "dimension": before.what["dimension"], "before": before.estimate,
+            {"rated": Path(path).name, "dimension": before.dimension, "before": before.estimate,
              "after": after.estimate, "fell": _decrease(before.estimate, after.estimate),
              "n_items": after.n_items}
         )  # fmt: skip

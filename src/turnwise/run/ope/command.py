@@ -15,6 +15,7 @@ from turnwise.extras import require
 from turnwise.logs.dialogue import UNNAMED
 from turnwise.logs.scan import Census, scan
 from turnwise.protocols import estimator_extras
+from turnwise.records import OpeDocument
 from turnwise.report import results
 from turnwise.run.ope import task_log
 from turnwise.run.ope.critic import controls, critics_among, rewarded_by_task
@@ -43,7 +44,7 @@ from turnwise.run.ope.truth import (
     write_figures,
 )
 from turnwise.run.resume.partial_results import PartialResults
-from turnwise.run.spec import Outcome, finish
+from turnwise.run.spec import finish
 from turnwise.run.workers.execute import Executor, progress
 from turnwise.settings.option import as_text
 from turnwise.types import Estimator, Finding
@@ -55,14 +56,14 @@ ENCODER = "minilm"
 EVERYONE = "@alternatives"
 
 
-def ope(spec: "Ope") -> Outcome:
+def ope(spec: "Ope") -> OpeDocument:
     """Run `turnwise ope`; parts that an interrupted run with the same options finished are not computed again."""
     scanned = scan(spec.paths)
     with PartialResults.of(spec, scanned.sha256) as done:
         return _ope(spec, scanned, done)
 
 
-def _ope(spec: "Ope", scanned: Census, done: PartialResults) -> Outcome:
+def _ope(spec: "Ope", scanned: Census, done: PartialResults) -> OpeDocument:
     """The estimates of all requested ratings and estimators, the findings and the results document.
 
     Critics of task logs without ratings go to `ope_of_task`. Files are written into -o along the way.
@@ -131,10 +132,13 @@ def _ope(spec: "Ope", scanned: Census, done: PartialResults) -> Outcome:
     sections |= {"validation": validated} if spec.all_agents else {}
     sections |= {"critics": criticised} if criticised else {}
     sections |= {"notes": notes} if notes else {}
-    document = finish(spec, tuple(findings), scanned.sha256, **sections).document
     # The exit code depends on the estimators that were asked for, not on those that are shown for comparison.
     main = spec.estimators or (names[0],)
-    return Outcome(tuple(one for one in findings if one.what["estimator"] in main), document)
+    findings = [
+        one if one.what["estimator"] in main else replace(one, details={**one.details, "beside": True})
+        for one in findings
+    ]
+    return finish(OpeDocument, spec, tuple(findings), scanned.sha256, **sections)
 
 
 def _targets(census: Census, spec: "Ope") -> tuple[str, ...]:

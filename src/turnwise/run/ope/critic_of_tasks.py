@@ -19,6 +19,7 @@ from turnwise.estimators.critic.controls import CONTROLS
 from turnwise.estimators.critic.critic import ONTOLOGY
 from turnwise.metrics.task.ontology import own_tables
 from turnwise.protocols import TaskCritic
+from turnwise.records import OpeDocument
 from turnwise.run.ope import task_log
 from turnwise.run.ope.critic_calibration import TaskCalibration
 from turnwise.run.ope.critic_findings import critic_section, raw_findings, raw_notes, write_turns
@@ -27,7 +28,7 @@ from turnwise.run.ope.estimate import TargetEstimate
 from turnwise.run.ope.reward import scored
 from turnwise.run.ope.truth import target_finding, validation, write_figures
 from turnwise.run.scoring.shards import tables_beside
-from turnwise.run.spec import Outcome, finish
+from turnwise.run.spec import finish
 from turnwise.run.workers.execute import progress
 from turnwise.settings.option import as_text
 from turnwise.types import Dialogue, Finding
@@ -54,7 +55,7 @@ class _Answer:
 
 def ope_of_task(
     spec: "Ope", dialogues: Sequence[Dialogue], sha256: Mapping[str, str], targets: Sequence[str]
-) -> Outcome:
+) -> OpeDocument:
     """The values of the targets by each critic: calibrated over the logging agents, or raw with --no-calibrate.
 
     Raw values are shown with the controls, the logged agent and the baselines. The outcome is refused if no target has
@@ -77,11 +78,14 @@ def ope_of_task(
     sections |= {"known": known} if known else {}
     sections |= {"validation": validated} if validated else {}
     sections |= {"notes": notes} if notes else {}
-    document = finish(spec, tuple(findings), sha256, **sections).document
     # Without the value of any system the run is refused, whatever values the controls have.
     systems = [one for one in findings if one.what.get("kind", "system") == "system"]
-    answered = any(one.estimate is not None for one in systems)
-    return Outcome(tuple(findings if answered else systems), document)
+    if all(one.estimate is None for one in systems):
+        findings = [
+            one if one in systems else replace(one, details={**one.details, "beside": True})
+            for one in findings
+        ]
+    return finish(OpeDocument, spec, tuple(findings), sha256, **sections)
 
 
 def _check_options(spec: "Ope") -> None:

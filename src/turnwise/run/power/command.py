@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any
 from turnwise.errors import Refused, UsageError, setting
 from turnwise.logs.scan import Census, scan
 from turnwise.metrics import PREFERENCE, RATING, is_preference, is_rating
+from turnwise.records import PowerDocument
 from turnwise.run.power.curve import curve_of, finding_of
 from turnwise.run.power.design import Design, given_designs
 from turnwise.run.power.pilot import pilot_designs, pilots, preference_design, scores_beside, usual_turns
 from turnwise.run.scoring.raters import one_dimension
-from turnwise.run.spec import Outcome, finish
+from turnwise.run.spec import finish
 from turnwise.types import Finding
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 RATERS = (1, 2, 3, 5)  # numbers of raters that are planned for, unless the spec names others
 
 
-def run(spec: "Power") -> Outcome:
+def run(spec: "Power") -> PowerDocument:
     """Run `turnwise power`."""
     found: list[Finding] = []
     curves: list[dict[str, Any]] = []
@@ -58,7 +59,7 @@ def run(spec: "Power") -> Outcome:
         name = "win rate" if spec.win_rate is not None else "given spread"
         raters = spec.raters or (RATERS if spec.rater_sd or spec.win_rate is not None else (1,))
         _add(spec, name, list(given_designs(spec)), spec.turns or (1,), raters, found, curves)
-    return finish(spec, tuple(found), sha256, curves=curves)
+    return finish(PowerDocument, spec, tuple(found), sha256, curves=curves)
 
 
 def _default_metric(census: Census) -> str:

@@ -21,6 +21,7 @@ from typing import Any, BinaryIO, Literal, Protocol, Self, TypeVar
 
 import msgspec
 import numpy as np
+from msgspec import structs
 
 from turnwise.errors import UsageError
 from turnwise.logs.checksum import sealed, unsealed
@@ -60,8 +61,7 @@ class PartialResults:
     @classmethod
     def of(cls, spec: Recorded, sha256: Mapping[str, str]) -> Self:
         """The partial results of this spec on input files with these digests."""
-        inputs = {name: value for name, value in origin(spec, sha256).items() if name != "commit"}
-        return cls(spec.folder, digest(results.to_json(inputs)))
+        return cls(spec.folder, digest(results.to_json(structs.replace(origin(spec, sha256), commit=None))))
 
     def __enter__(self) -> Self:
         return self

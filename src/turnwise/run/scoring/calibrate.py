@@ -12,6 +12,7 @@ from turnwise.meta.correlate import has_level
 from turnwise.meta.table import ScoreTable
 from turnwise.ratings.aggregate import aggregate
 from turnwise.ratings.matrix import RatedLevel, dialogue_of, rating_matrix
+from turnwise.records import CalibrateDocument
 from turnwise.run.resume.block_store import BlockStore
 from turnwise.run.scoring.collect import collect, listing
 from turnwise.run.scoring.drawing import Draw, first_draw, next_draw, weight_of
@@ -19,7 +20,7 @@ from turnwise.run.scoring.raters import one_dimension, rated_levels
 from turnwise.run.scoring.seen_items import in_training
 from turnwise.run.scoring.shards import Watch, prepare
 from turnwise.run.scoring.tally import generator
-from turnwise.run.spec import Outcome, finish
+from turnwise.run.spec import finish
 from turnwise.types import Dialogue, Finding, Rating
 
 if TYPE_CHECKING:
@@ -56,11 +57,13 @@ class _Measured:
     units: Units
 
 
-def run(spec: "Calibrate") -> Outcome:
+def run(spec: "Calibrate") -> CalibrateDocument:
     """Run `turnwise calibrate`."""
     census = scan(spec.paths, apart=spec.selection.apart)
     if spec.plan is not None and not census.dimensions:
-        return finish(spec, (), census.sha256, plan=_write(spec, _first_draw(spec, census)))
+        return finish(
+            CalibrateDocument, spec, (), census.sha256, plan=_write(spec, _first_draw(spec, census))
+        )
     labels = _labels(spec, census)
     found, measured, notes = _measured(spec, census, labels)
     planned: dict[str, Any] = census.automatic_section() | ({"notes": notes} if notes else {})
@@ -83,7 +86,7 @@ def run(spec: "Calibrate") -> Outcome:
             unscored=unscored_by_agent(one.table),
             rng=generator(spec.seed, one.table.name, one.group, labels.dimension),
         )
-    return finish(spec, tuple(found), census.sha256, **planned)
+    return finish(CalibrateDocument, spec, tuple(found), census.sha256, **planned)
 
 
 def choose(spec: "Calibrate") -> Choice:

@@ -17,6 +17,7 @@ from turnwise.meta.compare import has_unpaired, with_adjusted_p
 from turnwise.meta.table import ScoreTable
 from turnwise.metrics import is_preference, is_rating
 from turnwise.metrics.rating import GOOD
+from turnwise.records import CompareDocument
 from turnwise.report import results
 from turnwise.run.cut_agents import cut_agents
 from turnwise.run.resume.block_store import BlockStore
@@ -29,14 +30,14 @@ from turnwise.run.scoring.rated import names_of, rating_names
 from turnwise.run.scoring.seen_items import in_training, marked
 from turnwise.run.scoring.shards import Watch, prepare
 from turnwise.run.scoring.tally import generator
-from turnwise.run.spec import Outcome, finish
+from turnwise.run.spec import finish
 from turnwise.types import Finding, Item
 
 if TYPE_CHECKING:
     from turnwise.commands.compare import Compare
 
 
-def compare(spec: "Compare") -> Outcome:
+def compare(spec: "Compare") -> CompareDocument:
     """Compare two agents of the same files: one finding for each metric and group, with adjusted p-values.
 
     Without metrics the ratings and preferences of the data are compared. Preferences compare every two agents unless
@@ -62,7 +63,7 @@ def compare(spec: "Compare") -> Outcome:
                 "judge of replies use `score`"
             )
         sections = dry_run(chosen, spec, census, _two_agents(spec, census))
-        return finish(spec.changed(output=None), (), census.sha256, **sections)
+        return finish(CompareDocument, spec.changed(output=None), (), census.sha256, **sections)
     preferred = [name for name in spec.metrics if is_preference(name)]
     if preferred and spec.independent:
         raise UsageError(
@@ -76,7 +77,9 @@ def compare(spec: "Compare") -> Outcome:
     if scored.metrics and not any(is_rating(name) for name in scored.metrics):
         beside["people"] = [results.record(one) for one in _by_people(scored, census)]
     beside |= {"notes": notes} if (notes := cut_agents(spec, census, _asked_agents(spec, census))) else {}
-    return finish(spec, with_adjusted_p(findings), census.sha256, **census.unseen.section(), **beside)
+    return finish(
+        CompareDocument, spec, with_adjusted_p(findings), census.sha256, **census.unseen.section(), **beside
+    )
 
 
 def _by_metrics(spec: "Compare", census: Census) -> list[Finding]:
@@ -231,7 +234,7 @@ def _with_texts(finding: Finding, items: Mapping[str, Item]) -> Finding:
     return replace(finding, details={**finding.details, "flips": flips}) if flips else finding
 
 
-def compare_runs(spec: "Compare") -> Outcome:
+def compare_runs(spec: "Compare") -> CompareDocument:
     """Compare two folders that `score -o` wrote, on the metrics of the spec or all that both have. The first is A.
 
     Raises `Refused` if a metric has different signatures in the two, unless the spec has `force`, and `UsageError` for
@@ -269,7 +272,7 @@ def compare_runs(spec: "Compare") -> Outcome:
             )
             findings.append(_with_pair_key(finding, pair_key, None))
     inputs = {path: sha256((Path(path) / "results.json").read_bytes()).hexdigest() for path in spec.paths}
-    return finish(spec, with_adjusted_p(findings), inputs)
+    return finish(CompareDocument, spec, with_adjusted_p(findings), inputs)
 
 
 def _pair_key(folder: Path) -> str | None:

@@ -18,9 +18,10 @@ from turnwise.logs.items.items import Selection, all_items
 from turnwise.logs.scan import scan_agents
 from turnwise.meta.compare import UNPAIRED, compare, match_pairs, with_adjusted_p
 from turnwise.meta.table import ScoreTable
+from turnwise.records import DiffDocument
 from turnwise.run.resume.finished_run import FinishedRun, ItemLine, read_run
 from turnwise.run.scoring.tally import generator
-from turnwise.run.spec import Outcome, finish
+from turnwise.run.spec import finish
 from turnwise.types import Finding, Item, Rows
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ class Text(NamedTuple):
     reply: str
 
 
-def diff(spec: "Diff") -> Outcome:
+def diff(spec: "Diff") -> DiffDocument:
     """Compare two folders that `score -o` or `compare -o` wrote, the old and the new one: a finding for each metric,
     agent and group. The estimate is new minus old.
 
@@ -71,7 +72,7 @@ def diff(spec: "Diff") -> Outcome:
         "new": [name for name in new.parts if name not in old.parts],
     }
     sections = {"metrics_in_one_run": left_out, "texts_missing": unread}
-    return finish(spec, _with_verdicts(findings), inputs, **sections)
+    return finish(DiffDocument, spec, _with_verdicts(findings), inputs, **sections)
 
 
 def _with_verdicts(findings: Sequence[Finding]) -> tuple[Finding, ...]:

@@ -23,6 +23,7 @@ from turnwise.metrics import is_rating
 from turnwise.metrics.rating import parse
 from turnwise.protocols import SamplesRaters
 from turnwise.ratings.matrix import RatedLevel
+from turnwise.records import MetaDocument
 from turnwise.report import results
 from turnwise.run.cut_agents import cut_agents
 from turnwise.run.resume.block_store import BlockStore
@@ -42,7 +43,7 @@ from turnwise.run.scoring.raters import (
 from turnwise.run.scoring.seen_items import SeenItems, marked
 from turnwise.run.scoring.shards import Watch, prepare
 from turnwise.run.scoring.tally import generator
-from turnwise.run.spec import Outcome, finish
+from turnwise.run.spec import finish
 from turnwise.run.workers.execute import Executor
 from turnwise.stats.shared_draws import SharedDraws
 from turnwise.types import Finding, Level, Metric, Rating, Summed
@@ -79,7 +80,7 @@ class _LevelTask:
     tables: Sequence[ScoreTable]
 
 
-def meta(spec: "MetaEvaluate") -> Outcome:
+def meta(spec: "MetaEvaluate") -> MetaDocument:
     """Run `turnwise meta` with metrics: their agreement with people's ratings.
 
     Raises `UsageError` if no metric has a number at the level that was asked for.
@@ -160,7 +161,7 @@ def meta(spec: "MetaEvaluate") -> Outcome:
     sections: dict[str, Any] = {"differences": with_adjusted_p(compared), "raters": reports, **more}
     sections |= census.automatic_section()
     sections |= {"notes": notes} if (notes := [*cut_agents(spec, census), *watch.silence()]) else {}
-    return finish(spec, tuple(found), census.sha256, **sections, **census.unseen.section())
+    return finish(MetaDocument, spec, tuple(found), census.sha256, **sections, **census.unseen.section())
 
 
 def check_not_itself(spec: "MetaEvaluate", census: Census) -> None:

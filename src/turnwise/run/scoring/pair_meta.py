@@ -15,13 +15,14 @@ from turnwise.meta.preferences import ComparedPair
 from turnwise.meta.rater_choices import Asked, rater_agreement
 from turnwise.meta.table import ScoreTable, unit_scores
 from turnwise.metrics.rows import better_direction
+from turnwise.records import MetaDocument
 from turnwise.run.resume.block_store import BlockStore
 from turnwise.run.scoring.blocks import item_scores
 from turnwise.run.scoring.collect import collect, listing
 from turnwise.run.scoring.preferences import chosen_dimension, compared_pairs
 from turnwise.run.scoring.seen_items import in_training, marked
 from turnwise.run.scoring.shards import Watch, prepare
-from turnwise.run.spec import Outcome, finish
+from turnwise.run.spec import finish
 from turnwise.stats.clusters import codes
 from turnwise.types import Finding
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from turnwise.commands.meta import MetaEvaluate
 
 
-def pair_meta(spec: "MetaEvaluate", census: Census) -> Outcome:
+def pair_meta(spec: "MetaEvaluate", census: Census) -> MetaDocument:
     """The accuracy of each metric on preferences, for each dimension and group; with tests between metrics.
 
     Raises `DataError` if the data has no preferences, and `UsageError` for a dimension without any.
@@ -60,7 +61,7 @@ def pair_meta(spec: "MetaEvaluate", census: Census) -> Outcome:
             if spec.differences:
                 compared += accuracy_differences(scored, dimension=dimension, group=group)
     sections = {"differences": with_adjusted_p(compared), "raters": [], **census.automatic_section()}
-    return finish(spec, tuple(found), census.sha256, **sections)
+    return finish(MetaDocument, spec, tuple(found), census.sha256, **sections)
 
 
 def with_automatic_raters(findings: Sequence[Finding], census: Census) -> list[Finding]:
@@ -77,7 +78,7 @@ def with_automatic_raters(findings: Sequence[Finding], census: Census) -> list[F
     ]
 
 
-def pair_raters(spec: "MetaEvaluate", census: Census) -> Outcome:
+def pair_raters(spec: "MetaEvaluate", census: Census) -> MetaDocument:
     """The agreement of raters about preferences, for each dimension and group: `meta --level pair` without a metric.
 
     Raises `DataError` if the data has no preferences, and `UsageError` for a dimension without any.
@@ -92,7 +93,7 @@ def pair_raters(spec: "MetaEvaluate", census: Census) -> Outcome:
     if not found:
         raise DataError("no two that were compared are both in the selected data")
     found = with_automatic_raters(found, census)
-    return finish(spec, tuple(found), census.sha256, raters=[], **census.automatic_section())
+    return finish(MetaDocument, spec, tuple(found), census.sha256, raters=[], **census.automatic_section())
 
 
 def _dimensions(spec: "MetaEvaluate", census: Census) -> Sequence[str]:

@@ -15,8 +15,9 @@ from turnwise.metrics import RATING
 from turnwise.ratings.agreement import Agreement, Coefficient, agreement
 from turnwise.ratings.matrix import RatedLevel, dialogue_of, dimensions
 from turnwise.ratings.quality import screen
+from turnwise.records import MetaDocument
 from turnwise.run.scoring.pair_meta import pair_raters, with_automatic_raters
-from turnwise.run.spec import Outcome, finish
+from turnwise.run.spec import finish
 from turnwise.types import Finding, Rating
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ class RatedUnits:
         return [r for r in ratings if (r.turn is None) == whole and r.item in self.clusters]
 
 
-def raters(spec: "MetaEvaluate") -> Outcome:
+def raters(spec: "MetaEvaluate") -> MetaDocument:
     """Run `turnwise meta` without a metric: the raters' agreement on each dimension, after screening if asked.
 
     It is about preferences if the level is `pair`, or if the data has preferences and no ratings. Raises `DataError` if
@@ -84,7 +85,9 @@ def raters(spec: "MetaEvaluate") -> Outcome:
         at = f" at {spec.level} level" if spec.level else ""
         raise DataError(f"no selected item was rated on `{spec.dimension or 'any dimension'}`{at}")
     found = with_automatic_raters(found, census)
-    return finish(spec, tuple(found), census.sha256, raters=reports, **census.automatic_section())
+    return finish(
+        MetaDocument, spec, tuple(found), census.sha256, raters=reports, **census.automatic_section()
+    )
 
 
 def _questions(spec: "MetaEvaluate", census: Census) -> Iterator[tuple[RatedLevel, str, RatedUnits]]:

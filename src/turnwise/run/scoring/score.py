@@ -12,6 +12,7 @@ from turnwise.logs.items.items import all_items
 from turnwise.logs.scan import Census, scan
 from turnwise.metrics import is_rating
 from turnwise.protocols import Priced, ReadsPlaceholders, Summarises
+from turnwise.records import ScoreDocument
 from turnwise.run.cut_agents import cut_agents
 from turnwise.run.resume.block_store import BlockStore
 from turnwise.run.resume.finished_run import no_blocks, write_parts
@@ -21,7 +22,7 @@ from turnwise.run.scoring.judge_cards import reminders
 from turnwise.run.scoring.seen_items import SeenItems, marked
 from turnwise.run.scoring.shards import SHARD, Watch, prepare, shards
 from turnwise.run.scoring.tally import Tally, generator
-from turnwise.run.spec import Outcome, finish
+from turnwise.run.spec import finish
 from turnwise.run.workers.execute import progress
 from turnwise.types import Finding, Item, Metric
 
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 SHOWN = 5  # files or agents that a note names
 
 
-def score(spec: "Score") -> Outcome:
+def score(spec: "Score") -> ScoreDocument:
     """Run `turnwise score`: a finding for each metric, agent and group.
 
     After these comes one finding for each metric that was stopped or is not available.
@@ -111,7 +112,7 @@ def score(spec: "Score") -> Outcome:
     sections: dict[str, Any] = {"notes": notes} if notes else {}
     if any(map(is_rating, spec.metrics)):
         sections |= census.automatic_section()
-    return finish(spec, found, census.sha256, **census.unseen.section(), **sections)
+    return finish(ScoreDocument, spec, found, census.sha256, **census.unseen.section(), **sections)
 
 
 def _summary(
@@ -131,7 +132,7 @@ def _summary(
     return {**count, **called(metric, "summary", said[key])}
 
 
-def _dry_run(spec: "Score", census: Census, metrics: Mapping[str, Metric]) -> Outcome:
+def _dry_run(spec: "Score", census: Census, metrics: Mapping[str, Metric]) -> ScoreDocument:
     """What judges would be sent and what it would cost; nothing is sent, scored or written."""
     sections: dict[str, Any] = {}
     if spec.show_prompt is not None:
@@ -147,7 +148,7 @@ def _dry_run(spec: "Score", census: Census, metrics: Mapping[str, Metric]) -> Ou
         if not costs:
             raise UsageError(f"no metric costs anything; {setting('--dry-run')} is for judges")
         sections["forecast"] = costs_record(costs)
-    return finish(spec.changed(output=None), (), census.sha256, **sections)
+    return finish(ScoreDocument, spec.changed(output=None), (), census.sha256, **sections)
 
 
 def _unnamed(spec: "Score", census: Census) -> Iterator[str]:

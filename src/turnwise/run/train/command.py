@@ -27,9 +27,9 @@ from turnwise.networks.training.task import Ratings, TrainedModel, TrainingTask
 from turnwise.plugin_code import described, plugin_code
 from turnwise.protocols import Learns, trainer_extras
 from turnwise.ratings.ceiling import ceiling
-from turnwise.report import results
+from turnwise.records import TrainDocument, TrainedModelFolder
 from turnwise.run.scoring.raters import with_direction
-from turnwise.run.spec import Outcome, origin
+from turnwise.run.spec import document_of
 from turnwise.run.train.preferences import training_preferences
 from turnwise.settings.option import as_text
 from turnwise.types import Item
@@ -115,7 +115,7 @@ TRAINERS: dict[str, Trainer] = {
 EXTRA = "neural"  # every model is written as safetensors, and most trainers use torch
 
 
-def train(spec: "Train", *, say: Callable[[str], None] = lambda _: None) -> Outcome:
+def train(spec: "Train", *, say: Callable[[str], None] = lambda _: None) -> TrainDocument:
     """Train the one metric of the spec, write the model to its output folder, and return the trainer's findings."""
     metric = spec.metric
     chosen = trainer(metric)
@@ -155,14 +155,14 @@ def train(spec: "Train", *, say: Callable[[str], None] = lambda _: None) -> Outc
         spec.folder, kind=trained.kind, tensors=trained.tensors, config=trained.config, card=card
     )
     shutil.rmtree(work, ignore_errors=True)
-    document = results.document(
-        spec.command,
+    return document_of(
+        TrainDocument,
+        spec,
         trained.findings,
-        origin(spec, census.sha256),
-        model={"folder": str(spec.folder), "kind": made.kind, "digest": made.digest},
-        curve=list(trained.curve),
+        census.sha256,
+        model=TrainedModelFolder(folder=str(spec.folder), kind=made.kind, digest=made.digest),
+        curve=tuple(trained.curve),
     )
-    return Outcome(tuple(trained.findings), document)
 
 
 def names() -> tuple[str, ...]:
