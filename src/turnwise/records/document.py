@@ -118,8 +118,8 @@ class MetaDocument(Document, frozen=True, kw_only=True, tag="meta"):
     results: tuple[AgreementRecord, ...]
     differences: tuple[MetricDifference, ...] = field(default_factory=no_rows)
     raters: tuple[ScreenedRater, ...]
-    length_bias: tuple[LengthBias, ...] = ()
-    normalised: tuple[DisagreementCount, ...] = ()
+    length_bias: tuple[LengthBias, ...] = field(default_factory=no_rows)
+    normalised: tuple[DisagreementCount, ...] = field(default_factory=no_rows)
 
 
 class CompareDocument(Document, frozen=True, kw_only=True, tag="compare"):

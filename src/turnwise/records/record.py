@@ -4,7 +4,7 @@ A field with a factory of this module is always written, also where it has its d
 earlier versions. Any other field with a default is written only where it has another value.
 """
 
-from math import nan
+from math import isfinite, nan
 from typing import Any, ClassVar, Self, TypeAlias
 
 import msgspec
@@ -42,6 +42,11 @@ def no_counts() -> dict[str, int]:
     return {}
 
 
+def no_numbers() -> dict[str, float | None]:
+    """The default of numbers by name that are written although there are none."""
+    return {}
+
+
 def no_texts() -> dict[str, str]:
     """The default of texts by name that are written although there are none."""
     return {}
@@ -60,6 +65,11 @@ def no_rows() -> tuple[()]:
 def measured() -> Status:
     """The default of a status."""
     return "ok"
+
+
+def finite(value: float | None) -> Number:
+    """The number as a record has it: None if it is unknown or infinite."""
+    return None if value is None or not isfinite(value) else float(value)
 
 
 def both_ends(interval: Interval) -> tuple[float, float] | None:
@@ -85,6 +95,14 @@ class WhyNot(Part, frozen=True, kw_only=True):
     code: str
     words: str  # with the names of the fields in braces
     fields: dict[str, Any] = field(default_factory=dict)
+
+
+def why_not(error: Exception) -> WhyNot | None:
+    """The code and the fields of a refusal; None for an error that has none."""
+    if not isinstance(error, Refused) or not error.reason.code:
+        return None
+    reason = error.reason
+    return WhyNot(code=reason.code, words=reason.words, fields=dict(reason.fields))
 
 
 class Estimated(Part, frozen=True, kw_only=True):
@@ -140,8 +158,5 @@ class Record(Estimated, frozen=True, kw_only=True):
     @classmethod
     def refusal(cls, error: Exception, *, signature: str = "", **about: Any) -> Self:
         """The record, without an estimate, of data that cannot support one; `error` says why."""
-        why = None
-        if isinstance(error, Refused) and error.reason.code:
-            reason = error.reason
-            why = WhyNot(code=reason.code, words=reason.words, fields=dict(reason.fields))
-        return cls(estimate=None, status="refused", reason=str(error), why=why, signature=signature, **about)
+        about |= {"why": why_not(error), "signature": signature}
+        return cls(estimate=None, status="refused", reason=str(error), **about)
