@@ -86,6 +86,13 @@ class WhyNot(Part, frozen=True, kw_only=True):
     words: str  # with the names of the fields in braces
     fields: dict[str, Any] = field(default_factory=dict)
 
+    @classmethod
+    def of(cls, error: Exception) -> Self | None:
+        """The reason of an error; None if it has no code."""
+        if not isinstance(error, Refused) or not error.reason.code:
+            return None
+        return cls(code=error.reason.code, words=error.reason.words, fields=dict(error.reason.fields))
+
 
 class Estimated(Part, frozen=True, kw_only=True):
     """A number with its interval and its p-value."""
@@ -140,8 +147,11 @@ class Record(Estimated, frozen=True, kw_only=True):
     @classmethod
     def refusal(cls, error: Exception, *, signature: str = "", **about: Any) -> Self:
         """The record, without an estimate, of data that cannot support one; `error` says why."""
-        why = None
-        if isinstance(error, Refused) and error.reason.code:
-            reason = error.reason
-            why = WhyNot(code=reason.code, words=reason.words, fields=dict(reason.fields))
-        return cls(estimate=None, status="refused", reason=str(error), why=why, signature=signature, **about)
+        return cls(
+            estimate=None,
+            status="refused",
+            reason=str(error),
+            why=WhyNot.of(error),
+            signature=signature,
+            **about,
+        )
