@@ -74,7 +74,6 @@ from turnwise.records.record import (
     WhyNot,
     both_ends,
     finite,
-    why_not,
 )
 from turnwise.records.scores import Forecast, JudgePrompt, Message, PrecisionRecall, ScoreRecord
 from turnwise.records.unrated import (
@@ -157,5 +156,4 @@ __all__ = [
     "decoded",
     "finite",
     "plain",
-    "why_not",
 ]

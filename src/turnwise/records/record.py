@@ -96,13 +96,12 @@ class WhyNot(Part, frozen=True, kw_only=True):
     words: str  # with the names of the fields in braces
     fields: dict[str, Any] = field(default_factory=dict)
 
-
-def why_not(error: Exception) -> WhyNot | None:
-    """The code and the fields of a refusal; None for an error that has none."""
-    if not isinstance(error, Refused) or not error.reason.code:
-        return None
-    reason = error.reason
-    return WhyNot(code=reason.code, words=reason.words, fields=dict(reason.fields))
+    @classmethod
+    def of(cls, error: Exception) -> Self | None:
+        """The reason of an error; None if it has no code."""
+        if not isinstance(error, Refused) or not error.reason.code:
+            return None
+        return cls(code=error.reason.code, words=error.reason.words, fields=dict(error.reason.fields))
 
 
 class Estimated(Part, frozen=True, kw_only=True):
@@ -158,5 +157,11 @@ class Record(Estimated, frozen=True, kw_only=True):
     @classmethod
     def refusal(cls, error: Exception, *, signature: str = "", **about: Any) -> Self:
         """The record, without an estimate, of data that cannot support one; `error` says why."""
-        about |= {"why": why_not(error), "signature": signature}
-        return cls(estimate=None, status="refused", reason=str(error), **about)
+        return cls(
+            estimate=None,
+            status="refused",
+            reason=str(error),
+            why=WhyNot.of(error),
+            signature=signature,
+            **about,
+        )

@@ -24,7 +24,7 @@ from turnwise.metrics import is_rating
 from turnwise.metrics.judge.cost import Cost
 from turnwise.metrics.rows import better_direction
 from turnwise.protocols import Asks, Priced, metric_extras
-from turnwise.records import AttackDocument
+from turnwise.records import AttackDocument, GamingVerdict
 from turnwise.run.attack.policy_tuning import PolicyTuning
 from turnwise.run.attack.trained_model_card import model_folder, write_attacks
 from turnwise.run.resume.progress_journal import Journal
@@ -100,7 +100,9 @@ def run_attack(spec: "Attacking", *, report: Report = lambda _: None) -> AttackD
     census = scan_data(spec)
     metrics, absent = prepare(spec, census)
     if not metrics:
-        return finish(AttackDocument, spec, tuple(absent), census.sha256, verdict=None)
+        return finish(
+            AttackDocument, spec, tuple(one.finding() for one in absent), census.sha256, verdict=None
+        )
     ((name, metric),) = metrics.items()
     card = model_folder(name) if spec.card else None
     run = attack_metric(spec, name, metric, census, report=report)
@@ -109,7 +111,9 @@ def run_attack(spec: "Attacking", *, report: Report = lambda _: None) -> AttackD
     if (
         run.found.gameable or not run.found.unsearched
     ):  # an attack that hardly searched says nothing good of a judge
-        add_attack(metric, document_verdict, [spec.names.get(path, path) for path in spec.paths])
+        add_attack(
+            metric, GamingVerdict(**document_verdict), [spec.names.get(path, path) for path in spec.paths]
+        )
     sign = run.sign
     findings = tuple(_findings(name, str(metric.signature), run.found, sign, better_direction(metric)))
     if card is not None:

@@ -159,7 +159,7 @@ def _score_tables(
     watch = Watch(spec.max_errors)
     with BlockStore(spec.folder, reuse=spec.reuse) as store, spec.executor() as workers:
         tables, items = collect(spec, census, metrics, store, spec.selection, watch=watch, workers=workers)
-    return tables, items, [*absent, *watch.findings()]
+    return tables, items, [one.finding() for one in (*absent, *watch.unavailable())]
 
 
 def _units_of(table: ScoreTable, items: Mapping[str, Item]) -> list[Unit] | Finding:

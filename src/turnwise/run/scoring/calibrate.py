@@ -164,7 +164,7 @@ def _measured(
     spec: "Calibrate", census: Census, labels: _Labels
 ) -> tuple[list[Finding], list[_Measured], list[str]]:
     """A finding for each metric that has no scores, the units of each metric and group with their scores, and notes."""
-    metrics, found = prepare(spec.changed(items=labels.selection.items), census)
+    metrics, absent = prepare(spec.changed(items=labels.selection.items), census)
     watch = Watch(spec.max_errors)
     with (
         BlockStore(spec.folder, reuse=spec.reuse) as store,
@@ -174,7 +174,7 @@ def _measured(
         tables, items = collect(
             spec, census, metrics, store, labels.selection, watch=watch, workers=workers, lines=lines
         )
-    found += watch.findings()
+    found = [one.finding() for one in (*absent, *watch.unavailable())]
     measured = []
     for table in tables.values():
         if not has_level(table, labels.level):

@@ -106,7 +106,7 @@ def _by_metrics(spec: "Compare", census: Census) -> list[Finding]:
         )
     if spec.folder is not None:
         write_parts(spec.folder, parts)
-    findings = [*absent, *watch.findings()]
+    findings = [one.finding() for one in (*absent, *watch.unavailable())]
     known = in_training(metrics, list(items.values()))
 
     @cache

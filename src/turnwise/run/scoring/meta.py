@@ -108,7 +108,7 @@ def meta(spec: "MetaEvaluate") -> MetaDocument:
     watch = Watch(spec.max_errors)
     units = {level: rated_units(spec, census, level) for level in rated_levels(census, spec.dimension)}
     questions = list(_questions(units, ratings, spec.dimension, spec.level))
-    found: list[Finding] = [*absent]
+    found: list[Finding] = [one.finding() for one in absent]
     compared: list[dict[str, Any]] = []
     reports: list[dict[str, Any]] = []
     rated: list[dict[str, Any]] = []
@@ -119,7 +119,7 @@ def meta(spec: "MetaEvaluate") -> MetaDocument:
     with spec.executor() as workers:
         collected = _collected(spec, census, metrics, questions, watch, workers)
         known = {at: seen.in_training for at, (_, seen) in collected.items()}
-        found += watch.findings()
+        found += [one.finding() for one in watch.unavailable()]
         for question in questions:
             of_group = [table.of_group(question.group) for table in collected[question.rated][0].values()]
             mine = units[question.rated][question.group]
@@ -157,11 +157,12 @@ def meta(spec: "MetaEvaluate") -> MetaDocument:
         results.write_lines(spec.folder / "people.jsonl", rated)
         read = all_items(spec.paths, selection(spec, "turn"), census) if examples else ()
         results.write_lines(spec.folder / "examples.jsonl", with_texts(examples, read))
-    add_agreement(metrics, found, [spec.names.get(path, path) for path in spec.paths])
     sections: dict[str, Any] = {"differences": with_adjusted_p(compared), "raters": reports, **more}
     sections |= census.automatic_section()
     sections |= {"notes": notes} if (notes := [*cut_agents(spec, census), *watch.silence()]) else {}
-    return finish(MetaDocument, spec, tuple(found), census.sha256, **sections, **census.unseen.section())
+    document = finish(MetaDocument, spec, tuple(found), census.sha256, **sections, **census.unseen.section())
+    add_agreement(metrics, document.results, [spec.names.get(path, path) for path in spec.paths])
+    return document
 
 
 def check_not_itself(spec: "MetaEvaluate", census: Census) -> None:

@@ -47,7 +47,7 @@ def pair_meta(spec: "MetaEvaluate", census: Census) -> MetaDocument:
     ):
         settings: dict[str, Any] = {"watch": watch, "workers": workers, "lines": lines}
         tables, items = collect(spec, census, metrics, store, chosen, **settings)
-    found: list[Finding] = [*absent, *watch.findings()]
+    found = [one.finding() for one in (*absent, *watch.unavailable())]
     compared: list[dict[str, Any]] = []
     scores = {name: _Scored(table) for name, table in tables.items()}
     for dimension in dimensions:

@@ -101,7 +101,7 @@ def score(spec: "Score") -> ScoreDocument:
         for finding in findings
     )
     findings = tuple(marked(finding, trained.in_training) for finding in findings)
-    found = (*findings, *watch.findings(), *absent)
+    found = (*findings, *(one.finding() for one in (*watch.unavailable(), *absent)))
     notes = [
         *_unnamed(spec, census),
         *_unrated(spec, watch.unrated),
