@@ -27,7 +27,9 @@ from turnwise.types import Floats, Ints
 
 Interval: TypeAlias = tuple[float, float]
 
-NO_VARIATION = "none: no variation"  # in place of a method: there is no interval because the values do not vary
+NO_VARIATION = (
+    "none: no variation"  # in place of a method: there is no interval because the values do not vary
+)
 FEW_CLUSTERS = 20  # below this number of clusters `jackknife_t` covers better than the bootstrap (measured)
 _ROUNDING = 1e-10  # of the largest number: a smaller difference is an error of rounding
 _TINY = 1e-100  # below this, squares and cubes lose digits or vanish
