@@ -4,7 +4,7 @@ A field with a factory of this module is always written, also where it has its d
 earlier versions. Any other field with a default is written only where it has another value.
 """
 
-from math import nan
+from math import isfinite, nan
 from typing import Any, ClassVar, Self, TypeAlias
 
 import msgspec
@@ -62,6 +62,11 @@ def measured() -> Status:
     return "ok"
 
 
+def finite(value: float | None) -> Number:
+    """The number; None if there is none, or if it is infinite or NaN."""
+    return value if value is not None and isfinite(value) else None
+
+
 def both_ends(interval: Interval) -> tuple[float, float] | None:
     """The ends of an interval; None if there is none or an end is unknown."""
     if interval is None:
@@ -85,6 +90,18 @@ class WhyNot(Part, frozen=True, kw_only=True):
     code: str
     words: str  # with the names of the fields in braces
     fields: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, error: Exception) -> Self | None:
+        """The reason of a refusal that has a code; None for any other error."""
+        if not isinstance(error, Refused) or not error.reason.code:
+            return None
+        return cls(code=error.reason.code, words=error.reason.words, fields=dict(error.reason.fields))
+
+    @property
+    def error(self) -> Refused:
+        """The refusal (not raised) with this reason."""
+        return Refused(self.words, self.code, **self.fields)
 
 
 class Estimated(Part, frozen=True, kw_only=True):
@@ -140,8 +157,5 @@ class Record(Estimated, frozen=True, kw_only=True):
     @classmethod
     def refusal(cls, error: Exception, *, signature: str = "", **about: Any) -> Self:
         """The record, without an estimate, of data that cannot support one; `error` says why."""
-        why = None
-        if isinstance(error, Refused) and error.reason.code:
-            reason = error.reason
-            why = WhyNot(code=reason.code, words=reason.words, fields=dict(reason.fields))
+        why = WhyNot.of(error)
         return cls(estimate=None, status="refused", reason=str(error), why=why, signature=signature, **about)
