@@ -65,16 +65,7 @@ from turnwise.records.planning import (
     PowerCurve,
     Variances,
 )
-from turnwise.records.record import (
-    Estimated,
-    Interval,
-    Number,
-    Part,
-    Record,
-    WhyNot,
-    both_ends,
-    finite,
-)
+from turnwise.records.record import Estimated, Interval, Number, Part, Record, WhyNot, both_ends, finite
 from turnwise.records.scores import Forecast, JudgePrompt, Message, PrecisionRecall, ScoreRecord
 from turnwise.records.unrated import (
     CriticCheck,

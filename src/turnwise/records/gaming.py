@@ -115,19 +115,25 @@ class TuningRepetition(Part, frozen=True, kw_only=True):
 class AttackedFile(Part, frozen=True, kw_only=True):
     """The result of one round's attack on one file."""
 
-    contexts: str
-    people: Number
-    best: str
+    contexts: str  # name of the file
+    people: Number  # mean score of people's replies
+    best: str  # strategy with the largest gain, significant or not
     description: str
     score: Number
     interval: Interval = field(default_factory=nothing)
     gain: float
     gain_interval: Interval = field(default_factory=nothing)
-    gameable: bool
+    gameable: bool  # a fraud has a significant gain
+    # Edits of people's own replies with a significant gain, which are not used for training.
     edits: tuple[str, ...] = field(default_factory=no_rows)
-    unsearched: str | None = field(default_factory=nothing)
+    unsearched: str | None = field(default_factory=nothing)  # why the attack is not conclusive
     n_items: int
     n_clusters: int
+
+    @property
+    def robust(self) -> bool:
+        """Whether a conclusive attack found no fraud as high as people, and no edit with a significant gain."""
+        return self.unsearched is None and self.gain < 0 and not self.edits
 
 
 class HardeningRound(Part, frozen=True, kw_only=True):
@@ -137,7 +143,7 @@ class HardeningRound(Part, frozen=True, kw_only=True):
     robust: bool
     attacked: tuple[AttackedFile, ...]
     metric: str
-    taught: int
+    taught: int  # templates that the metric was trained against before
 
 
 class KeptAgreement(Part, frozen=True, kw_only=True):

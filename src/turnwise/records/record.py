@@ -68,8 +68,8 @@ def measured() -> Status:
 
 
 def finite(value: float | None) -> Number:
-    """The number as a record has it: None if it is unknown or infinite."""
-    return None if value is None or not isfinite(value) else float(value)
+    """The number; None if there is none, or if it is infinite or NaN."""
+    return float(value) if value is not None and isfinite(value) else None
 
 
 def both_ends(interval: Interval) -> tuple[float, float] | None:
@@ -98,10 +98,15 @@ class WhyNot(Part, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, error: Exception) -> Self | None:
-        """The reason of an error; None if it has no code."""
+        """The reason of a refusal that has a code; None for any other error."""
         if not isinstance(error, Refused) or not error.reason.code:
             return None
         return cls(code=error.reason.code, words=error.reason.words, fields=dict(error.reason.fields))
+
+    @property
+    def error(self) -> Refused:
+        """The refusal (not raised) with this reason."""
+        return Refused(self.words, self.code, **self.fields)
 
 
 class Estimated(Part, frozen=True, kw_only=True):
@@ -157,11 +162,5 @@ class Record(Estimated, frozen=True, kw_only=True):
     @classmethod
     def refusal(cls, error: Exception, *, signature: str = "", **about: Any) -> Self:
         """The record, without an estimate, of data that cannot support one; `error` says why."""
-        return cls(
-            estimate=None,
-            status="refused",
-            reason=str(error),
-            why=WhyNot.of(error),
-            signature=signature,
-            **about,
-        )
+        why = WhyNot.of(error)
+        return cls(estimate=None, status="refused", reason=str(error), why=why, signature=signature, **about)
