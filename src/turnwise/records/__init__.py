@@ -65,7 +65,7 @@ from turnwise.records.planning import (
     PowerCurve,
     Variances,
 )
-from turnwise.records.record import Estimated, Interval, Number, Part, Record, WhyNot, both_ends
+from turnwise.records.record import Estimated, Interval, Number, Part, Record, WhyNot, both_ends, known
 from turnwise.records.scores import Forecast, JudgePrompt, Message, PrecisionRecall, ScoreRecord
 from turnwise.records.unrated import (
     CriticCheck,
@@ -145,5 +145,6 @@ __all__ = [
     "Withheld",
     "both_ends",
     "decoded",
+    "known",
     "plain",
 ]

@@ -4,7 +4,7 @@ A field with a factory of this module is always written, also where it has its d
 earlier versions. Any other field with a default is written only where it has another value.
 """
 
-from math import nan
+from math import isnan, nan
 from typing import Any, ClassVar, Self, TypeAlias
 
 import msgspec
@@ -60,6 +60,11 @@ def no_rows() -> tuple[()]:
 def measured() -> Status:
     """The default of a status."""
     return "ok"
+
+
+def known(value: float) -> Number:
+    """The number; None for NaN."""
+    return None if isnan(value) else value
 
 
 def both_ends(interval: Interval) -> tuple[float, float] | None:
