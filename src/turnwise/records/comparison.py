@@ -113,9 +113,9 @@ class ItemChange(Part, frozen=True, kw_only=True):
     old: Number
     new: Number
     change: Number
-    context: str | None = None  # last turn of it
-    reply_old: str | None = None
-    reply_new: str | None = None
+    context: str | None = field(default_factory=nothing)  # last turn of it
+    reply_old: str | None = field(default_factory=nothing)
+    reply_new: str | None = field(default_factory=nothing)
 
 
 class ChangeRecord(Record, frozen=True, kw_only=True):
