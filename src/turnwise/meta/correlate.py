@@ -41,7 +41,7 @@ from turnwise.metrics.rows import better_direction
 from turnwise.records import AgreementRecord, finite
 from turnwise.stats import correlation, permutation, power
 from turnwise.stats.clusters import codes
-from turnwise.stats.interval import NO_VARIATION, Interval, interval_of_correlation
+from turnwise.stats.interval import Interval, interval_of_correlation, unvarying
 from turnwise.stats.shared_draws import SharedDraws
 from turnwise.stats.within import interval_inside_large_groups, interval_inside_small_groups
 from turnwise.types import Level
@@ -123,7 +123,7 @@ def correlate_units(
         unscored=table.unscored,
         estimate=finite(value),
         interval=clipped(bounds, statistic),
-        unvarying=method == NO_VARIATION,
+        unvarying=unvarying(bounds, method),
         p=finite(p),
         n_items=len(points.names),
         n_clusters=points.n_clusters,

@@ -24,7 +24,7 @@ from turnwise.meta.table import ScoreTable
 from turnwise.metrics.rows import better_direction
 from turnwise.records import AgreementRecord, SystemMeans, finite
 from turnwise.stats import correlation, permutation, power
-from turnwise.stats.interval import NO_VARIATION, Interval
+from turnwise.stats.interval import Interval, unvarying
 from turnwise.types import Floats
 
 MIN_SYSTEMS = 3  # two systems always have a correlation of 1 or -1
@@ -56,7 +56,7 @@ def correlate_systems(
         unscored=table.unscored,
         estimate=finite(found.value),
         interval=found.interval,
-        unvarying=found.method == NO_VARIATION,
+        unvarying=unvarying(found.interval, found.method),
         p=finite(found.p),
         n_items=len(agent_of),
         n_clusters=points.n_clusters,

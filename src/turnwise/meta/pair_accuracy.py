@@ -16,7 +16,7 @@ import numpy as np
 from turnwise.errors import Refused
 from turnwise.meta.preferences import ComparedPair, cluster_count, errors_of, rater_details
 from turnwise.records import AgreementRecord, MetricDifference, finite
-from turnwise.stats.interval import NO_VARIATION
+from turnwise.stats.interval import unvarying
 from turnwise.stats.pairs.item_pairs import ordered_alike
 from turnwise.stats.shares import share_test
 from turnwise.types import Direction, Floats
@@ -98,7 +98,7 @@ def pair_accuracy(scores: PairScores, *, dimension: str, group: str) -> Agreemen
         **about,
         estimate=estimate,
         interval=test.interval,
-        unvarying=test.method == NO_VARIATION,
+        unvarying=unvarying(test.interval, test.method),
         p=finite(test.p),
         n_items=n,
         n_clusters=n_clusters,
