@@ -92,7 +92,7 @@ def test_a_run_that_has_not_changed_passes_a_gate_on_the_change(
     talks = [dialogue(k, words(k)) for k in range(N)]
     old, new = score("old", talks, metrics=metric), score("new", talks[1:], metrics=metric)
     (found,) = tw.diff(old, new)
-    assert (found["estimate"], found["interval"], found["p"], found["verdict"]) == (0, [0, 0], 1, "the same")
+    assert (found["estimate"], found["interval"], found["p"], found["verdict"]) == (0, (0, 0), 1, "the same")
     assert not found.get("flips")
     assert run(["diff", old, new, "--gate", f"{metric} >= -0.1"]) == 0
     assert run(["diff", old, new, "--gate", f"{metric} > 0"]) == 1

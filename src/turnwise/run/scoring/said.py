@@ -28,12 +28,13 @@ def with_said(record: ScoreRecord, metric: Metric, method: str, said: Mapping[st
     source = f"{plugin_name(metric)}.{method}"
     try:
         more: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(dict(said)))
-        filled = {name: more.pop(name) for name in FILLED if name in more}
+        # What is unknown stays in `more`, so that it is written.
+        filled = {name: more.pop(name) for name in FILLED if more.get(name) is not None}
         msgspec.convert({"metric": record.metric, "estimate": None, **filled}, ScoreRecord)
     except (TypeError, ValueError) as error:
         raise PluginError(f"{source} returned what results.json cannot hold: {error}") from error
     for name in more:
-        if name in ScoreRecord.__struct_fields__:
+        if name in ScoreRecord.__struct_fields__ and name not in FILLED:
             raise PluginError(f"{source} returned `{name}`, which is a key of every result")
     return structs.replace(record, **filled, more={**record.more, **more})
 
