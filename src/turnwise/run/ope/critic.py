@@ -21,7 +21,7 @@ from turnwise.logs.scan import Census
 from turnwise.protocols import TaskCritic
 from turnwise.records import CriticCheck
 from turnwise.run.dialogues.selfplay import without_played
-from turnwise.run.ope.critic_findings import critic_check
+from turnwise.run.ope.critic_records import critic_check
 from turnwise.run.ope.estimate import TargetEstimate
 from turnwise.run.ope.logged_data import METRIC, prepare
 from turnwise.run.scoring.tally import generator

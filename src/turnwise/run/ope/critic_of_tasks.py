@@ -23,7 +23,7 @@ from turnwise.protocols import TaskCritic
 from turnwise.records import CriticCheck, EstimateRecord, EstimatorCheck, KnownMeans, OpeDocument
 from turnwise.run.ope import task_log
 from turnwise.run.ope.critic_calibration import TaskCalibration
-from turnwise.run.ope.critic_findings import critic_section, raw_notes, raw_records, write_turns
+from turnwise.run.ope.critic_records import critic_section, raw_notes, raw_records, write_turns
 from turnwise.run.ope.critic_values import task_episodes, value_systems
 from turnwise.run.ope.estimate import TargetEstimate
 from turnwise.run.ope.reward import scored

@@ -7,13 +7,13 @@ what is missing, and `turnwise ls judges` lists all cards. Cards are small JSON 
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from turnwise.encode.models.catalogue import cache_home
 from turnwise.logs.files import atomic
 from turnwise.protocols import Asks
+from turnwise.records import GamingVerdict
 from turnwise.types import Finding, Metric, digest
 
 FOLDER = "judges"
@@ -91,12 +91,12 @@ def add_agreement(metrics: Mapping[str, Metric], findings: Sequence[Finding], da
             _write(msgspec.structs.replace(card, agreement=tuple([*kept, *found][-MOST:])))
 
 
-def add_attack(metric: Metric, verdict: Mapping[str, Any], data: Sequence[str]) -> None:
+def add_attack(metric: Metric, verdict: GamingVerdict, data: Sequence[str]) -> None:
     """Add the verdict of an attack to the card of a judge."""
     if not is_judge(metric):
         return
     found = Attacked(
-        tuple(os.path.basename(path) for path in data), bool(verdict["gameable"]), verdict["description"]
+        tuple(os.path.basename(path) for path in data), verdict.gameable, verdict.description
     )
     card = card_of(str(metric.signature))
     kept = [one for one in card.attacks if one.data != found.data]
