@@ -79,9 +79,7 @@ def controls(
     The key is the critic's name, a space and `rating`. Without dialogues that controls can be made from, an entry has
     no values of controls. Without a critic the result is empty.
     """
-    critics = {
-        name: estimator for name, estimator in estimators.items() if isinstance(estimator, TaskCritic)
-    }
+    critics = {name: estimator for name, estimator in estimators.items() if isinstance(estimator, TaskCritic)}
     if not critics:
         return {}
     values: dict[str, dict[str, float]] = {name: {} for name in critics}

@@ -8,7 +8,7 @@ baselines are printed, because a critic that ranks systems like the length of th
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np

@@ -65,9 +65,7 @@ def raw_records(
                 length=scores.get("length"),
                 entropy_2=scores.get("entropy-2"),
                 success=scores.get("success"),
-                diagnostics=EstimateDiagnostics(
-                    raw=finite(valued.value), bellman_error=finite(valued.error)
-                ),
+                diagnostics=EstimateDiagnostics(raw=finite(valued.value), bellman_error=finite(valued.error)),
             )
         )
     return rows

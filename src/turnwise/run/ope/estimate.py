@@ -129,7 +129,7 @@ class TargetEstimate:
     method: str = ""
     n_dialogues: int = 0
     n_agents: int = 0
-    diagnostics: EstimateDiagnostics = EstimateDiagnostics()
+    diagnostics: EstimateDiagnostics = field(default_factory=EstimateDiagnostics)
     curves: Mapping[str, Floats] = field(default_factory=dict)
 
     def refused(self, error: Exception, diagnostics: EstimateDiagnostics | None = None) -> "TargetEstimate":

@@ -95,9 +95,7 @@ def add_attack(metric: Metric, verdict: GamingVerdict, data: Sequence[str]) -> N
     """Add the verdict of an attack to the card of a judge."""
     if not is_judge(metric):
         return
-    found = Attacked(
-        tuple(os.path.basename(path) for path in data), verdict.gameable, verdict.description
-    )
+    found = Attacked(tuple(os.path.basename(path) for path in data), verdict.gameable, verdict.description)
     card = card_of(str(metric.signature))
     kept = [one for one in card.attacks if one.data != found.data]
     _write(msgspec.structs.replace(card, attacks=tuple([*kept, found][-MOST:])))
