@@ -62,11 +62,15 @@ def rate_at(share: float) -> float:
 class Trainer:
     """An optimiser with a schedule by the clock, and checkpoints."""
 
-    def __init__(self, model: ReplyModel, rate: float, seconds: float, path: Path) -> None:
-        self.model, self.seconds, self.path = model, seconds, path
+    def __init__(
+        self, model: ReplyModel, rate: float, seconds: float, path: Path, steps: int | None = None
+    ) -> None:
+        """It ends after `seconds`, or after `steps` if these are over before."""
+        self.model, self.seconds, self.path, self.steps = model, seconds, path, steps
         self.parameters = model.trainable()
         self.optimiser = torch.optim.AdamW(
             list(self.parameters.values()), lr=rate, weight_decay=0.01, betas=(0.9, 0.98),
+            fused=next(iter(self.parameters.values())).is_cuda,
         )  # fmt: skip
         self.rate, self.used, self.step, self.saved, self.skipped = rate, 0.0, 0, 0.0, 0
         if path.exists():
@@ -76,12 +80,14 @@ class Trainer:
                     one.copy_(kept["weights"][name])
             self.optimiser.load_state_dict(kept["optimiser"])
             self.used, self.step = kept["used"], kept["step"]
+        elif draft_of(path).exists():
+            self.used, self.step = read_draft(draft_of(path), self.parameters)
         self.last = self.saved = time.time()
 
     @property
     def share(self) -> float:
-        """The share of the time that is used, over all runs."""
-        return self.used / self.seconds
+        """The share of the time, or of the steps, that is used, over all runs."""
+        return max(self.used / self.seconds, self.step / (self.steps or math.inf))
 
     def update(self, loss: Tensor) -> None:
         """One step; none if the gradient is not finite, which would be the end of all weights."""
@@ -108,9 +114,32 @@ class Trainer:
             "weights": {name: one.detach().cpu() for name, one in self.parameters.items()},
             "optimiser": self.optimiser.state_dict(), "used": self.used, "step": self.step,
         }  # fmt: skip
-        draft = self.path.with_suffix(".part")
-        torch.save(kept, draft)
-        draft.replace(self.path)
+        part = self.path.with_suffix(".part")
+        torch.save(kept, part)
+        part.replace(self.path)
+        write_draft(draft_of(self.path), self.parameters, self.used, self.step)
+
+
+def draft_of(path: Path) -> Path:
+    """The small form of a checkpoint, which may leave the machine: weights as 8-bit integers, without the optimiser."""
+    return path.with_name(f"{path.stem}-draft.npz")
+
+
+def write_draft(path: Path, parameters: Mapping[str, Tensor], used: float, step: int) -> None:
+    """Write the weights, the seconds that were used and the number of steps."""
+    part = path.with_suffix(".part")
+    with part.open("wb") as file:
+        np.savez(file, **to_bytes(parameters), used=used, step=step)  # type: ignore[arg-type]
+    part.replace(path)
+
+
+def read_draft(path: Path, parameters: Mapping[str, Tensor]) -> tuple[float, int]:
+    """Copy the weights of a draft into the parameters; its seconds and steps. The optimiser begins anew."""
+    with np.load(path) as packed, torch.no_grad():
+        found = from_bytes(dict(packed))
+        for name, one in parameters.items():
+            one.copy_(found[name])
+    return float(found["used"]), int(found["step"])
 
 
 def load_adapters(model: ReplyModel, path: Path) -> None:
@@ -354,7 +383,7 @@ def read_samples(path: Path) -> dict[int, list[Ids]]:
     """The sampled replies by the turn that they replace."""
     with np.load(path) as found:
         target, flat, ends = (found[name].astype(np.int64) for name in ("target", "flat", "ends"))
-    starts = np.concatenate([[0], ends[:-1]])
+    starts = np.concatenate([[0], ends])[:-1]
     samples: dict[int, list[Ids]] = {}
     for turn, start, end in zip(target.tolist(), starts, ends, strict=True):
         samples.setdefault(turn, []).append(flat[start:end])
@@ -519,7 +548,7 @@ def discriminate(given: argparse.Namespace) -> None:
                 if key.startswith("llama."):
                     model.trainable()[key].copy_(value)
     rate = given.rate or RATE["discriminate"]
-    trainer = Trainer(model, rate, given.seconds, given.out / f"{name}.pt")
+    trainer = Trainer(model, rate, given.seconds, given.out / f"{name}.pt", given.steps)
     loader = DataLoader(
         Examples(corpus, given, trainer.step), batch_size=None, num_workers=given.workers,
         prefetch_factor=8 if given.workers else None,
@@ -543,6 +572,7 @@ def discriminate(given: argparse.Namespace) -> None:
                 report(model, corpus, given, name)
     trainer.save()
     save_adapters(model, given.out / f"{name}.npz")
+    print(f"{name}: {trainer.step} steps in {trainer.used:.0f} s", flush=True)
     merged(model)
     table = report(model, corpus, given, name, half=False)
     np.savez_compressed(given.out / f"{name}-rated.npz", columns=table, steps=trainer.step)
@@ -613,7 +643,7 @@ def mine(given: argparse.Namespace) -> None:
             groups = [
                 (turns_of, [table(words) for words in texts[at : at + 12]]) for at in range(0, len(texts), 12)
             ]
-            sums += table_of(model, groups, given.device, half=given.device == "cuda")[:, len(KINDS)]
+            sums += scores_of(model, groups, given.device)
         best = np.argsort(-sums)[:MINED]
         gains.append([made[at] for at in best])
         for at in best[:8]:
@@ -690,6 +720,22 @@ def table_of(
     return np.concatenate([part for part in found if part is not None])
 
 
+@torch.inference_mode()
+def scores_of(model: ReplyModel, groups: list[Group], device: str, *, most: int = 60_000) -> np.ndarray:
+    """(n,) the scores of all replies in the order of the groups, in half precision on a GPU."""
+    found: list[np.ndarray] = [np.zeros(0)] * len(groups)
+    for batch in batches(groups, most):
+        coded = [
+            (context_tokens(groups[at][0]), [reply_tokens(reply) for reply in groups[at][1]]) for at in batch
+        ]
+        packed = pack(coded).to(device)
+        with torch.autocast(device, torch.bfloat16, enabled=device == "cuda"):
+            scores = model.score(model.pooled(model.hidden(packed), packed))[..., 0].float().cpu().numpy()
+        for at, row in zip(batch, scores, strict=True):
+            found[at] = row[: len(groups[at][1])]
+    return np.concatenate(found)
+
+
 def report(
     model: ReplyModel, corpus: Corpus, given: argparse.Namespace, name: str, *, half: bool = True
 ) -> np.ndarray:
@@ -731,6 +777,9 @@ def main() -> None:
     parser.add_argument("--rank", type=int, default=RANK, help="of the adapters")
     parser.add_argument("--rate", type=float, help="highest learning rate")
     parser.add_argument("--seconds", type=float, default=300.0)
+    parser.add_argument(
+        "--steps", type=int, help="for `discriminate`: the most steps, if the time is not over before"
+    )
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--free", action="store_true", help="only text that is free for commercial use")
     parser.add_argument(
