@@ -19,99 +19,87 @@ K=$(mkdir -p "$K/logs" && cd "$K" && pwd)
 touch "$K/settings"
 defaults() {
   LM=60 SAMPLED=64000 ROUND0=280 ROUND1=190 ROUND2=190 STEPS0=1600 STEPS1=1100 STEPS2=1100 RESAMPLED=40000 MINED=6000
-  LABEL=80 STUDENT=240 BATCH= LM_BATCH= STUDENT_BATCH=
+  LABEL=70 PAIRS='20 21 22 23' STUDENT=240 BATCH= LM_BATCH= STUDENT_BATCH=
   if [ -n "${TINY:-}" ]; then
     LM=8 SAMPLED=200 ROUND0=12 ROUND1=10 ROUND2=10 RESAMPLED=100 MINED=60 LABEL=6 STUDENT=10
-    BATCH=1500 LM_BATCH=4 STUDENT_BATCH=16
+    PAIRS=20 BATCH=1500 LM_BATCH=4 STUDENT_BATCH=16
   fi
 }
-program() { timeout -k 10 1500 "$PY" -m papers.flagship."$@"; }
 log() { echo "$(date +%T) $*" >> "$K/logs/campaign"; }
-
-large() { # STAGE NAME-OF-LOG ...
-  local stage=$1 name=$2
-  shift 2
-  program train_large "$stage" --text "$K/text" --base "$K/smollm2" --workers 2 "$@" >> "$K/logs/$name" 2>&1
+program() { # LOG MODULE STAGE ...
+  local name=$1
+  shift
+  timeout -k 10 1500 "$PY" -m papers.flagship."$@" --text "$K/text" --wait >> "$K/logs/$name" 2>&1 || touch "$K/failed"
 }
-student() {
-  local stage=$1 name=$2
-  shift 2
-  program train_student "$stage" --text "$K/text" --student "$K/minilm" --out "$K/s" --workers 2 "$@" \
-    >> "$K/logs/$name" 2>&1
-}
-wait_for() { # FILE
-  [ -e "$1" ] || log "waits for $1"
-  until [ -e "$1" ]; do sleep 1; done
+# All programs of a round are started at once: each loads what it needs, and then waits for the files of those before it.
+large() { local name=$1; shift; program "$name" train_large "$@" --base "$K/smollm2" --workers 2 & }
+student() { local name=$1; shift; program "$name" train_student "$@" --student "$K/minilm" --out "$K/s" --workers 2 & }
+there() { # FILE...: waits for them; if a program failed, ends the others
+  local file
+  for file; do
+    [ -e "$file" ] || log "waits for ${file#"$K/"}"
+    until [ -e "$file" ]; do
+      if [ -e "$K/failed" ]; then
+        log "a part failed: see the other logs"
+        kill $(ps -o pid= -s $$ | grep -vw $$)
+        exit 1
+      fi
+      sleep 0.5
+    done
+  done
 }
 
 # The readers of a round, and their mean.
 round() {
-  local n=$1 R=$K/r$1 start= seconds steps rate=3e-4 seed jobs=
-  [ -f "$R/soup.npz" ] && return 0
+  local n=$1 R=$K/r$1 start= seconds=ROUND$1 steps=STEPS$1 rate=3e-4 seed
+  [ -f "$R/soup.npz" ] && return
   mkdir -p "$R"
   if [ "$n" = 0 ]; then
-    wait_for "$K/smollm2/model.safetensors"
-    if [ ! -f "$R/lm.npz" ]; then
-      log "language model"
-      large lm lm --out "$R" --seconds "$LM" ${LM_BATCH:+--batch $LM_BATCH} || return 1
-    fi
-    if [ ! -f "$R/samples.npz" ]; then
-      log "its replies"
-      large sample sample-0 --out "$R" --count "$SAMPLED" || return 1
-    fi
     rate=5e-4
+    [ -f "$R/lm.npz" ] || large lm lm --out "$R" --seconds "$LM" ${LM_BATCH:+--batch $LM_BATCH}
+    [ -f "$R/samples.npz" ] || large sample-0 sample --out "$R" --count "$SAMPLED"
   else
-    round $((n - 1)) || return 1
+    round $((n - 1))
     start="--start $K/r$((n - 1))/soup.npz"
-    if [ ! -f "$R/samples.npz" ] || [ ! -f "$R/mined.npz" ]; then
-      log "round $n: replies, and those that the reader is fooled by"
-      large sample "sample-$n" $start --out "$R" --count "$RESAMPLED" &
-      large mine "mine-$n" $start --out "$R" --seed "$n" --count "$MINED" &
-      wait
-      [ -f "$R/samples.npz" ] && [ -f "$R/mined.npz" ] || return 1
-    fi
+    [ -f "$R/samples.npz" ] || large "sample-$n" sample $start --out "$R" --count "$RESAMPLED"
+    [ -f "$R/mined.npz" ] || large "mine-$n" mine $start --out "$R" --seed "$n" --count "$MINED"
     start="$start --mined $R/mined.npz"
   fi
   . "$K/settings"
-  seconds=ROUND$n steps=STEPS$n
   log "round $n: three readers, ${!seconds} s or ${!steps} steps"
   for seed in 0 1 2; do
     [ -f "$R/large-$seed-rated.npz" ] ||
-      large discriminate "large-$n-$seed" $start --out "$R" --seed $seed --rate $rate --seconds "${!seconds}" \
-        --steps "${!steps}" ${BATCH:+--batch $BATCH} &
+      large "large-$n-$seed" discriminate $start --out "$R" --seed $seed --rate $rate --seconds "${!seconds}" \
+        --steps "${!steps}" ${BATCH:+--batch $BATCH}
   done
-  wait
-  [ "$(ls "$R"/large-[012]-rated.npz | wc -l)" = 3 ] || return 1
-  log "round $n: their mean"
-  large soup "soup-$n" --out "$R"
+  large "soup-$n" soup --out "$R"
+  [ "$n" = 2 ] && label
+  there "$R"/large-{0,1,2}.npz "$R/soup.npz"
+}
+
+label() { # pairs for the students
+  local seed
+  mkdir -p "$K/s"
+  for seed in $PAIRS; do
+    [ -f "$K/s/large-$seed-labels.npz" ] ||
+      program "label-$seed" train_student label --base "$K/smollm2" --start "$K/r2/soup.npz" --seconds "$LABEL" \
+        --mined "$K/r2/mined.npz" --samples "$K/r2/samples.npz" --out "$K/s" --seed "$seed" &
+  done
 }
 
 students() {
   local seed
-  mkdir -p "$K/s"
-  [ -f "$K/s/student-soup.npz" ] && return 0
-  if ! ls "$K"/s/large-2[0-3]-labels.npz > /dev/null 2>&1; then
-    . "$K/settings"
-    log "labels"
-    for seed in 20 21 22 23; do
-      program train_student label --text "$K/text" --base "$K/smollm2" --start "$K/r2/soup.npz" --seconds "$LABEL" \
-        --mined "$K/r2/mined.npz" --samples "$K/r2/samples.npz" --out "$K/s" --seed $seed >> "$K/logs/label-$seed" 2>&1 &
-    done
-    wait
-    ls "$K"/s/large-2[0-3]-labels.npz > /dev/null || return 1
-  fi
-  wait_for "$K/minilm/model.safetensors"
+  there "$K/minilm/model.safetensors"
   . "$K/settings"
-  log "three students, $STUDENT s"
+  log "three students, $STUDENT s, after the labels"
   for seed in 0 1 2; do
     [ -f "$K/s/student-$seed-rated.npz" ] ||
-      student train "student-$seed" --seed $seed --seconds "$STUDENT" --labels "$K"/s/large-2[0-3]-labels.npz \
-        ${STUDENT_BATCH:+--batch $STUDENT_BATCH} ${STUDENT_START:+--start $STUDENT_START} &
+      student "student-$seed" train --seed $seed --seconds "$STUDENT" ${STUDENT_START:+--start $STUDENT_START} \
+        --labels $(printf "$K/s/large-%s-labels.npz " $PAIRS) ${STUDENT_BATCH:+--batch $STUDENT_BATCH}
   done
+  student student-soup soup
+  there "$K"/s/student-{0,1,2}.npz "$K/s/student-soup.npz"
   wait
-  [ "$(ls "$K"/s/student-[012]-rated.npz | wc -l)" = 3 ] || return 1
-  log "their mean"
-  student soup student-soup
 }
 
 campaign() {
@@ -120,7 +108,12 @@ campaign() {
   export PYTHONPATH=src:.
   defaults
   . "$K/settings"
-  if round 2 && students; then log "all done"; else log "a part failed: see the other logs"; fi
+  rm -f "$K/failed"
+  there "$K/smollm2/model.safetensors"
+  if [ -f "$K/r2/soup.npz" ]; then label; else round 2; fi
+  [ -f "$K/s/student-soup.npz" ] || students
+  there "$K/s/student-soup-rated.npz"
+  log "all done"
 }
 
 take() {

@@ -142,6 +142,21 @@ def read_draft(path: Path, parameters: Mapping[str, Tensor]) -> tuple[float, int
     return float(found["used"]), int(found["step"])
 
 
+def arrived(path: Path, wait: bool) -> Path:
+    """The path, with `wait` after another process has written the file."""
+    while wait and not path.exists():
+        time.sleep(0.2)
+    return path
+
+
+def write_arrays(path: Path, **arrays: object) -> None:
+    """Write a file that is whole from the first moment, so that other processes can wait for it."""
+    part = path.with_suffix(".part")
+    with part.open("wb") as file:
+        np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
+    part.replace(path)
+
+
 def load_adapters(model: ReplyModel, path: Path) -> None:
     """Copy the adapters and heads of a file of `save_adapters` into the model."""
     with np.load(path) as packed, torch.no_grad():
@@ -150,10 +165,10 @@ def load_adapters(model: ReplyModel, path: Path) -> None:
             one.copy_(found[name])
 
 
-def load_start(model: ReplyModel, start: str) -> None:
+def load_start(model: ReplyModel, start: str, *, wait: bool = False) -> None:
     """Begin with the adapters and heads of a file, or with `shipped` for those of the package."""
     if start != "shipped":
-        load_adapters(model, Path(start))
+        load_adapters(model, arrived(Path(start), wait))
         return
     from turnwise.encode.models import folder
     from turnwise.encode.neural.differences import unpack
@@ -167,8 +182,7 @@ def load_start(model: ReplyModel, start: str) -> None:
 
 def save_adapters(model: ReplyModel, path: Path) -> None:
     """Write adapters and heads as 8-bit integers, and round the model's own to the same values."""
-    packed = to_bytes(model.trainable())
-    np.savez(path, **packed)
+    write_arrays(path, **to_bytes(model.trainable()))
     load_adapters(model, path)
 
 
@@ -282,12 +296,12 @@ def language_model(given: argparse.Namespace) -> None:
 def sample(given: argparse.Namespace) -> None:
     """Replies of the language model to contexts of the corpus: temperature .4 to 1.2, top-p .95."""
     corpus = Corpus.load(given.text)
+    pool = Candidates(corpus, sources=sources(given.free), samples={})
     model = ReplyModel(base_llama(given.base, rank=given.rank)).to(given.device)
-    load_start(model, given.start or str(lm_path(given)))
+    load_start(model, given.start or str(lm_path(given)), wait=given.wait)
     model.llama.merge()
     rng = np.random.default_rng(0)
     torch.manual_seed(0)
-    pool = Candidates(corpus, sources=sources(given.free), samples={})
     source = corpus.arrays["dialogues"][pool.targets[:, 0], 2]
     chance = source_chances(source, sources(given.free))
     count = min(given.count or SAMPLED, len(pool.targets))
@@ -315,7 +329,7 @@ def sample(given: argparse.Namespace) -> None:
             f"{at + len(some)} of {count} contexts, {len(ends)} kept, {time.time() - started:.0f} s",
             flush=True,
         )
-    np.savez_compressed(
+    write_arrays(
         given.out / "samples.npz", target=np.array(targets, np.uint32), flat=np.array(flat, np.uint16),
         ends=np.array(ends, np.uint32),
     )  # fmt: skip
@@ -423,8 +437,10 @@ class Examples(IterableDataset[tuple[Packed, Tensor, Tensor, Tensor]]):
         self.given, self.step, self.machine_made = given, step, machine_made
         # The sampled replies are of a model that was trained on all text, so a variant on a part of it cannot use them.
         some = given.free or given.share is not None
-        samples = {} if some else read_samples(given.samples or given.out / "samples.npz")
-        mined = read_mined(given.mined) if given.mined else None
+        samples = (
+            {} if some else read_samples(arrived(given.samples or given.out / "samples.npz", given.wait))
+        )
+        mined = read_mined(arrived(given.mined, given.wait)) if given.mined else None
         self.pool = Candidates(
             corpus,
             sources=sources(given.free),
@@ -541,8 +557,8 @@ def discriminate(given: argparse.Namespace) -> None:
     name = large_name(given)
     # A variant on a part of the text cannot start from a model that was trained on all of it.
     if given.start:
-        load_start(model, given.start)
-    elif not given.free and given.share is None and lm_path(given).exists():
+        load_start(model, given.start, wait=given.wait)
+    elif not given.free and given.share is None and arrived(lm_path(given), given.wait).exists():
         with np.load(lm_path(given)) as packed, torch.no_grad():
             for key, value in from_bytes(dict(packed)).items():
                 if key.startswith("llama."):
@@ -583,7 +599,7 @@ def soup(given: argparse.Namespace) -> None:
     corpus = Corpus.load(given.text)
     parts = []
     for seed in range(3):
-        with np.load(given.out / f"large-{variant(given)}{seed}.npz") as packed:
+        with np.load(arrived(given.out / f"large-{variant(given)}{seed}.npz", given.wait)) as packed:
             parts.append(from_bytes(dict(packed)))
     model = ReplyModel(base_llama(given.base, rank=given.rank))
     with torch.no_grad():
@@ -618,12 +634,12 @@ def low_rank(parts: Sequence[Mapping[str, Tensor]], name: str, rank: int) -> tup
 def mine(given: argparse.Namespace) -> None:
     """Add to `mined.npz` the turns, bundles and templates whose mean score over `STRANGE` contexts is highest."""
     corpus = Corpus.load(given.text)
+    pool = Candidates(corpus, sources=sources(given.free), samples={})
     model = ReplyModel(base_llama(given.base, rank=given.rank))
-    load_start(model, given.start or str(given.out / f"{of_base(given)}soup.npz"))
+    load_start(model, given.start or str(given.out / f"{of_base(given)}soup.npz"), wait=given.wait)
     merged(model).to(given.device)
     rng = np.random.default_rng([given.seed, 5])
     known = read_mined(given.mined) if given.mined and given.mined.exists() else Mined([], [])
-    pool = Candidates(corpus, sources=sources(given.free), samples={})
     contexts = [pool.draw(int(n), rng).context for n in rng.integers(len(pool.targets), size=STRANGE)]
     turns = (corpus.turn(pool.turns[n]) for n in rng.integers(len(pool.turns), size=4 * POOL))
     short = [one for one in turns if ALONE[0] <= len(one) <= ALONE[1]]
@@ -668,7 +684,7 @@ def shown(corpus: Corpus, one: "Ids | Template") -> str:
 
 def write_mined(path: Path, mined: Mined) -> None:
     texts = [*mined.replies, *(part for one in mined.templates for part in (one.before, one.after))]
-    np.savez_compressed(
+    write_arrays(
         path, words=np.concatenate(texts), ends=np.cumsum([len(one) for one in texts]), replies=len(mined.replies),
         slots=np.array([SLOTS.index(one.slot) for one in mined.templates], np.int64),
     )  # fmt: skip
@@ -792,6 +808,9 @@ def main() -> None:
         "--count", type=int, help="contexts that get a sampled reply; turns that `mine` tries"
     )
     parser.add_argument("--workers", type=int, default=4)
+    parser.add_argument(
+        "--wait", action="store_true", help="wait for files that other processes are to write"
+    )
     given = parser.parse_args()
     given.base_name = base_name(given.base)
     given.out.mkdir(parents=True, exist_ok=True)
