@@ -168,7 +168,7 @@ go() {
   if ! alive; then
     rm -rf "$K/code" && mkdir -p "$K/code/src"
     cp -r "$REPOSITORY/papers" "$K/code" && (cd "$REPOSITORY/src" && tar c --exclude=data turnwise) | tar x -C "$K/code/src"
-    K=$K PY=$PY TINY=${TINY:-} setsid nohup "$K/code/papers/flagship/clean.sh" campaign > "$K/logs/shell" 2>&1 &
+    K=$K PY=$PY TINY=${TINY:-} setsid nohup "$K/code/papers/flagship/clean.sh" campaign > "$K/logs/shell" 2>&1 < /dev/null &
     echo $! > "$K/pid"
   fi
   while [ $SECONDS -lt $until ] && alive; do sleep 1; done
