@@ -4,10 +4,10 @@ import pytest
 
 from turnwise.errors import UsageError
 from turnwise.report.gate import Gate, junit
-from turnwise.types import Finding
+from turnwise.records import Record
 
 
-def finding(estimate=3.0, interval=(2.5, 3.5), **more) -> Finding:
+def finding(estimate=3.0, interval=(2.5, 3.5), **more) -> Record:
     return Finding(what={"metric": "bleu-4", "agent": "bot"}, estimate=estimate, interval=interval, **more)
 
 
