@@ -51,6 +51,7 @@ def tallied(metric: FittedFbd, items: list[Item], *, most: int, draws: int = 100
     return tally.finding(WHAT, draws=draws, rng=generator(0, "fbd"))
 
 
+@pytest.mark.slow
 def test_more_rows_than_are_kept_give_the_number_of_all_of_them() -> None:
     items = talk(600)
     metric = fitted(items)
@@ -72,6 +73,7 @@ def test_two_readings_are_told_apart_in_their_moments() -> None:
     assert found == pytest.approx(metric.reduce(metric.rows(items)), rel=1e-9)
 
 
+@pytest.mark.slow
 def test_the_interval_of_a_sample_is_about_as_wide_as_that_of_all_rows() -> None:
     items = talk(1200, in_cluster=2)
     metric = fitted(items)
