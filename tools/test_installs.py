@@ -117,7 +117,7 @@ TRIALS = (
     trial("score demo/demo.jsonl -m rouge-l -o second --jobs 2"),
     trial("score demo/demo.jsonl -m length --on ray --jobs 1", "cluster"),
     trial("score demo/demo.jsonl -m bertscore,turnwise", "neural"),
-    trial("score tools.jsonl -m tool-invalid", "tools"),
+    trial("score tools.jsonl -m tool-invalid[tools=schemas.json]", "tools"),
     trial("score demo/demo.jsonl -m bleu-paper", "nltk"),
     trial("compare demo/demo.jsonl -m rouge-l --agents good,rude -o compared"),
     trial("compare demo/demo.jsonl -m turnwise --agents good,rude", "neural"),
@@ -288,6 +288,7 @@ def prepare(folder: Path) -> None:
     shutil.copytree(ROOT / "tests" / "fixtures", folder / "fixtures")
     write_tables(folder / "multiwoz_db")
     (folder / "bot.py").write_text(BOT)
+    (folder / "schemas.json").write_text('{"calculate": {"type": "object"}}')
     lines = (ROOT / "src" / "turnwise" / "data" / "demo.jsonl").read_text().splitlines()
     dialogues = [json.loads(line) for line in lines]
     rows = [
