@@ -138,6 +138,7 @@ def test_a_rate_at_the_edge_has_an_interval_however_many_clusters_there_are(
     assert many.interval == pytest.approx(few.interval, abs=0.01 if method == "Poisson" else 1e-9)
 
 
+@pytest.mark.slow
 def test_one_process_and_two_find_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tally_module, "Reservoir", partial(Reservoir, 150))
     rng = np.random.default_rng(1)
