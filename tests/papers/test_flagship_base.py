@@ -161,6 +161,7 @@ def test_a_first_token_starts_a_word(text):
     assert words([]) == []
 
 
+@pytest.mark.slow
 def test_every_stage_runs_from_the_cut_file(text, tmp_path):
     given = ["--text", str(text), "--base", str(text / "qwen.gguf"), "--out", str(tmp_path), "--rank", "2",
              "--device", "cpu", "--workers", "0"]  # fmt: skip
@@ -195,6 +196,7 @@ def test_every_stage_runs_from_the_cut_file(text, tmp_path):
         assert found["rated"].shape == (15, len(COLUMNS))
 
 
+@pytest.mark.slow
 def test_a_round_teaches_what_the_mean_of_three_models_is_fooled_by(text, tmp_path, monkeypatch):
     # Trainings end by the clock: here it advances by a quarter of a second at each look, on a busy machine too.
     ticks = count(step=0.25)
