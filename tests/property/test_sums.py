@@ -19,6 +19,7 @@ from turnwise.estimators.linear.dice import LinearDice
 from turnwise.estimators.linear.regression import Direct, Fqe, Lstdq
 from turnwise.estimators.linear.stream import FirstSums, SecondSums, TargetBasis
 from turnwise.metrics import resolve
+from turnwise.records import Record
 from turnwise.run.scoring import tally as tally_module
 from turnwise.run.scoring.blocks import score
 from turnwise.run.scoring.tally import Clusters, Tally, generator
