@@ -7,6 +7,7 @@ a setting declares the field again.
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, cast
 
@@ -14,6 +15,7 @@ from msgspec import Meta
 
 from turnwise.errors import UsageError, setting
 from turnwise.logs.items.items import ItemChoice, Selection
+from turnwise.report.run_files import HeldFiles, RunFiles, StoredFiles
 from turnwise.settings.data import Data, MappingLike
 from turnwise.settings.option import (
     Checked,
@@ -301,6 +303,13 @@ class Writing(Command):
     def folder(self) -> Path | None:
         """The folder of `output`."""
         return Path(self.output) if self.output else None
+
+    @cached_property
+    def files(self) -> RunFiles | None:
+        """The files that a report reads: in the folder of `output`, in memory for figures without one, else None."""
+        if self.folder is not None:
+            return StoredFiles(self.folder)
+        return HeldFiles() if self.figures else None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -56,7 +56,7 @@ def score(spec: "Score") -> ScoreDocument:
     with (
         BlockStore(spec.folder, reuse=spec.reuse) as store,
         spec.executor() as workers,
-        listing(metrics, spec.folder) as lines,
+        listing(metrics, spec.files) as lines,
         progress("scoring", census.n_dialogues, quiet=spec.quiet) as advance,
     ):
         for shard in shards(spec, census, metrics, store, spec.selection, watch, workers):
