@@ -1,6 +1,6 @@
 """What changed between two runs of an agent? Paired test, items that changed most."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, ClassVar
@@ -33,7 +33,6 @@ class Diff(Gated, Drawing, Writing, Measuring):
 
     command: ClassVar[str] = "diff"
     resumption: ClassVar[Resumption] = "never"
-    names: ClassVar[Mapping[str, str]] = {}
 
     old: Annotated[
         PathLike, Option("A folder that `score` or `compare` wrote.", flags="OLD", record=None)

@@ -27,9 +27,7 @@ def opened(
         )
     )  # fmt: skip
     with held as given:
-        ready = command.changed(
-            **{command.source: given.paths}, names=given.names, shared_agent=given.shared_agent
-        )
+        ready = command.changed(**{command.source: given.paths}, shared_agent=given.shared_agent)
         writing: Command = command
         # The same files in every copy of the command.
         yield ready.changed(files=writing.files) if isinstance(writing, Writing) else ready

@@ -4,7 +4,6 @@ A group is a mixin: `class Score(Measuring, Reading)` has the settings of both. 
 a setting declares the field again.
 """
 
-from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, field, fields
 from functools import cached_property
@@ -99,7 +98,6 @@ class Command(Checked):
 class Formatted(Command):
     """The format of the dialogues that a command reads."""
 
-    names: ClassVar[Mapping[str, str]] = {}  # path -> the name that the user gave it: `-`
     shared_agent: ClassVar[str | None] = None  # the agent of all records, which the files' names replace
     source: ClassVar[str] = "data"  # the setting that has the dialogues
 

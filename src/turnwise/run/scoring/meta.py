@@ -178,7 +178,7 @@ def meta(spec: "MetaEvaluate") -> MetaDocument:
         **census.automatic_section(),
         **census.unseen.section(),
     )
-    add_agreement(metrics, document.results, [spec.names.get(path, path) for path in spec.paths])
+    add_agreement(metrics, document.results, list(spec.paths))
     return document
 
 
