@@ -104,10 +104,9 @@ def chosen_pairs(records: list[dict[str, Any]], n: int, settings: str) -> dict[s
     except tw.TurnwiseError as error:
         return {"error": str(error)}
     (one,) = found.findings
-    keys = ("win_rate", "position_bias", "consistent")
     return {
         "pairs": n, "with_verdicts": one.n_items, "unscored": one.unscored, "reason": one.reason,
-        **{key: one.details.get(key) for key in keys},
+        "win_rate": one.win_rate, "position_bias": one.position_bias, "consistent": one.consistent,
     }  # fmt: skip
 
 
