@@ -3,11 +3,11 @@ from xml.etree import ElementTree
 import pytest
 
 from turnwise.errors import UsageError
-from turnwise.records import ScoreRecord
+from turnwise.records import Record, ScoreRecord
 from turnwise.report.gate import Gate, junit
 
 
-def finding(estimate=3.0, interval=(2.5, 3.5), **more) -> ScoreRecord:
+def finding(estimate=3.0, interval=(2.5, 3.5), **more) -> Record:
     return ScoreRecord(metric="bleu-4", agent="bot", estimate=estimate, interval=interval, **more)
 
 
