@@ -24,7 +24,7 @@ from turnwise.metrics import is_rating
 from turnwise.metrics.judge.cost import Cost
 from turnwise.metrics.rows import better_direction
 from turnwise.protocols import Asks, Priced, metric_extras
-from turnwise.records import AttackDocument, GamingVerdict
+from turnwise.records import AttackDocument, GamingVerdict, StrategyRecord
 from turnwise.run.attack.policy_tuning import PolicyTuning
 from turnwise.run.attack.trained_model_card import model_folder, write_attacks
 from turnwise.run.resume.progress_journal import Journal
@@ -101,7 +101,11 @@ def run_attack(spec: "Attacking", *, report: Report = lambda _: None) -> AttackD
     metrics, absent = prepare(spec, census)
     if not metrics:
         return finish(
-            AttackDocument, spec, tuple(one.finding() for one in absent), census.sha256, verdict=None
+            AttackDocument,
+            spec,
+            tuple(one.record(StrategyRecord) for one in absent),
+            census.sha256,
+            verdict=None,
         )
     ((name, metric),) = metrics.items()
     card = model_folder(name) if spec.card else None

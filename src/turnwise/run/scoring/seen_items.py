@@ -6,17 +6,16 @@ scores of them are no evidence beside their ratings.
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TypeVar
 
-from msgspec import structs
+from msgspec.structs import replace
 
 from turnwise.meta.length_bias import length_difference
 from turnwise.protocols import KnowsTraining
 from turnwise.records import AgreementRecord, DifferenceRecord, ScoreRecord
-from turnwise.types import Finding, Item, Metric
+from turnwise.types import Item, Metric
 
-Marked = TypeVar("Marked", Finding, ScoreRecord, DifferenceRecord, AgreementRecord)
+Marked = TypeVar("Marked", ScoreRecord, DifferenceRecord, AgreementRecord)
 
 
 def in_training(metrics: Mapping[str, Metric], items: Sequence[Item]) -> dict[str, str]:
@@ -40,11 +39,8 @@ def shares(counts: Mapping[str, int], total: int) -> dict[str, str]:
 
 def marked(record: Marked, known: Mapping[str, str]) -> Marked:
     """The record with `in_training`, the text that `known` has for its metric, or unchanged."""
-    if isinstance(record, Finding):
-        count = known.get(str(record.what.get("metric")))
-        return replace(record, details={**record.details, "in_training": count}) if count else record
     count = known.get(str(record.metric))
-    return structs.replace(record, in_training=count) if count else record
+    return replace(record, in_training=count) if count else record
 
 
 class SeenItems:

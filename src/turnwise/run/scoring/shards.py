@@ -40,7 +40,7 @@ from turnwise.run.scoring.rated import prepared_rating, rating_selection
 from turnwise.run.spec import Prepares
 from turnwise.run.workers.execute import Executor
 from turnwise.settings.option import as_text
-from turnwise.types import Finding, Item, Metric, NeedsFitting, Status, Summed, Turn, digest
+from turnwise.types import Item, Metric, NeedsFitting, Status, Summed, Turn, digest
 
 if TYPE_CHECKING:
     from turnwise.settings.groups import Evaluating
@@ -85,10 +85,6 @@ class Unavailable:
     def record(self, kind: Callable[..., AnyRecord]) -> AnyRecord:
         """The metric as a record of this type, without an estimate."""
         return kind(metric=self.metric, estimate=None, status=self.status, reason=self.reason, why=self.why)
-
-    def finding(self) -> Finding:
-        """The metric as a finding."""
-        return Finding(what={"metric": self.metric}, estimate=None, status=self.status, reason=self.reason)
 
 
 def prepare(spec: Prepares, census: Census) -> tuple[dict[str, Metric], list[Unavailable]]:
