@@ -104,9 +104,10 @@ def chosen_pairs(records: list[dict[str, Any]], n: int, settings: str) -> dict[s
     except tw.TurnwiseError as error:
         return {"error": str(error)}
     (one,) = found.findings
+    keys = ("win_rate", "position_bias", "consistent")
     return {
         "pairs": n, "with_verdicts": one.n_items, "unscored": one.unscored, "reason": one.reason,
-        "win_rate": one.win_rate, "position_bias": one.position_bias, "consistent": one.consistent,
+        **{key: getattr(one, key) for key in keys},
     }  # fmt: skip
 
 
