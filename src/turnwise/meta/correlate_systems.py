@@ -40,7 +40,7 @@ def correlate_systems(
     """
     points = agent_points(table, gold)
     agreement = _soft_pairwise if statistic in SYSTEMS_ONLY else _correlation_of_systems
-    found = agreement(table, gold, statistic, points, resampling)
+    over_systems = agreement(table, gold, statistic, points, resampling)
     rows = rated_rows(table, gold)
     agent_of = dict(zip(rows.ids, rows.agents, strict=True))
     one = float("nan")
@@ -54,19 +54,19 @@ def correlate_systems(
         **about,
         better=better_direction(table.metric),
         unscored=table.unscored,
-        estimate=finite(found.value),
-        interval=found.interval,
-        unvarying=unvarying(found.interval, found.method),
-        p=finite(found.p),
+        estimate=finite(over_systems.value),
+        interval=over_systems.interval,
+        unvarying=unvarying(over_systems.interval, over_systems.method),
+        p=finite(over_systems.p),
         n_items=len(agent_of),
         n_clusters=points.n_clusters,
-        method=f"{found.method}; p by permutation of systems",
+        method=f"{over_systems.method}; p by permutation of systems",
         one_rater=finite(one),
         ceiling=None,  # the reliability of agents' means is not known
         floor=finite(tie_floor(points.y, statistic)),
         n_systems=len(points.names),
-        without={agent: finite(left) for agent, left in found.without.items()},
-        systems_needed=_systems_needed(statistic, found.value, resampling.precision),
+        without={agent: finite(left) for agent, left in over_systems.without.items()},
+        systems_needed=_systems_needed(statistic, over_systems.value, resampling.precision),
         systems=tuple(
             SystemMeans(agent=name, metric=finite(sign(table) * x), people=finite(y))
             for name, x, y in zip(points.names, points.x, points.y, strict=True)

@@ -46,7 +46,7 @@ def differences(
 
     A pair with a metric that refuses has none. `difference` (first minus second) and `p` are None where undefined.
     """
-    found = []
+    tests = []
     points_of = _PointsOnce(gold, level)
     for a, b in combinations(tables, 2):
         try:
@@ -56,7 +56,7 @@ def differences(
         for statistic in statistics:
             test = _difference_test(one, two, level, statistic, draws=draws, rng=rng)
             within = _test_within_agents(one, two, level, statistic)
-            found.append(
+            tests.append(
                 MetricDifference(
                     metric_a=a.name,
                     metric_b=b.name,
@@ -72,7 +72,7 @@ def differences(
                     p_within_agents=finite(within.p),
                 )
             )
-    return found
+    return tests
 
 
 class _PointsOnce:
@@ -178,5 +178,5 @@ def with_adjusted_p(tests: Sequence[MetricDifference]) -> tuple[MetricDifference
 
 def _adjusted(p: Sequence[Number]) -> list[Number]:
     """The p-values after Benjamini and Hochberg; None where there is none."""
-    values = np.array([np.nan if one is None else one for one in p])
-    return [finite(one) for one in benjamini_hochberg(values).tolist()]
+    values = np.array([np.nan if value is None else value for value in p])
+    return [finite(value) for value in benjamini_hochberg(values).tolist()]

@@ -84,17 +84,17 @@ def length_bias_records(
         except Refused:  # the metric's record has the reason
             continue
         sides[table.name] = (list(points.names), points.x)
-    found = []
+    biases = []
     for name, (ids, scores) in sides.items():
-        gaps = np.array([gaps_of.get(one, np.nan) for one in ids])
+        gaps = np.array([gaps_of.get(name, np.nan) for name in ids])
         known = ~np.isnan(gaps)
         about: dict[str, Any] = {"metric": name, "dimension": gold.dimension, "group": group or None}
         try:
             bias = length_bias(scores[known], gaps[known])
         except TooFewItems as error:
             about |= dict.fromkeys(NearAndFar.__slots__)
-            found.append(LengthBias(**about, reason=str(error)))
+            biases.append(LengthBias(**about, reason=str(error)))
             continue
         about |= asdict(bias) | {"p": finite(bias.p)}
-        found.append(LengthBias(**about, reason=None))
-    return found
+        biases.append(LengthBias(**about, reason=None))
+    return biases

@@ -144,7 +144,7 @@ def accuracy_differences(
 
     Empty where all choices are ties.
     """
-    found = []
+    tests = []
     for a, b in combinations(scores, 2):
         places = {id(pair): at for at, pair in enumerate(b.pairs)}
         both = [(at, places[id(pair)]) for at, pair in enumerate(a.pairs) if id(pair) in places]
@@ -153,7 +153,7 @@ def accuracy_differences(
         mine, theirs = (np.array(side) for side in zip(*both, strict=True))
         gaps = correct(a)[0][mine] - correct(b)[0][theirs]
         p, method = _test_of_gaps(gaps, [a.pairs[at] for at in mine])
-        found.append(
+        tests.append(
             MetricDifference(
                 metric_a=a.metric,
                 metric_b=b.metric,
@@ -167,7 +167,7 @@ def accuracy_differences(
                 method=method,
             )
         )
-    return found
+    return tests
 
 
 def _test_of_gaps(gaps: Floats, pairs: Sequence[ComparedPair]) -> tuple[float, str]:

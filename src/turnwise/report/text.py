@@ -34,13 +34,13 @@ def interval(value: tuple[float, float] | None, digits: int = 3) -> str:
 
 
 def cell(value: Any) -> str:
-    """A value as the text of a table cell: `-` for None, three digits for a float, brackets for a pair of numbers."""
+    """A value as the text of a table cell: `-` for None, three digits for a float, brackets for a pair."""
     if value is None:
         return "-"
     if isinstance(value, float):
         return number(value)
-    if isinstance(value, tuple | list) and len(value) == 2 and all(map(_numeric, value)):
-        return interval((value[0], value[1]))
+    if isinstance(value, tuple) and len(value) == 2:
+        return interval(value)
     return str(value)
 
 

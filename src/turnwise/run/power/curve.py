@@ -47,12 +47,12 @@ def plan_of(spec: "Power", name: str, design: Design, *, items: int, ratings: in
     dialogues: int | None
     amounts: list[float | None]  # of the pilot's variance, and of the ends of its interval
     if spec.have is not None:
-        amounts = [one.smallest_difference(spec.have, power=spec.power) for one in tests]
+        amounts = [test.smallest_difference(spec.have, power=spec.power) for test in tests]
         difference, dialogues = amounts[0], spec.have
     else:
         difference = wanted_difference(spec)
-        needed = [one.clusters_needed(difference, power=spec.power) for one in tests]
-        dialogues, amounts = needed[0], [None if one is None else float(one) for one in needed]
+        needed = [test.clusters_needed(difference, power=spec.power) for test in tests]
+        dialogues, amounts = needed[0], [None if n is None else float(n) for n in needed]
     of_people = is_rating(name) or design.name == "preferences" or design.spread.ratings > 0
     about |= {
         "difference": difference,
@@ -62,7 +62,7 @@ def plan_of(spec: "Power", name: str, design: Design, *, items: int, ratings: in
     estimate, *ends = amounts
     if estimate is None:
         return PlanRecord.refusal(_impossible(spec, design), **about)
-    known = [float(one) for one in ends if one is not None]
+    known = [float(end) for end in ends if end is not None]
     if len(set(known)) < 2:  # a single preference has the variance of its win rate, whatever the pilot
         known = []
     kind = (

@@ -65,30 +65,30 @@ def run(spec: "Calibrate") -> CalibrateDocument:
             CalibrateDocument, spec, (), census.sha256, plan=_write(spec, _first_draw(spec, census))
         )
     labels = _labels(spec, census)
-    found, measured, notes = _measured(spec, census, labels)
+    records, measured, notes = _measured(spec, census, labels)
     plan = None
     if spec.plan is not None and measured:
         plan = _write(spec, next_draw(spec, _dialogues(census), measured[0].units))
-    for one in measured:
+    for each in measured:
         about = {
-            "metric": one.table.name,
+            "metric": each.table.name,
             "rating": labels.dimension,
-            "group": one.group or None,
+            "group": each.group or None,
             "level": labels.level,
-            "signature": str(one.table.metric.signature),
+            "signature": str(each.table.metric.signature),
         }
-        found += calibrate(
-            one.units,
+        records += calibrate(
+            each.units,
             about,
             drawn=spec.drawn,
             fit=spec.fit,
-            unscored=unscored_by_agent(one.table),
-            rng=generator(spec.seed, one.table.name, one.group, labels.dimension),
+            unscored=unscored_by_agent(each.table),
+            rng=generator(spec.seed, each.table.name, each.group, labels.dimension),
         )
     return finish(
         CalibrateDocument,
         spec,
-        found,
+        records,
         census.sha256,
         notes=tuple(notes),
         plan=plan,
@@ -111,10 +111,10 @@ def choose(spec: "Calibrate") -> Choice:
             f"say how the rated dialogues were drawn ({setting('--labels', 'random')} or weights:KEY)"
         )
     labels = _labels(spec, census)
-    found, measured, _ = _measured(spec, census, labels)
+    records, measured, _ = _measured(spec, census, labels)
     if not measured:
         raise Refused(
-            f"{spec.metrics[0]}: {found[0].reason}" if found else f"{spec.metrics[0]} has no scores"
+            f"{spec.metrics[0]}: {records[0].reason}" if records else f"{spec.metrics[0]} has no scores"
         )
     draw = next_draw(spec, _dialogues(census), measured[0].units)
     return Choice(
@@ -181,11 +181,11 @@ def _measured(
         tables, items = collect(
             spec, census, metrics, store, labels.selection, watch=watch, workers=workers, lines=lines
         )
-    found = [metric.record(MeanRecord) for metric in (*absent, *watch.unavailable())]
+    records = [metric.record(MeanRecord) for metric in (*absent, *watch.unavailable())]
     measured = []
     for table in tables.values():
         if not has_level(table, labels.level):
-            found.append(_lacking(table, labels.level))
+            records.append(_lacking(table, labels.level))
             continue
         whole = "dialogue" in table.metric.needs
         scored = [item for item in items.values() if (item.turn is None) == whole]
@@ -203,7 +203,7 @@ def _measured(
         "may be too short and its means off"
         for name, share in in_training(metrics, rated).items()
     ]
-    return found, measured, [*watch.silence(), *learned]
+    return records, measured, [*watch.silence(), *learned]
 
 
 def _level(census: Census, dimension: str, spec: "Calibrate") -> RatedLevel:

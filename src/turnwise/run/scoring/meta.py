@@ -115,7 +115,7 @@ def meta(spec: "MetaEvaluate") -> MetaDocument:
     watch = Watch(spec.max_errors)
     units = {level: rated_units(spec, census, level) for level in rated_levels(census, spec.dimension)}
     questions = list(_questions(units, ratings, spec.dimension, spec.level))
-    found = [metric.record(AgreementRecord) for metric in absent]
+    records = [metric.record(AgreementRecord) for metric in absent]
     compared: list[MetricDifference] = []
     screened: list[ScreenedRater] = []
     rated: list[dict[str, Any]] = []
@@ -127,7 +127,7 @@ def meta(spec: "MetaEvaluate") -> MetaDocument:
     with spec.executor() as workers:
         collected = _collected(spec, census, metrics, questions, watch, workers)
         known = {at: seen.in_training for at, (_, seen) in collected.items()}
-        found += [metric.record(AgreementRecord) for metric in watch.unavailable()]
+        records += [metric.record(AgreementRecord) for metric in watch.unavailable()]
         for question in questions:
             of_group = [table.of_group(question.group) for table in collected[question.rated][0].values()]
             mine = units[question.rated][question.group]
@@ -155,9 +155,9 @@ def meta(spec: "MetaEvaluate") -> MetaDocument:
             answer for _, several in workers.in_order(_answers, spec, tasks.values()) for answer in several
         ]
     for _, question, agreements, differing in sorted(answers, key=lambda answer: answer[0]):
-        found += [marked(record, known[question.rated]) for record in agreements]
+        records += [marked(record, known[question.rated]) for record in agreements]
         compared += differing
-    if all(record.undefined for record in found):
+    if all(record.undefined for record in records):
         raise UsageError(
             "none of these metrics has a number at that level; `turnwise ls metrics` shows levels"
         )
@@ -168,7 +168,7 @@ def meta(spec: "MetaEvaluate") -> MetaDocument:
     document = finish(
         MetaDocument,
         spec,
-        found,
+        records,
         census.sha256,
         differences=with_adjusted_p(compared),
         raters=tuple(screened),

@@ -47,7 +47,7 @@ def pair_meta(spec: "MetaEvaluate", census: Census) -> MetaDocument:
     ):
         settings: dict[str, Any] = {"watch": watch, "workers": workers, "lines": lines}
         tables, items = collect(spec, census, metrics, store, chosen, **settings)
-    found = [metric.record(AgreementRecord) for metric in (*absent, *watch.unavailable())]
+    records = [metric.record(AgreementRecord) for metric in (*absent, *watch.unavailable())]
     compared: list[MetricDifference] = []
     scores = {name: _Scored(table) for name, table in tables.items()}
     for dimension in dimensions:
@@ -57,13 +57,15 @@ def pair_meta(spec: "MetaEvaluate", census: Census) -> MetaDocument:
             compared_ids = {item for pair in pairs for item in pair.items}
             there = [item for item in items.values() if {item.id, item.dialogue} & compared_ids]
             known = in_training(metrics, there)
-            found += [marked(pair_accuracy(one, dimension=dimension, group=group), known) for one in scored]
+            records += [
+                marked(pair_accuracy(metric, dimension=dimension, group=group), known) for metric in scored
+            ]
             if spec.differences:
                 compared += accuracy_differences(scored, dimension=dimension, group=group)
     return finish(
         MetaDocument,
         spec,
-        found,
+        records,
         census.sha256,
         differences=with_adjusted_p(compared),
         raters=(),
@@ -91,16 +93,16 @@ def pair_raters(spec: "MetaEvaluate", census: Census) -> MetaDocument:
     Raises `DataError` if the data has no preferences, and `UsageError` for a dimension without any.
     """
     dimensions = _dimensions(spec.changed(dimension=spec.dimension or "all"), census)
-    found: list[AgreementRecord] = []
+    records: list[AgreementRecord] = []
     for dimension in dimensions:
         groups, _ = compared_pairs(spec, census, dimension)
         for group, pairs in groups.items():
             asked = Asked(dimension=dimension, group=group or None)
-            found += rater_agreement(pairs, asked, stable_raters=spec.stable_raters) if pairs else []
-    if not found:
+            records += rater_agreement(pairs, asked, stable_raters=spec.stable_raters) if pairs else []
+    if not records:
         raise DataError("no two that were compared are both in the selected data")
-    found = with_automatic_raters(found, census)
-    return finish(MetaDocument, spec, found, census.sha256, raters=(), **census.automatic_section())
+    records = with_automatic_raters(records, census)
+    return finish(MetaDocument, spec, records, census.sha256, raters=(), **census.automatic_section())
 
 
 def _dimensions(spec: "MetaEvaluate", census: Census) -> Sequence[str]:

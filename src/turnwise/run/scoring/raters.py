@@ -71,7 +71,7 @@ def raters(spec: "MetaEvaluate") -> MetaDocument:
         return pair_raters(spec, census)
     check_dimension(census, spec.dimension)
     every = with_direction(census.read_ratings(), spec.lower_is_better)
-    found: list[AgreementRecord] = []
+    records: list[AgreementRecord] = []
     reports: list[ScreenedRater] = []
     for level, group, units in _questions(spec, census):
         there = units.rated(every, level)
@@ -80,13 +80,13 @@ def raters(spec: "MetaEvaluate") -> MetaDocument:
                 continue
             kept, reported = screened_ratings(units.ratings(every), name, level, group, spec)
             reports += reported
-            found += _agreement(units.rated(kept, level), units, name, level, group, spec)
-    if not found:
+            records += _agreement(units.rated(kept, level), units, name, level, group, spec)
+    if not records:
         at = f" at {spec.level} level" if spec.level else ""
         raise DataError(f"no selected item was rated on `{spec.dimension or 'any dimension'}`{at}")
-    found = with_automatic_raters(found, census)
+    records = with_automatic_raters(records, census)
     return finish(
-        MetaDocument, spec, found, census.sha256, raters=tuple(reports), **census.automatic_section()
+        MetaDocument, spec, records, census.sha256, raters=tuple(reports), **census.automatic_section()
     )
 
 

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
-from msgspec import structs
+from msgspec.structs import replace
 
 from turnwise.meta.length_bias import length_difference
 from turnwise.protocols import KnowsTraining
@@ -40,7 +40,7 @@ def shares(counts: Mapping[str, int], total: int) -> dict[str, str]:
 def marked(record: Marked, known: Mapping[str, str]) -> Marked:
     """The record with `in_training`, the text that `known` has for its metric, or unchanged."""
     count = known.get(str(record.metric))
-    return structs.replace(record, in_training=count) if count else record
+    return replace(record, in_training=count) if count else record
 
 
 class SeenItems:
