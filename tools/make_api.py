@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
 from turnwise.commands import COMMANDS
+from turnwise.records import Part, record
 from turnwise.settings.data import Data
 from turnwise.settings.option import Setting, bare, settings
 
@@ -142,7 +143,17 @@ def _by_name(signature: inspect.Signature) -> str:
 
 
 def fields(value: Any) -> Iterator[tuple[str, str, str]]:
-    """Name, type with the default, and meaning of each annotated attribute that the class itself declares.
+    """Name, type with the default, and meaning of each annotated attribute that the class itself declares; of a result,
+    also of those that its bases declare.
+    """
+    of_a_result = issubclass(value, Part)
+    for kind in reversed(value.__mro__) if of_a_result else (value,):
+        if not of_a_result or issubclass(kind, Part):
+            yield from declared(kind)
+
+
+def declared(value: Any) -> Iterator[tuple[str, str, str]]:
+    """The attributes that the class itself declares, as in `fields`.
 
     The meaning is the text under the attribute, or the comment on its lines.
     """
@@ -165,16 +176,18 @@ def fields(value: Any) -> Iterator[tuple[str, str, str]]:
         of_the_class = ast.unparse(one.annotation).startswith("ClassVar")
         if of_the_class and not meaning and not getattr(value, "_is_protocol", False):
             continue
-        default = "" if one.value is None or of_the_class else f" = {_default(one.value)}"
+        default = "" if one.value is None or of_the_class else f" = {_default(one.value, value)}"
         yield name, f"{_plain(ast.unparse(one.annotation))}{default}", meaning
 
 
-def _default(value: ast.expr) -> str:
-    """The default of an attribute as it is written; for a factory, what it makes."""
+def _default(value: ast.expr, of: Any) -> str:
+    """The default of an attribute of class `of` as it is written; for a factory, what it makes."""
     if isinstance(value, ast.Call) and ast.unparse(value.func) == "field":
         given = {one.arg: one.value for one in value.keywords}
         if "default_factory" in given:
-            return f"{ast.unparse(given['default_factory'])}()"
+            factory = ast.unparse(given["default_factory"])
+            of_a_result = issubclass(of, Part) and hasattr(record, factory)
+            return repr(getattr(record, factory)()) if of_a_result else f"{factory}()"
     return ast.unparse(value)
 
 

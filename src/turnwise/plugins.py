@@ -38,6 +38,7 @@ from turnwise.protocols import (
     TrainerExtras,
     WorldExtras,
 )
+from turnwise.records import StatisticRecord
 from turnwise.registry import GROUPS
 from turnwise.types import (
     Agent,
@@ -47,7 +48,6 @@ from turnwise.types import (
     Episodes,
     Estimate,
     Estimator,
-    Finding,
     Floats,
     HasMoments,
     Ints,
@@ -87,7 +87,6 @@ __all__ = [
     "Estimator",
     "EstimatorExtras",
     "Explains",
-    "Finding",
     "Floats",
     "Folder",
     "HasMoments",
@@ -120,6 +119,7 @@ __all__ = [
     "SamplesRaters",
     "Scene",
     "Signature",
+    "StatisticRecord",
     "SumEstimator",
     "Summarises",
     "Summed",

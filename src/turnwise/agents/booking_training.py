@@ -14,7 +14,8 @@ import numpy as np
 
 from turnwise.errors import DataError, UsageError
 from turnwise.networks.training.task import TrainedModel, TrainingTask
-from turnwise.types import Dialogue, Finding
+from turnwise.records import StatisticRecord
+from turnwise.types import Dialogue
 
 if TYPE_CHECKING:
     from turnwise.networks.transformer import Example
@@ -196,8 +197,9 @@ def _trained(
         },
         curve=curve,
         findings=(
-            Finding(
-                what={"metric": kind, "statistic": "perplexity"},
+            StatisticRecord(
+                metric=kind,
+                statistic="perplexity",
                 estimate=best["perplexity"],
                 n_items=len(held_out),
                 n_clusters=len(held_out),

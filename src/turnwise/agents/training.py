@@ -4,7 +4,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, TypeVar
 
 from turnwise.networks.training.task import TrainedModel, TrainingTask
-from turnwise.types import Finding
+from turnwise.records import StatisticRecord
 
 if TYPE_CHECKING:
     from turnwise.networks.training.on_dialogues import Settings
@@ -74,8 +74,9 @@ def _with_findings(task: TrainingTask, trained: TrainedModel, statistics: tuple[
     """The trained model with a finding for each of `statistics`: the card's values on held-out dialogues."""
     best = trained.card["held_out"]
     findings = tuple(
-        Finding(
-            what={"metric": task.metric, "statistic": name},
+        StatisticRecord(
+            metric=task.metric,
+            statistic=name,
             estimate=best[name],
             n_items=best["dialogues"],
             n_clusters=best["dialogues"],

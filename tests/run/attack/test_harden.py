@@ -4,11 +4,11 @@ import gzip
 import json
 import shutil
 from collections.abc import Callable
-from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from tests.attacks.planted import CLEAN, scorer, talks
 from turnwise.attacks.attack import attack
@@ -17,6 +17,7 @@ from turnwise.attacks.target import Target
 from turnwise.cli.common.group import run
 from turnwise.encode.models.folder import load
 from turnwise.errors import DataError
+from turnwise.records import AttackedFile, HardeningRound
 from turnwise.run.attack import harden as hardening
 from turnwise.run.attack.fraud_training_data import prefix_digest, training_dialogues
 from turnwise.types import Item
@@ -54,6 +55,7 @@ def trained(files: dict[str, str], *settings: str) -> int:
     )
 
 
+@pytest.mark.slow
 def test_hardening_trains_on_the_frauds_that_were_found(capsys, parroted: dict[str, str]) -> None:
     files = parroted
     code = run(
@@ -99,6 +101,7 @@ def parroted(files: dict[str, str], parrot: Path) -> dict[str, str]:
     return files
 
 
+@pytest.mark.slow
 def test_hardening_a_guarded_metric_teaches_its_guard_and_leaves_the_metric(
     capsys, parroted: dict[str, str], tmp_path: Path
 ) -> None:
@@ -121,6 +124,7 @@ def test_hardening_a_guarded_metric_teaches_its_guard_and_leaves_the_metric(
     assert not np.array_equal(old["guard.several.first"], new["guard.several.first"])
 
 
+@pytest.mark.slow
 def test_a_model_of_other_settings_in_the_same_folder_is_not_reused(capsys, parroted: dict[str, str]) -> None:
     model = Path(parroted["out"]) / "model-1"
 
@@ -187,16 +191,17 @@ def test_a_metric_that_was_not_searched_is_never_called_robust(capsys, parroted:
     assert all(row["n_items"] == row["n_clusters"] == 20 for row in document["results"])
 
 
-def attacked(score: Callable[[Item], float]) -> hardening.FileAttack:
+def attacked(score: Callable[[Item], float]) -> AttackedFile:
     search_on, test_on = split_contexts(talks(80))
     texts = [one.human for one in search_on]
     found = attack(Target(scorer(score), 3000), search_on, test_on, texts=texts, rng=np.random.default_rng(0),
                    draws=100)  # fmt: skip
-    return hardening.FileAttack.of("dialogues", hardening.AttackRun(found, [], [], "human", 1, ()))
+    return hardening.attacked_file("dialogues", hardening.AttackRun(found, [], [], "human", 1, ()))
 
 
-def summary(made: hardening.FileAttack) -> str:
-    return hardening._summary({"robust": made.robust, "attacked": [asdict(made)]})
+def summary(made: AttackedFile) -> str:
+    last = HardeningRound(round=1, robust=made.robust, attacked=(made,), metric="usr-ret", taught=0)
+    return hardening._summary(last)
 
 
 def test_a_metric_that_nothing_found_beats_is_called_robust() -> None:
@@ -208,7 +213,7 @@ def test_a_metric_that_nothing_found_beats_is_called_robust() -> None:
 
 def test_edits_of_peoples_own_replies_that_score_above_people_make_a_metric_gameable() -> None:
     made = attacked(lambda item: float(item.reply.count(item.references[0])))
-    assert made.edits == ["repeated"]
+    assert made.edits == ("repeated",)
     assert not made.gameable
     assert made.gain < 0
     assert not made.robust

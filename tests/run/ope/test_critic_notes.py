@@ -4,7 +4,7 @@ import numpy as np
 
 from turnwise.estimators.critic.controls import LOGGED, PREFIX, Verdict
 from turnwise.estimators.critic.evaluation import SystemValue
-from turnwise.run.ope.critic_findings import raw_notes
+from turnwise.run.ope.critic_records import raw_notes
 from turnwise.run.ope.critic_values import CriticValues
 
 

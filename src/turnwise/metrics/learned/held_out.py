@@ -6,10 +6,11 @@ import numpy as np
 
 from turnwise.encode.text.normalise import plain
 from turnwise.errors import DataError
+from turnwise.records import StatisticRecord, finite
 from turnwise.stats.clusters import connected_components
 from turnwise.stats.correlation import STATISTICS
 from turnwise.stats.interval import interval_of_correlation
-from turnwise.types import Finding, Floats, Ints, Item
+from turnwise.types import Floats, Ints, Item
 
 SHOWN = ("spearman", "pearson")  # statistics that are reported
 DRAWS = 1000  # bootstrap samples of an interval
@@ -24,7 +25,7 @@ def held_out(
     *,
     rng: np.random.Generator,
     method: str,
-) -> list[Finding]:
+) -> list[StatisticRecord]:
     """Spearman and Pearson correlation over items; intervals resample whole contexts.
 
     Items with a NaN prediction are left out. `contexts` has the context group of each item. A finding is `skipped` with
@@ -41,9 +42,10 @@ def held_out(
         if not np.isnan(value):
             bounds, _ = interval_of_correlation(name, x, y, cluster, n_clusters, draws=DRAWS, rng=rng)
         findings.append(
-            Finding(
-                what={"metric": metric, "statistic": name},
-                estimate=None if np.isnan(value) else value,
+            StatisticRecord(
+                metric=metric,
+                statistic=name,
+                estimate=finite(value),
                 interval=bounds,
                 n_items=len(x),
                 n_clusters=n_clusters,
@@ -55,10 +57,10 @@ def held_out(
     return findings
 
 
-def on_card(findings: Sequence[Finding]) -> dict[str, object]:
+def on_card(findings: Sequence[StatisticRecord]) -> dict[str, object]:
     """The findings in the form of a model's card: statistic -> estimate, interval and n."""
     return {
-        str(finding.what["statistic"]): {
+        str(finding.statistic): {
             "estimate": finding.estimate,
             "interval": finding.interval,
             "n": finding.n_items,

@@ -3,12 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
+import msgspec
 import numpy as np
 
 from turnwise.conformance.attributes import shown
 from turnwise.networks.training.task import TrainedModel
 from turnwise.protocols import Learns, trainer_extras
-from turnwise.types import Finding
+from turnwise.records import StatisticRecord
 
 STORED = {np.dtype(name) for name in ("f2", "f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "?")}
 
@@ -49,9 +50,13 @@ def trained_problem(trained: object) -> str | None:
         if (odd := _not_json(getattr(parts, name), name)) is not None:
             return f"returned a TrainedModel with {odd}; expected what JSON holds, with texts as keys"
     if not isinstance(parts.findings, Sequence) or not all(
-        isinstance(one, Finding) for one in parts.findings
+        isinstance(one, StatisticRecord) for one in parts.findings
     ):
-        return "returned a TrainedModel whose `findings` are not a list of turnwise.plugins.Finding"
+        return "returned a TrainedModel whose `findings` are not a list of turnwise.plugins.StatisticRecord"
+    try:
+        msgspec.convert(msgspec.to_builtins(parts.findings), list[StatisticRecord])
+    except (TypeError, msgspec.ValidationError) as error:
+        return f"returned a TrainedModel with `findings` that cannot be written: {error}"
     return None
 
 

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from turnwise.errors import DataError, UsageError
 from turnwise.errors import setting as worded
 from turnwise.networks.training.preferences import Preferences
-from turnwise.types import Dialogue, Finding, Floats, Item, digest
+from turnwise.records import StatisticRecord
+from turnwise.types import Dialogue, Floats, Item, digest
 
 FEWEST = 30  # rated items; with fewer, the 95 % interval of a correlation is wider than +-.36
 
@@ -136,4 +137,4 @@ class TrainedModel:
     each item), `ceiling` (the agreement of one rater with the others), `held_out` (correlations with intervals),
     `attacks` (frauds known to score above people), `languages` and `licence`. The command adds `data` and `command`."""
     curve: Sequence[Mapping[str, float]] = ()  # one record an epoch
-    findings: Sequence[Finding] = ()  # held-out numbers with intervals, which the command prints
+    findings: Sequence[StatisticRecord] = ()  # held-out numbers with intervals, which the command prints

@@ -2,19 +2,19 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 import numpy as np
 
 from turnwise.attacks.attack import Attack, attack
 from turnwise.attacks.context import Context, sample_contexts, split_contexts
+from turnwise.attacks.diagnosis import Tendency
 from turnwise.attacks.perturb import CALLS_PER_CONTEXT, Perturbation, perturb
 from turnwise.attacks.strategy import Candidate
 from turnwise.attacks.target import ScoreOrError, Target
-from turnwise.attacks.verdict import TestedStrategy
 from turnwise.conformance.calls import called, reuse_key, rows_of
 from turnwise.errors import Unmeasured, UsageError, setting
 from turnwise.logs.items.items import FILE, all_items
@@ -24,7 +24,17 @@ from turnwise.metrics import is_rating
 from turnwise.metrics.judge.cost import Cost
 from turnwise.metrics.rows import better_direction
 from turnwise.protocols import Asks, Priced, metric_extras
-from turnwise.records import AttackDocument, GamingVerdict, StrategyRecord
+from turnwise.records import (
+    AttackDocument,
+    EditEffect,
+    FeatureTendency,
+    GamingVerdict,
+    MetricDiagnosis,
+    PeopleScore,
+    StrategyRecord,
+    TuningRepetition,
+    finite,
+)
 from turnwise.run.attack.policy_tuning import PolicyTuning
 from turnwise.run.attack.trained_model_card import model_folder, write_attacks
 from turnwise.run.resume.progress_journal import Journal
@@ -36,12 +46,13 @@ from turnwise.run.spec import finish
 from turnwise.run.workers.execute import progress
 from turnwise.settings.option import as_text
 from turnwise.terminal import say_lines
-from turnwise.types import Direction, Finding, Floats, Item, Metric, digest
+from turnwise.types import Direction, Floats, Item, Metric, digest
 
 if TYPE_CHECKING:
     from turnwise.commands.attack import Attacking
 
 PATH = "calls.jsonl"  # in the output folder
+AnyPart = TypeVar("AnyPart", FeatureTendency, EditEffect)
 
 
 class CallJournal:
@@ -91,22 +102,17 @@ def check_can_be_attacked(metrics: Sequence[str]) -> None:
 
 
 def run_attack(spec: "Attacking", *, report: Report = lambda _: None) -> AttackDocument:
-    """Attack the one metric of the spec; the document has the verdict and a finding for each tested strategy.
+    """Attack the one metric of the spec; the document has the verdict and a record for each tested strategy.
 
-    If the metric cannot be prepared, the only finding says why, and the verdict is None. With `spec.card` the frauds
+    If the metric cannot be prepared, the only record says why, and the verdict is None. With `spec.card` the frauds
     are also written to the card of the attacked trained model.
     """
     check_can_be_attacked(spec.metrics)
     census = scan_data(spec)
     metrics, absent = prepare(spec, census)
     if not metrics:
-        return finish(
-            AttackDocument,
-            spec,
-            tuple(one.record(StrategyRecord) for one in absent),
-            census.sha256,
-            verdict=None,
-        )
+        unattacked = [one.record(StrategyRecord) for one in absent]
+        return finish(AttackDocument, spec, unattacked, census.sha256)
     ((name, metric),) = metrics.items()
     card = model_folder(name) if spec.card else None
     run = attack_metric(spec, name, metric, census, report=report)
@@ -115,27 +121,34 @@ def run_attack(spec: "Attacking", *, report: Report = lambda _: None) -> AttackD
     if (
         run.found.gameable or not run.found.unsearched
     ):  # an attack that hardly searched says nothing good of a judge
-        add_attack(
-            metric, GamingVerdict(**document_verdict), [spec.names.get(path, path) for path in spec.paths]
-        )
+        add_attack(metric, document_verdict, [spec.names.get(path, path) for path in spec.paths])
     sign = run.sign
-    findings = tuple(_findings(name, str(metric.signature), run.found, sign, better_direction(metric)))
+    records = _strategy_records(name, str(metric.signature), run.found, sign, better_direction(metric))
     if card is not None:
         about = ", ".join(file_names(spec.paths).values())
-        shown = [{**one.what, **one.details} for one in findings if one.details["significant"]]
-        write_attacks(card, about, shown)
-    return finish(AttackDocument,
-        spec, findings, census.sha256,
+        write_attacks(card, about, [record for record in records if record.significant])
+    diagnosis = run.found.diagnosis
+    return finish(
+        AttackDocument, spec, records, census.sha256,
         verdict=document_verdict,
-        people={
-            "agent": run.people,
-            "score": _none_if_nan(sign * run.found.people.score),
-            "interval": _negated_interval(run.found.people.interval, sign),
-        },
-        tendencies=[asdict(one if sign > 0 else one.negated) for one in run.found.tendencies],
-        perturbations=[asdict(one if sign > 0 else one.negated) for one in run.edits],
-        diagnosis={**asdict(run.found.diagnosis), "words": run.found.diagnosis.warning},
-        repetitions=run.repetitions,
+        people=PeopleScore(
+            agent=run.people,
+            score=finite(sign * run.found.people.score),
+            interval=_negated_interval(run.found.people.interval, sign),
+        ),
+        tendencies=tuple(
+            _record_of(tendency if sign > 0 else tendency.negated, FeatureTendency)
+            for tendency in run.found.tendencies
+        ),
+        perturbations=tuple(_record_of(edit if sign > 0 else edit.negated, EditEffect) for edit in run.edits),
+        diagnosis=MetricDiagnosis(
+            constant=diagnosis.constant,
+            noise=finite(diagnosis.noise),
+            unscored=finite(diagnosis.unscored),
+            errors=diagnosis.errors,
+            words=diagnosis.warning,
+        ),
+        repetitions=tuple(run.repetitions),
         tried=run.found.tried,
         unsearched=run.found.unsearched,
         unjudged=run.found.untested,
@@ -163,7 +176,7 @@ class AttackRun:
 
     found: Attack
     edits: list[Perturbation]
-    repetitions: list[dict[str, Any]]  # repetitions of policy tuning, best first
+    repetitions: list[TuningRepetition]  # repetitions of policy tuning, best first
     people: str  # agent whose replies the strategies are compared with
     sign: int  # -1 if lower scores are better, else 1
     contexts: tuple[Context, ...]
@@ -266,22 +279,22 @@ def _scores(metric: Metric, items: Sequence[Item]) -> Floats:
     return found
 
 
-def verdict(found: Attack) -> dict[str, Any]:
+def verdict(found: Attack) -> GamingVerdict:
     """The verdict for the document: whether the metric is gameable, the fraud with the largest gain and counts.
 
     `worst`, `description` and `gain` are None without a fraud. Raises `Unmeasured` if people's replies have no score.
     """
     check_scored(found)
     worst = found.worst
-    return {
-        "gameable": found.gameable,
-        "worst": None if worst is None else worst.strategy,
-        "description": None if worst is None else worst.description,
-        "gain": None if worst is None else worst.gain,
-        "frauds": sum(one.significant for one in found.strategies),
-        "judged": len(found.strategies),
-        "note": found.diagnosis.warning,
-    }
+    return GamingVerdict(
+        gameable=found.gameable,
+        worst=None if worst is None else worst.strategy,
+        description=None if worst is None else worst.description,
+        gain=None if worst is None else worst.gain,
+        frauds=sum(strategy.significant for strategy in found.strategies),
+        judged=len(found.strategies),
+        note=found.diagnosis.warning,
+    )
 
 
 def check_scored(found: Attack, unscored: str = "it returned NaN") -> None:
@@ -294,15 +307,20 @@ def check_scored(found: Attack, unscored: str = "it returned NaN") -> None:
         raise Unmeasured(f"the metric scored none of people's replies: {why}")
 
 
-def _findings(name: str, signature: str, found: Attack, sign: int, end: Direction | None) -> list[Finding]:
-    """One finding for each tested strategy; scores are in the metric's own sign (`sign` is -1 if lower is better).
+def _strategy_records(
+    name: str, signature: str, found: Attack, sign: int, end: Direction | None
+) -> list[StrategyRecord]:
+    """One record for each tested strategy; scores are in the metric's own sign (`sign` is -1 if lower is better).
 
     Gains are not negated: positive means better than people. `end` is the better direction that the report shows.
     """
     return [
-        Finding(
-            what={"metric": name, "strategy": one.strategy, "kind": one.kind},
-            estimate=_none_if_nan(sign * one.score),
+        StrategyRecord(
+            metric=name,
+            strategy=one.strategy,
+            kind=one.kind,
+            better=end,
+            estimate=finite(sign * one.score),
             interval=_negated_interval(one.interval, sign),
             n_items=one.n,
             n_clusters=one.n_clusters,
@@ -311,30 +329,25 @@ def _findings(name: str, signature: str, found: Attack, sign: int, end: Directio
             signature=signature,
             status="ok" if one.n else "skipped",
             reason=None if one.n else "the metric scored none of these replies",
-            details={
-                "better": end,
-                **_strategy_details(one, sign),
-                "score": _none_if_nan(sign * one.score),
-                "human_score": _none_if_nan(sign * found.people.score),
-            },
+            description=one.description,
+            example=one.example,
+            gain=finite(one.gain),
+            gain_interval=one.gain_interval,
+            beats_human=finite(one.beats_human),
+            significant=one.significant,
+            transcript=one.transcript,
+            people_said=one.people_said,
+            transcript_scores=tuple((sign * own, sign * theirs) for own, theirs in one.transcript_scores),
+            score=finite(sign * one.score),
+            human_score=finite(sign * found.people.score),
         )
         for one in found.strategies
     ]
 
 
-def _strategy_details(one: TestedStrategy, sign: int) -> dict[str, Any]:
-    """The details of a strategy's finding; transcript scores in the metric's own sign, gains as positive if better."""
-    return {
-        "description": one.description,
-        "example": one.example,
-        "gain": _none_if_nan(one.gain),
-        "gain_interval": one.gain_interval,
-        "beats_human": _none_if_nan(one.beats_human),
-        "significant": one.significant,
-        "transcript": one.transcript,
-        "people_said": one.people_said,
-        "transcript_scores": [(sign * own, sign * theirs) for own, theirs in one.transcript_scores],
-    }
+def _record_of(measured: Tendency | Perturbation, kind: type[AnyPart]) -> AnyPart:
+    """What was measured of the metric as the part of a document with the same fields."""
+    return msgspec.convert(measured, kind, from_attributes=True)
 
 
 def _texts_to_mine(chosen: Sequence[Context]) -> list[str]:
@@ -345,8 +358,3 @@ def _texts_to_mine(chosen: Sequence[Context]) -> list[str]:
 def _negated_interval(interval: tuple[float, float] | None, sign: int) -> tuple[float, float] | None:
     """The interval, with its ends negated and swapped if `sign` is negative; None stays None."""
     return interval if interval is None or sign > 0 else (-interval[1], -interval[0])
-
-
-def _none_if_nan(value: float) -> float | None:
-    """The value as a float; None if it is NaN."""
-    return None if np.isnan(value) else float(value)

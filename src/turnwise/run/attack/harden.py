@@ -14,11 +14,12 @@ some of them have the same words as the reply, and a guard cannot distinguish th
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
+from msgspec import structs
 
 from turnwise.attacks.attack import Attack
 from turnwise.attacks.verdict import TestedStrategy
@@ -27,7 +28,14 @@ from turnwise.logs.native import file_names, write
 from turnwise.logs.scan import Census
 from turnwise.metrics import settings
 from turnwise.metrics.learned.guard.metric import KIND as GUARD_KIND
-from turnwise.records import AttackDocument
+from turnwise.records import (
+    AttackDocument,
+    AttackedFile,
+    HardeningRound,
+    KeptAgreement,
+    StrategyRecord,
+    finite,
+)
 from turnwise.run.attack.command import (
     AttackRun,
     attack_metric,
@@ -48,8 +56,7 @@ from turnwise.run.scoring.tally import generator
 from turnwise.run.spec import finish
 from turnwise.run.train.command import TRAINERS, names, train, trainer
 from turnwise.settings.option import split_paths
-from turnwise.stats.interval import Interval
-from turnwise.types import Finding, Metric, digest
+from turnwise.types import Metric, digest
 
 if TYPE_CHECKING:
     from turnwise.commands.attack import Harden
@@ -60,63 +67,44 @@ WRAPPER = "guarded"  # the metric that puts a guard before another one
 HUMAN_REPLY_EDITS = ("shuffled", "no-punctuation", "repeated")  # strategies that edit the person's own reply
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileAttack:
-    """The result of one round's attack on one file, as written to results.json.
+class FinishedRound(msgspec.Struct, frozen=True, kw_only=True):
+    """A round as the journal has it, with what the next one needs."""
 
-    `contexts` is the name of the file, `best` the strategy with the largest gain, significant or not, and `unsearched`
-    the reason why the attack is not conclusive, or None.
-    """
+    result: HardeningRound
+    promising: list[str]  # templates that scored above people in the test or the search
+    contexts: list[str]  # digests of the attacked contexts with their replies
+    learned: bool = False  # whether the metric was trained against these templates after the round
 
-    contexts: str  # name of the file
-    people: float  # mean score of people's replies
-    best: str  # strategy with the largest gain, significant or not
-    description: str
-    score: float
-    interval: Interval | None
-    gain: float
-    gain_interval: Interval | None
-    gameable: bool  # a fraud has a significant gain
-    edits: list[str]  # edits of people's own replies with a significant gain; not used for training
-    unsearched: str | None  # why the attack is not conclusive
-    n_items: int
-    n_clusters: int
 
-    @classmethod
-    def of(cls, name: str, made: AttackRun) -> "FileAttack":
-        """The record of an attack; raises `Unmeasured` if no reply of a person or no fraud has a score."""
-        check_scored(made.found)
-        known = frauds(made)
-        if not known:
-            raise Unmeasured(
-                f"the metric scored the frauds on {name} in fewer than half of the contexts, or not at all: there is "
-                "nothing to harden it against"
-            )
-        best = max(known, key=lambda one: one.gain)
-        return cls(
-            contexts=name,
-            people=made.found.people.score,
-            best=best.strategy,
-            description=best.description,
-            score=best.score,
-            interval=best.interval,
-            gain=best.gain,
-            gain_interval=best.gain_interval,
-            gameable=any(one.significant for one in known),
-            edits=[
-                one.strategy
-                for one in made.found.strategies
-                if one.significant and one.strategy in HUMAN_REPLY_EDITS
-            ],
-            unsearched=_why_inconclusive(made.found),
-            n_items=best.n,
-            n_clusters=best.n_clusters,
+def attacked_file(name: str, made: AttackRun) -> AttackedFile:
+    """The result of an attack on one file; raises `Unmeasured` if no reply of a person or no fraud has a score."""
+    check_scored(made.found)
+    known = frauds(made)
+    if not known:
+        raise Unmeasured(
+            f"the metric scored the frauds on {name} in fewer than half of the contexts, or not at all: there is "
+            "nothing to harden it against"
         )
-
-    @property
-    def robust(self) -> bool:
-        """Whether a conclusive attack found no fraud as high as people, and no edit with a significant gain."""
-        return self.unsearched is None and self.gain < 0 and not self.edits
+    best = max(known, key=lambda fraud: fraud.gain)
+    return AttackedFile(
+        contexts=name,
+        people=finite(made.found.people.score),
+        best=best.strategy,
+        description=best.description,
+        score=finite(best.score),
+        interval=best.interval,
+        gain=best.gain,
+        gain_interval=best.gain_interval,
+        gameable=any(fraud.significant for fraud in known),
+        edits=tuple(
+            tested.strategy
+            for tested in made.found.strategies
+            if tested.significant and tested.strategy in HUMAN_REPLY_EDITS
+        ),
+        unsearched=_why_inconclusive(made.found),
+        n_items=best.n,
+        n_clusters=best.n_clusters,
+    )
 
 
 def _why_inconclusive(found: Attack) -> str | None:
@@ -164,31 +152,31 @@ def harden(spec: "Harden", *, report: Callable[[str], None] = lambda _: None) ->
         (*spec.paths, *split_paths(spec.learn_from))
     ):  # separately, because files may share ids
         sha256 |= scan_data(spec.changed(contexts=(path,))).sha256
-    name, taught, rounds = spec.metric, list[str](), list[dict[str, Any]]()
+    name, taught, rounds = spec.metric, list[str](), list[HardeningRound]()
     key = digest(_journal_settings(spec), *sorted(sha256.values()))
     spec.folder.mkdir(parents=True, exist_ok=True)
     with Journal(spec.folder / "rounds.jsonl", key, reuse=spec.reuse) as journal:
         for number in range(spec.rounds + 1):
             if number in journal:
-                done = journal.get(number)
+                done = msgspec.convert(journal.get(number), FinishedRound)
             else:
                 report(f"round {number}: attacking {name}")
-                done = attack_files(spec, name, number, report)
+                done = attack_files(spec, name, number, taught, report)
                 journal.put(number, done)
-            rounds.append({**done["record"], "metric": name, "taught": len(context_templates(taught))})
-            if done["record"]["robust"] or number == spec.rounds or not done["promising"]:
+            rounds.append(done.result)
+            if done.result.robust or number == spec.rounds or not done.promising:
                 break
-            taught = list(dict.fromkeys([*done["promising"], *taught]))[:MAX_TEMPLATES]
+            taught = list(dict.fromkeys([*done.promising, *taught]))[:MAX_TEMPLATES]
             model = spec.folder / f"model-{number + 1}"
             name = hardened_name(spec.metric, model)
-            if not (done.get("learned") and model.exists()):  # a model of another run is not reused
-                train_guard(spec, taught, model, set(done["contexts"]), report)
-                journal.put(number, {**done, "learned": True})
+            if not (done.learned and model.exists()):  # a model of another run is not reused
+                train_guard(spec, taught, model, set(done.contexts), report)
+                journal.put(number, structs.replace(done, learned=True))
         agreement = _agreement(spec, (spec.metric, name)) if spec.agree_with else []
     last = rounds[-1]
-    return finish(AttackDocument,
-        spec, _findings(name, last), sha256, hardened=name, robust=last["robust"], summary=_summary(last),
-        rounds=rounds, agreement=agreement,
+    return finish(
+        AttackDocument, spec, _records(name, last), sha256, hardened=name, robust=last.robust, summary=_summary(last),
+        rounds=tuple(rounds), agreement=tuple(agreement),
     )  # fmt: skip
 
 
@@ -206,7 +194,7 @@ def _journal_settings(spec: "Harden") -> str:
     part = spec.changed(contexts=spec.paths[:1])
     found = _metric(part, spec.metric, scan_data(part))
     return repr(
-        ("record", str(found.signature), spec.model, spec.seed, spec.draws, spec.options, spec.selection)
+        ("round", str(found.signature), spec.model, spec.seed, spec.draws, spec.options, spec.selection)
     )
 
 
@@ -219,13 +207,11 @@ def _metric(spec: "Harden", name: str, census: Census) -> Metric:
     return metrics[name]
 
 
-def attack_files(spec: "Harden", name: str, number: int, report: Callable[[str], None]) -> dict[str, Any]:
-    """Attack each file of the data with metric `name`, and return a dict with three entries.
-
-    `record` is written to the results, `promising` are the templates that scored above people in the test or the
-    search, and `contexts` the digests of the attacked contexts with their replies.
-    """
-    attacked, promising, attacked_prefixes = list[FileAttack](), list[str](), list[str]()
+def attack_files(
+    spec: "Harden", name: str, number: int, taught: Sequence[str], report: Callable[[str], None]
+) -> FinishedRound:
+    """Attack each file of the data with metric `name`, which was trained against the templates `taught`."""
+    attacked, promising, attacked_prefixes = list[AttackedFile](), list[str](), list[str]()
     names = file_names(spec.paths)
     folder = spec.folder / f"round-{number}"
     for index, path in enumerate(spec.paths):
@@ -234,7 +220,7 @@ def attack_files(spec: "Harden", name: str, number: int, report: Callable[[str],
         part = spec.changed(contexts=(path,), metric=name, output=str(folder / own))
         census = scan_data(part)
         made = attack_metric(part, name, _metric(part, name, census), census, report=report)
-        found = FileAttack.of(names[path], made)
+        found = attacked_file(names[path], made)
         report(
             f"round {number}, {found.contexts}: people {found.people:.3f}, best strategy {found.score:.3f}"
         )
@@ -242,22 +228,26 @@ def attack_files(spec: "Harden", name: str, number: int, report: Callable[[str],
         promising += [_template(one) for one in frauds(made) if one.gain > 0]
         promising += made.found.promising
         attacked_prefixes += [prefix_digest(context.item.turns) for context in made.contexts]
-    round_result = {
-        "round": number,
-        "robust": all(one.robust for one in attacked),
-        "attacked": [asdict(one) for one in attacked],
-    }
-    wanted = [text for text in dict.fromkeys(promising) if text]
-    return {"record": round_result, "promising": wanted, "contexts": attacked_prefixes}
+    return FinishedRound(
+        result=HardeningRound(
+            round=number,
+            robust=all(file.robust for file in attacked),
+            attacked=tuple(attacked),
+            metric=name,
+            taught=len(context_templates(taught)),
+        ),
+        promising=[text for text in dict.fromkeys(promising) if text],
+        contexts=attacked_prefixes,
+    )
 
 
-def _summary(last: dict[str, Any]) -> str:
+def _summary(last: HardeningRound) -> str:
     """The conclusion of the last attack in words."""
-    if last["robust"]:
+    if last.robust:
         return f"nothing found scores above people; a larger {setting('--budget')} may find more"
-    if any(one["gameable"] or one["edits"] for one in last["attacked"]):
+    if any(file.gameable or file.edits for file in last.attacked):
         return "STILL GAMEABLE after the last round"
-    reasons = [one["unsearched"] for one in last["attacked"] if one["unsearched"]]
+    reasons = [file.unsearched for file in last.attacked if file.unsearched]
     if reasons:
         return f"not shown to be gameable, nor to be robust: {reasons[0]}"
     return "not shown to be gameable, nor to be robust: the best fraud scores no less than people"
@@ -308,14 +298,14 @@ def train_guard(
     train(spec.training(kind, lesson, model, guard=FRAUD, start=given.get("trained", "")), say=report)
 
 
-def _agreement(spec: "Harden", names: tuple[str, str]) -> list[dict[str, Any]]:
+def _agreement(spec: "Harden", names: tuple[str, str]) -> list[KeptAgreement]:
     """For each file of `agree_with`: turn-level Spearman correlation with people of both metrics, and its decrease.
 
     `names` are the metric before and after hardening; `fell` is positive if the correlation decreased.
     """
     from turnwise.commands.meta import MetaEvaluate
 
-    found = []
+    agreement = []
     for path in split_paths(spec.agree_with):
         of_file = meta(
             MetaEvaluate(
@@ -329,14 +319,19 @@ def _agreement(spec: "Harden", names: tuple[str, str]) -> list[dict[str, Any]]:
                 intervals=False,
             )
         )
-        values = {one.metric: one for one in of_file.results}
+        values = {record.metric: record for record in of_file.results}
         before, after = (values[name] for name in names)
-        found.append(
-            {"rated": Path(path).name, "dimension": before.dimension, "before": before.estimate,
-             "after": after.estimate, "fell": _decrease(before.estimate, after.estimate),
-             "n_items": after.n_items}
-        )  # fmt: skip
-    return found
+        agreement.append(
+            KeptAgreement(
+                rated=Path(path).name,
+                dimension=str(before.dimension),
+                before=before.estimate,
+                after=after.estimate,
+                fell=_decrease(before.estimate, after.estimate),
+                n_items=after.n_items,
+            )
+        )
+    return agreement
 
 
 def _decrease(before: float | None, after: float | None) -> float | None:
@@ -344,18 +339,23 @@ def _decrease(before: float | None, after: float | None) -> float | None:
     return None if before is None or after is None else before - after
 
 
-def _findings(name: str, last: dict[str, Any]) -> tuple[Finding, ...]:
-    """One finding for each file, in their order: the strategy with the largest gain in the last attack on it."""
-    return tuple(
-        Finding(
-            what={"metric": name, "group": one["contexts"], "strategy": one["best"]},
-            estimate=one["score"],
-            interval=one["interval"],
-            n_items=one["n_items"],
-            n_clusters=one["n_clusters"],
+def _records(name: str, last: HardeningRound) -> list[StrategyRecord]:
+    """One record for each file, in their order: the strategy with the largest gain in the last attack on it."""
+    return [
+        StrategyRecord(
+            metric=name,
+            group=file.contexts,
+            strategy=file.best,
+            estimate=file.score,
+            interval=file.interval,
+            n_items=file.n_items,
+            n_clusters=file.n_clusters,
             method="the best fraud of the last attack, mean over contexts held out from the search",
-            details={"description": one["description"], "human_score": one["people"], "gain": one["gain"],
-                     "gain_interval": one["gain_interval"], "significant": one["gameable"]},
+            description=file.description,
+            human_score=file.people,
+            gain=file.gain,
+            gain_interval=file.gain_interval,
+            significant=file.gameable,
         )
-        for one in last["attacked"]
-    )  # fmt: skip
+        for file in last.attacked
+    ]

@@ -10,6 +10,7 @@ from turnwise.attacks.context import Context
 from turnwise.attacks.converged_strategy import ConvergedStrategy, converged_strategy, policy_candidates
 from turnwise.attacks.strategy import Candidate
 from turnwise.attacks.target import Target
+from turnwise.records import TuningCurves, TuningRepetition, finite
 from turnwise.report import results
 from turnwise.run.resume.progress_journal import Journal
 from turnwise.settings.option import as_text
@@ -36,7 +37,7 @@ class PolicyTuning:
     search_on: Sequence[Context]
     test_on: Sequence[Context]
     report: Callable[[str], None]
-    repetitions: list[dict[str, Any]] = field(default_factory=list)
+    repetitions: list[TuningRepetition] = field(default_factory=list)
 
     def __call__(self) -> list[Candidate]:
         """Tune the repetitions that are not in the journal; return the candidates of the one with the highest reward.
@@ -132,19 +133,24 @@ def _ignore(_: object) -> None:
     """Do nothing; replaces progress reports and the journal of calls in worker processes."""
 
 
-def _repetition_record(tuned: Any, found: ConvergedStrategy) -> dict[str, Any]:
+def _repetition_record(tuned: "TunedPolicy", found: ConvergedStrategy) -> TuningRepetition:
     """The record of a repetition: a row of the paper's Table 4, with the curves of its Figure 2."""
-    return {
-        "repetition": tuned.repetition,
-        "reward": tuned.reward,
-        **asdict(found.measures),
-        "inferred": found.inferred,
-        "final": found.final,
-        "description": found.description,
-        "most_frequent": found.most_frequent,
-        "most_frequent_reward": found.fixed_reward,
-        "best_epoch": tuned.best_epoch,
-        "stopped": tuned.stopped,
-        "curves": asdict(tuned.curves),
-        "examples": list(tuned.replies.values())[:5],
-    }
+    return TuningRepetition(
+        repetition=tuned.repetition,
+        reward=finite(tuned.reward),
+        response_frequency=found.measures.response_frequency,
+        lexical_variety=found.measures.lexical_variety,
+        bleu=found.measures.bleu,
+        jaccard=found.measures.jaccard,
+        inferred=found.inferred,
+        final=found.final,
+        description=found.description,
+        most_frequent=found.most_frequent,
+        most_frequent_reward=finite(found.fixed_reward),
+        best_epoch=tuned.best_epoch,
+        stopped=tuned.stopped,
+        curves=TuningCurves(
+            **{name: tuple(map(finite, curve)) for name, curve in asdict(tuned.curves).items()}
+        ),
+        examples=tuple(tuned.replies.values())[:5],
+    )

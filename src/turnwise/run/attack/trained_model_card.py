@@ -3,12 +3,12 @@
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from turnwise.encode.models.folder import CARD, read_config
 from turnwise.errors import UsageError, setting
 from turnwise.metrics import settings
 from turnwise.metrics.learned.trained import SHIPPED_VARIANTS
+from turnwise.records import StrategyRecord
 from turnwise.report.results import replacing, to_json
 
 
@@ -28,7 +28,7 @@ def model_folder(metric: str) -> Path:
     return folder
 
 
-def write_attacks(folder: Path, contexts: str, frauds: Sequence[dict[str, Any]]) -> None:
+def write_attacks(folder: Path, contexts: str, frauds: Sequence[StrategyRecord]) -> None:
     """Replace the card's attacks on data of the name `contexts` by `frauds`; attacks on other data are kept.
 
     Those of the model that a training began with, which are sentences, are kept too. Of each of `frauds` strategy,
@@ -41,7 +41,7 @@ def write_attacks(folder: Path, contexts: str, frauds: Sequence[dict[str, Any]])
     keys = ("strategy", "kind", "description", "score", "human_score", "gain")
     card["attacks"] = [
         *other_contexts,
-        *({"contexts": contexts, **{key: one[key] for key in keys}} for one in frauds),
+        *({"contexts": contexts, **{key: getattr(one, key) for key in keys}} for one in frauds),
     ]
     with replacing(folder / CARD) as file:
         file.write(to_json(card))

@@ -9,13 +9,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from msgspec import structs
+
 from turnwise import estimators as registry
 from turnwise.errors import UsageError, setting
 from turnwise.extras import require
 from turnwise.logs.dialogue import UNNAMED
 from turnwise.logs.scan import Census, scan
 from turnwise.protocols import estimator_extras
-from turnwise.records import OpeDocument
+from turnwise.records import CriticCheck, EstimateRecord, EstimatorCheck, KnownMeans, OpeDocument
 from turnwise.report import results
 from turnwise.run.ope import task_log
 from turnwise.run.ope.critic import controls, critics_among, rewarded_by_task
@@ -37,7 +39,7 @@ from turnwise.run.ope.truth import (
     least_means,
     logged_means,
     read_truth,
-    target_finding,
+    target_record,
     true_means,
     truth_errors,
     validation,
@@ -47,7 +49,7 @@ from turnwise.run.resume.partial_results import PartialResults
 from turnwise.run.spec import finish
 from turnwise.run.workers.execute import Executor, progress
 from turnwise.settings.option import as_text
-from turnwise.types import Estimator, Finding
+from turnwise.types import Estimator
 
 if TYPE_CHECKING:
     from turnwise.commands.ope import Ope
@@ -64,7 +66,7 @@ def ope(spec: "Ope") -> OpeDocument:
 
 
 def _ope(spec: "Ope", scanned: Census, done: PartialResults) -> OpeDocument:
-    """The estimates of all requested ratings and estimators, the findings and the results document.
+    """The document with the estimates of all requested ratings and estimators.
 
     Critics of task logs without ratings go to `ope_of_task`. Files are written into -o along the way.
     """
@@ -83,11 +85,13 @@ def _ope(spec: "Ope", scanned: Census, done: PartialResults) -> OpeDocument:
             dialogues = task_log.with_uniform_placeholders(dialogues, ontology)
     others = [name for name in census.agents if name not in targets] if spec.calibrate else []
     everyone = (*targets, *others)
-    findings: list[Finding] = []
-    validated: list[dict[str, Any]] = []
-    criticised: dict[str, Any] = {}
+    # The exit code depends on the estimators that were asked for, not on those that are shown for comparison.
+    main = spec.estimators or (names[0],)
+    records: list[EstimateRecord] = []
+    validated: list[EstimatorCheck] = []
+    criticised: dict[str, CriticCheck] = {}
     notes: list[str] = []
-    known: list[dict[str, Any]] = []
+    known: list[KnownMeans] = []
     with spec.executor() as workers:
         for rating in requested_ratings(census, spec.rating):
             about: dict[str, Any] = {"rating": rating, "targets": targets, "workers": workers, "done": done}
@@ -120,25 +124,24 @@ def _ope(spec: "Ope", scanned: Census, done: PartialResults) -> OpeDocument:
                 )
             logged = logged_means(logged_data)
             known.append(known_agents(logged_data))
-            findings += [
-                target_finding(one, rating, logged.get(one.target), truths.get(one.target, {}).get(rating))
-                for one in estimates
-            ]
+            for one in estimates:
+                stated = truths.get(one.target, {}).get(rating)
+                record = target_record(one, rating, logged.get(one.target), stated)
+                records.append(structs.replace(record, beside=one.estimator not in main))
             if spec.all_agents:
                 validated += validation(rating, names, estimates, truth, truth_errors(logged_data, truths))
             write_figures(spec, rating, estimates, truth)
             _write_projections(spec, logged_data, chosen)
-    sections: dict[str, Any] = {"known": known}
-    sections |= {"validation": validated} if spec.all_agents else {}
-    sections |= {"critics": criticised} if criticised else {}
-    sections |= {"notes": notes} if notes else {}
-    # The exit code depends on the estimators that were asked for, not on those that are shown for comparison.
-    main = spec.estimators or (names[0],)
-    findings = [
-        one if one.what["estimator"] in main else replace(one, details={**one.details, "beside": True})
-        for one in findings
-    ]
-    return finish(OpeDocument, spec, tuple(findings), scanned.sha256, **sections)
+    return finish(
+        OpeDocument,
+        spec,
+        records,
+        scanned.sha256,
+        known=tuple(known),
+        validation=tuple(validated),
+        critics=criticised,
+        notes=tuple(notes),
+    )
 
 
 def _targets(census: Census, spec: "Ope") -> tuple[str, ...]:

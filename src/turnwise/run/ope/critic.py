@@ -3,7 +3,9 @@ ratings are the reward. Values by a reward of the task are in `critic_of_tasks`.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from msgspec import structs
 
 from turnwise import estimators as registry
 from turnwise.errors import PluginError, Refused
@@ -17,8 +19,9 @@ from turnwise.estimators.critic.controls import (
 from turnwise.estimators.critic.evaluation import Evaluation
 from turnwise.logs.scan import Census
 from turnwise.protocols import TaskCritic
+from turnwise.records import CriticCheck
 from turnwise.run.dialogues.selfplay import without_played
-from turnwise.run.ope.critic_findings import verdict_record
+from turnwise.run.ope.critic_records import critic_check
 from turnwise.run.ope.estimate import TargetEstimate
 from turnwise.run.ope.logged_data import METRIC, prepare
 from turnwise.run.scoring.tally import generator
@@ -70,13 +73,13 @@ def controls(
     answers: Sequence[TargetEstimate],
     *,
     rating: str,
-) -> dict[str, Any]:
+) -> dict[str, CriticCheck]:
     """One entry for each critic among the estimators: its values of the controls, and the verdict on `answers`.
 
     The key is the critic's name, a space and `rating`. Without dialogues that controls can be made from, an entry has
     no values of controls. Without a critic the result is empty.
     """
-    critics = {name: one for name, one in estimators.items() if isinstance(one, TaskCritic)}
+    critics = {name: estimator for name, estimator in estimators.items() if isinstance(estimator, TaskCritic)}
     if not critics:
         return {}
     values: dict[str, dict[str, float]] = {name: {} for name in critics}
@@ -90,21 +93,20 @@ def controls(
             values[name] = {
                 control.removeprefix(PREFIX): value for control, value in each.items() if value is not None
             }
-    found = {}
+    checks = {}
     for name, of_controls in values.items():
         raw = {
-            one.target: one.diagnostics["raw"]
-            for one in answers
-            if one.estimator == name and "raw" in one.diagnostics
+            answer.target: answer.diagnostics.raw
+            for answer in answers
+            if answer.estimator == name and answer.diagnostics.raw is not None
         }
         logged = of_controls.pop(LOGGED, None)
         verdict = verdict_on_controls(raw, of_controls, logged=logged)
-        found[f"{name} {rating}"] = verdict_record(verdict, who="the logged agents") | {
-            "controls": of_controls,
-            "taught": critics[name].trained_controls,
-            "unvalued": [one for one in CONTROLS if of_controls and one not in of_controls],
-        }
-    return found
+        checks[f"{name} {rating}"] = structs.replace(
+            critic_check(verdict, critics[name], of_controls, who="the logged agents"),
+            unvalued=tuple(control for control in CONTROLS if of_controls and control not in of_controls),
+        )
+    return checks
 
 
 def _value(evaluation: Evaluation, said: RepliesAtPoints) -> float | None:

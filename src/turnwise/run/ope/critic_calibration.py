@@ -10,14 +10,15 @@ relative to the mean return of the dialogues that the value was made from.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
+from msgspec import structs
 
 from turnwise.encode.episodes import leave_out
-from turnwise.errors import Refused, counted, setting
+from turnwise.errors import Refused, counted
 from turnwise.estimators.calibration import FEWEST, can_rank, line
 from turnwise.protocols import TaskCritic, estimator_extras
+from turnwise.records import EstimateDiagnostics, finite
 from turnwise.run.ope.critic_values import CriticValues, discounted_returns
 from turnwise.run.ope.estimate import TargetEstimate, mapped, within_scale
 from turnwise.types import Episodes, Floats
@@ -82,9 +83,12 @@ class TaskCalibration:
             if n < held:
                 who += f", of which {n} have replies in the dialogues of the others"
             raise Refused(
-                f"{who}, and a critic's values are calibrated over {FEWEST} or more: raw values can be far off, and "
+                "{who}, and a critic's values are calibrated over {needed} or more: raw values can be far off, and "
                 "above what is possible. Log more agents, and `turnwise respond` for each; "
-                f"{setting('--no-calibrate')} shows raw values, beside controls"
+                "{--no-calibrate} shows raw values, beside controls",
+                "too-few-agents-for-a-critic",
+                who=who,
+                needed=FEWEST,
             )
 
     def _hidden(self, target: str, agent: str) -> Hidden:
@@ -153,27 +157,34 @@ class TaskCalibration:
         """The estimate of one target from its raw value and those of the agents that calibrate it."""
         others, about = self.others(target), self.about(name, target)
         own = frozenset({target}) & {*self.episodes.agents}
-        diagnostics: dict[str, Any] = {"calibrated": False}
+        diagnostics = EstimateDiagnostics()
         try:
             if target in raw.refused:
                 raise raw.refused[target]
             value, level = raw.values[target].value, self._level(own)
-            diagnostics |= {"raw": value, "bellman_error": raw.values[target].error}
+            diagnostics = EstimateDiagnostics(
+                raw=finite(value), bellman_error=finite(raw.values[target].error)
+            )
             means, levels = [], []
             for agent in others:
-                found = values[self._hidden(target, agent), agent]
-                if isinstance(found, Refused):
-                    raise Refused(f"`{agent}`, which calibrates it, has no value: {found}")
-                means.append(found)
+                mean = values[self._hidden(target, agent), agent]
+                if isinstance(mean, Refused):
+                    raise Refused(
+                        "`{agent}`, which calibrates it, has no value: {why}",
+                        "no-value-of-known-agent",
+                        agent=agent,
+                        why=str(mean),
+                    )
+                means.append(mean)
                 levels.append(self._level(self._hidden(target, agent)))
             known = np.array([self.known[agent] for agent in others])
             fitted = line(np.array(means) - levels, known - levels)
-            diagnostics |= {"slope": fitted.slope, "ranking": fitted.correlation, "p": fitted.p}
+            valued = replace(about, signature=str(self.critic.signature), diagnostics=diagnostics)
+            done = mapped(valued, fitted, value, level)
+            diagnostics = structs.replace(done.diagnostics, calibrated=False)
             can_rank(fitted)
         except Refused as error:
-            return replace(about, reason=str(error), diagnostics=diagnostics)
-        about = replace(about, signature=str(self.critic.signature), diagnostics=diagnostics)
-        done = mapped(about, fitted, value, level)
+            return about.refused(error, diagnostics)
         saw = own and not estimator_extras(self.critic).nested
         more = "; these saw the target's dialogues, as each was valued once" if saw else ""
         return replace(done, method=done.method + more)

@@ -8,10 +8,11 @@ baselines are printed, because a critic that ranks systems like the length of th
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import structs
 
 from turnwise import estimators as registry
 from turnwise.errors import Refused, UsageError, counted, setting
@@ -19,19 +20,19 @@ from turnwise.estimators.critic.controls import CONTROLS
 from turnwise.estimators.critic.critic import ONTOLOGY
 from turnwise.metrics.task.ontology import own_tables
 from turnwise.protocols import TaskCritic
-from turnwise.records import OpeDocument
+from turnwise.records import CriticCheck, EstimateRecord, EstimatorCheck, KnownMeans, OpeDocument
 from turnwise.run.ope import task_log
 from turnwise.run.ope.critic_calibration import TaskCalibration
-from turnwise.run.ope.critic_findings import critic_section, raw_findings, raw_notes, write_turns
+from turnwise.run.ope.critic_records import critic_section, raw_notes, raw_records, write_turns
 from turnwise.run.ope.critic_values import task_episodes, value_systems
 from turnwise.run.ope.estimate import TargetEstimate
 from turnwise.run.ope.reward import scored
-from turnwise.run.ope.truth import target_finding, validation, write_figures
+from turnwise.run.ope.truth import target_record, validation, write_figures
 from turnwise.run.scoring.shards import tables_beside
 from turnwise.run.spec import finish
 from turnwise.run.workers.execute import progress
 from turnwise.settings.option import as_text
-from turnwise.types import Dialogue, Finding
+from turnwise.types import Dialogue
 
 if TYPE_CHECKING:
     from turnwise.commands.ope import Ope
@@ -44,13 +45,11 @@ READING_THE_ONTOLOGY = ("bleu-delex", "success")
 class _Answer:
     """The results of one critic."""
 
-    findings: Sequence[Finding]
-    section: Mapping[str, Any] | None = (
-        None  # of the results document: values of controls, and the verdict on them
-    )
+    records: Sequence[EstimateRecord]
+    critic: CriticCheck | None = None  # values of controls, and the verdict on them
     notes: Sequence[str] = ()
-    known: Mapping[str, Any] | None = None  # returns of the logging agents, where they calibrate
-    validation: Sequence[Mapping[str, Any]] = ()
+    known: KnownMeans | None = None  # returns of the logging agents, where they calibrate
+    validation: Sequence[EstimatorCheck] = ()
 
 
 def ope_of_task(
@@ -64,28 +63,30 @@ def ope_of_task(
     _check_options(spec)
     there, left_out = task_log.with_replies_of_all(dialogues, targets)
     answers = {name: _answer(spec, name, there, targets) for name in spec.estimators}
-    findings = [finding for answer in answers.values() for finding in answer.findings]
+    records = [record for answer in answers.values() for record in answer.records]
     notes = [
         f"{counted(count, 'dialogue')} left out: {reason}"
-        for reason, count in (left_out | _goalless(there, findings)).items()
+        for reason, count in (left_out | _goalless(there, records)).items()
     ]
     notes += [f"{name}: {note}" for name, answer in answers.items() for note in answer.notes]
-    known = [answer.known for answer in answers.values() if answer.known is not None]
-    validated = [row for answer in answers.values() for row in answer.validation]
-    sections: dict[str, Any] = {
-        "critics": {name: one.section for name, one in answers.items() if one.section is not None}
-    }
-    sections |= {"known": known} if known else {}
-    sections |= {"validation": validated} if validated else {}
-    sections |= {"notes": notes} if notes else {}
     # Without the value of any system the run is refused, whatever values the controls have.
-    systems = [one for one in findings if one.what.get("kind", "system") == "system"]
-    if all(one.estimate is None for one in systems):
-        findings = [
-            one if one in systems else replace(one, details={**one.details, "beside": True})
-            for one in findings
-        ]
-    return finish(OpeDocument, spec, tuple(findings), sha256, **sections)
+    if all(record.estimate is None for record in records if _is_of_a_system(record)):
+        records = [structs.replace(record, beside=not _is_of_a_system(record)) for record in records]
+    return finish(
+        OpeDocument,
+        spec,
+        records,
+        sha256,
+        critics={name: answer.critic for name, answer in answers.items() if answer.critic is not None},
+        known=tuple(answer.known for answer in answers.values() if answer.known is not None),
+        validation=tuple(check for answer in answers.values() for check in answer.validation),
+        notes=tuple(notes),
+    )
+
+
+def _is_of_a_system(record: EstimateRecord) -> bool:
+    """Whether a record is of a target, and not of a control or of the logged agent."""
+    return record.kind in (None, "system")
 
 
 def _check_options(spec: "Ope") -> None:
@@ -135,7 +136,7 @@ def _calibrated(spec: "Ope", logs: _Logs, targets: Sequence[str]) -> _Answer:
         try:
             calibration.check_agents(target)
         except Refused as error:
-            estimates[target] = replace(calibration.about(name, target), reason=str(error))
+            estimates[target] = calibration.about(name, target).refused(error)
     asked = [target for target in targets if target not in estimates]
     section = None
     if asked:
@@ -146,22 +147,22 @@ def _calibrated(spec: "Ope", logs: _Logs, targets: Sequence[str]) -> _Answer:
             found = calibration.estimates(name, asked, raw, scale=scale, advance=advance)
         estimates |= {one.target: one for one in found}
         who = _logged_name(logs.dialogues)
-        section = critic_section(raw, who=who) | {"taught": critic.trained_controls}
+        section = critic_section(raw, critic, who=who)
         write_turns(spec, name, logs.dialogues, raw, asked, who=who)
     known = calibration.known
-    about: dict[str, Any] = {
-        "rating": critic.reward,
-        "of": "return",
-        "scale": (0.0, task_log.SUCCESS_REWARD),
-        "spread": calibration.spread,
-    }
     in_order = [estimates[target] for target in targets]
     if asked:
         write_figures(spec, critic.reward, in_order, known)
     return _Answer(
-        [target_finding(one, critic.reward, known.get(one.target), None) for one in in_order],
+        [target_record(one, critic.reward, known.get(one.target), None) for one in in_order],
         section,
-        known={**about, "means": known},
+        known=KnownMeans(
+            rating=critic.reward,
+            of="return",
+            scale=(0.0, task_log.SUCCESS_REWARD),
+            spread=calibration.spread,
+            means=dict(known),
+        ),
         validation=validation(critic.reward, [name], in_order, known) if spec.all_agents else (),
     )
 
@@ -177,20 +178,20 @@ def _raw(spec: "Ope", logs: _Logs, targets: Sequence[str]) -> _Answer:
     if critic.reward == "success":
         baselines.setdefault("success", {})[who] = float(np.mean(list(logs.rewards.values())))
     write_turns(spec, name, logs.dialogues, found, targets, who=who)
-    section = critic_section(found, who=who) | {"taught": critic.trained_controls}
-    rows = raw_findings(name, critic, found, who=who, baselines=baselines)
-    checks: Sequence[Mapping[str, Any]] = ()
+    records = raw_records(name, critic, found, who=who, baselines=baselines)
+    checks: Sequence[EstimatorCheck] = ()
     if spec.all_agents:
         known = TaskCalibration(critic, task_episodes(logs.plain, logs.rewards), spec.seed).known
-        systems = [one for one in rows if one.what["kind"] == "system"]
         given = [
             TargetEstimate(
-                target=str(one.what["target"]), estimator=name, estimate=one.estimate, interval=one.interval
+                target=record.target, estimator=name, estimate=record.estimate, interval=record.bounds
             )
-            for one in systems
+            for record in records
+            if _is_of_a_system(record)
         ]
         checks = validation(critic.reward, [name], given, known)
-    return _Answer(rows, section, raw_notes(found, targets), validation=checks)
+    section = critic_section(found, critic, who=who)
+    return _Answer(records, section, raw_notes(found, targets), validation=checks)
 
 
 def _enough(critic: TaskCritic, dialogues: Sequence[Dialogue]) -> None:
@@ -198,16 +199,19 @@ def _enough(critic: TaskCritic, dialogues: Sequence[Dialogue]) -> None:
     fewest = int(getattr(critic, "fewest", 0))
     if len(dialogues) < fewest:
         raise Refused(
-            f"with {counted(len(dialogues), 'dialogue')} a critic's values are off by several points, and {fewest} are "
-            f"needed; more logged dialogues help, or dialogues of five agents, over which values are calibrated. "
-            f"critic[fewest={len(dialogues)}] shows them all the same"
+            "with {n:#dialogue} a critic's values are off by several points, and {needed} are needed; more logged "
+            "dialogues help, or dialogues of five agents, over which values are calibrated. critic[fewest={n}] shows "
+            "them all the same",
+            "too-few-dialogues-for-a-critic",
+            n=len(dialogues),
+            needed=fewest,
         )
 
 
-def _goalless(dialogues: Sequence[Dialogue], findings: Sequence[Finding]) -> dict[str, int]:
+def _goalless(dialogues: Sequence[Dialogue], records: Sequence[EstimateRecord]) -> dict[str, int]:
     """A reason -> the number of dialogues without a goal, if success was the reward; otherwise empty."""
-    lacking = sum(not one.goal for one in dialogues)
-    paid = any(one.what["rating"] == "success" for one in findings)
+    lacking = sum(not dialogue.goal for dialogue in dialogues)
+    paid = any(record.rating == "success" for record in records)
     return {"no goal, so nothing says whether it succeeded": lacking} if lacking and paid else {}
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from msgspec import structs
 
 from turnwise.conformance.calls import estimate_of, reuse_key
 from turnwise.encode.episodes import leave_out
@@ -21,6 +22,7 @@ from turnwise.estimators.refusal import (
 )
 from turnwise.estimators.vectors import encoded, register_vectors
 from turnwise.protocols import estimator_extras
+from turnwise.records import EstimateDiagnostics, WhyNot, Withheld, finite
 from turnwise.run.ope.logged_data import LoggedData
 from turnwise.run.resume.partial_results import PartialResults, content_digest
 from turnwise.run.scoring.tally import generator
@@ -29,6 +31,8 @@ from turnwise.stats.interval import Interval, mean_t_interval
 from turnwise.types import Episodes, Estimate, Estimator, Floats
 
 PART = 2048  # texts in one encoding task
+# Diagnostics of estimators that have a field of their own in results.
+OWN_DIAGNOSTICS = ("raw", "slope", "ranking", "p", "bellman_error", "seeds", "seeds_sd")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +41,15 @@ class Attempt:
 
     estimate: Estimate | None = None
     reason: str = ""
+    why: WhyNot | None = None  # the reason as a code with fields, if it has one
     failed: bool = False  # whether the estimator broke its contract, and did not refuse
+
+    @property
+    def error(self) -> PluginError | Refused:
+        """The error (not raised) that says why there is no estimate."""
+        if self.failed:
+            return PluginError(self.reason)
+        return Refused(self.reason) if self.why is None else self.why.error
 
 
 class Precomputed(Mapping[str, Estimate]):
@@ -48,12 +60,12 @@ class Precomputed(Mapping[str, Estimate]):
 
     def __getitem__(self, agent: str) -> Estimate:
         """The mean over seeds; raises the error of the first seed that has no estimate."""
-        found = []
-        for one in self._attempts[agent]:
-            if one.estimate is None:
-                raise PluginError(one.reason) if one.failed else Refused(one.reason)
-            found.append(one.estimate)
-        return _mean(found)
+        estimates = []
+        for attempt in self._attempts[agent]:
+            if attempt.estimate is None:
+                raise attempt.error
+            estimates.append(attempt.estimate)
+        return _mean(estimates)
 
     def __contains__(self, agent: object) -> bool:
         return agent in self._attempts
@@ -112,12 +124,25 @@ class TargetEstimate:
     estimate: float | None = None
     interval: Interval | None = None
     reason: str | None = None  # why there is no estimate
+    why: WhyNot | None = None  # the same as a code with fields, if it has one
     failed: bool = False  # whether the estimator broke its contract, and did not refuse
     method: str = ""
     n_dialogues: int = 0
     n_agents: int = 0
-    diagnostics: Mapping[str, Any] = field(default_factory=dict)
+    diagnostics: EstimateDiagnostics = field(default_factory=EstimateDiagnostics)
     curves: Mapping[str, Floats] = field(default_factory=dict)
+
+    def refused(self, error: Exception, diagnostics: EstimateDiagnostics | None = None) -> "TargetEstimate":
+        """This estimate without a number, because of `error`; with these diagnostics, if they are given."""
+        return replace(
+            self,
+            estimate=None,
+            interval=None,
+            method="",
+            reason=str(error),
+            why=WhyNot.of(error),
+            diagnostics=self.diagnostics if diagnostics is None else diagnostics,
+        )
 
 
 def nested(estimator: Estimator) -> bool:
@@ -160,20 +185,20 @@ def estimate_target(request: Request, target: str) -> list[TargetEstimate]:
         reaches = _reaches(request, seen, [target, *(here if request.calibrate else ())])
         refusal = None
     except Refused as error:
-        reaches, refusal = {}, str(error)
+        reaches, refusal = {}, error
     found = []
     for name, estimator in request.estimators.items():
         about = TargetEstimate(target=target, estimator=name, n_dialogues=n_dialogues, n_agents=len(known))
         try:
             if refusal is not None:
-                raise Refused(refusal)
+                raise refusal
             rng = generator(request.seed, name, target, request.data.rating)
             own, by_agent = _raw(request, name, estimator, seen, target, here, rng)
         except PluginError as error:
             found.append(replace(about, reason=str(error), failed=True))
             continue
         except (Refused, np.linalg.LinAlgError) as error:
-            found.append(replace(about, reason=str(error)))
+            found.append(about.refused(error))
             continue
         about = replace(about, signature=str(estimator.signature), curves=own.curves)
         measured = Measured(
@@ -266,7 +291,7 @@ def _estimate_once(request: Request, task: tuple[str, str, int]) -> Attempt:
     except PluginError as error:
         return Attempt(reason=str(error), failed=True)
     except (Refused, np.linalg.LinAlgError) as error:
-        return Attempt(reason=str(error))
+        return Attempt(reason=str(error), why=WhyNot.of(error))
 
 
 def _mean(trained: Sequence[Estimate]) -> Estimate:
@@ -303,8 +328,9 @@ def _with_estimate(
     the raw estimate, never refused, with a sampling interval, or None where its contributions give none.
     """
     mine = reaches[about.target]
-    diagnostics: dict[str, Any] = {"raw": own.value, **own.diagnostics}
-    diagnostics |= {"overlap": mine.overlap, "distance": mine.distance, "calibrated": False}
+    diagnostics = structs.replace(
+        own_diagnostics(own), overlap=finite(mine.overlap), distance=finite(mine.distance), calibrated=False
+    )
     if not calibrate:
         interval = _sampling_interval(own)
         how = (
@@ -324,16 +350,23 @@ def _with_estimate(
         fitted = line(
             np.array([other.value for other in others]) - levels, known.means - levels, known.errors
         )
-        done = mapped(about, fitted, own.value, own.level)
-        diagnostics |= {"slope": fitted.slope, "ranking": fitted.correlation, "p": fitted.p}
-        # Only to check refusals against a known truth; removed below where the estimate is given.
-        diagnostics["withheld"] = {"estimate": done.estimate, "interval": done.interval}
+        done = mapped(replace(about, diagnostics=diagnostics), fitted, own.value, own.level)
+        # Only to check refusals against a known truth.
+        withheld = Withheld(estimate=done.estimate, interval=done.interval)
+        diagnostics = structs.replace(done.diagnostics, calibrated=False, withheld=withheld)
         can_rank(fitted)
         check_reach(about.target, mine, [reach for agent, reach in reaches.items() if agent != about.target])
     except Refused as error:
-        return replace(about, reason=str(error), diagnostics=diagnostics)
-    del diagnostics["withheld"]
-    return replace(done, diagnostics={**diagnostics, "calibrated": True})
+        return about.refused(error, diagnostics)
+    return done
+
+
+def own_diagnostics(estimate: Estimate) -> EstimateDiagnostics:
+    """The raw value, and what the estimator says of it; names that say something else in results are left out."""
+    said = {name: finite(value) for name, value in estimate.diagnostics.items()}
+    known = {name: said.pop(name) for name in OWN_DIAGNOSTICS if name in said}
+    more = {name: value for name, value in said.items() if name not in EstimateDiagnostics.__struct_fields__}
+    return structs.replace(EstimateDiagnostics(raw=finite(estimate.value), more=more), **known)
 
 
 def mapped(about: TargetEstimate, fitted: Line, value: float, level: float) -> TargetEstimate:
@@ -345,7 +378,13 @@ def mapped(about: TargetEstimate, fitted: Line, value: float, level: float) -> T
         interval=(low + level, high + level),
         method=f"calibrated over {fitted.n} agents left out in turn, prediction interval of "
         + ("least squares" if fitted.effects is None else "random effects"),
-        diagnostics={**about.diagnostics, "calibrated": True},
+        diagnostics=structs.replace(
+            about.diagnostics,
+            calibrated=True,
+            slope=finite(fitted.slope),
+            ranking=finite(fitted.correlation),
+            p=finite(fitted.p),
+        ),
     )
 
 
@@ -364,9 +403,8 @@ def within_scale(one: TargetEstimate, scale: tuple[float, float] | None) -> Targ
     try:
         check_on_scale(*(one.interval or (one.estimate, one.estimate)), scale)
     except Refused as error:
-        withheld = {"estimate": one.estimate, "interval": one.interval}
-        known = {**one.diagnostics, "calibrated": False, "withheld": withheld}
-        return replace(one, estimate=None, interval=None, reason=str(error), method="", diagnostics=known)
+        withheld = Withheld(estimate=one.estimate, interval=one.interval)
+        return one.refused(error, structs.replace(one.diagnostics, calibrated=False, withheld=withheld))
     low, high = scale
 
     def clipped(value: float) -> float:
@@ -374,7 +412,7 @@ def within_scale(one: TargetEstimate, scale: tuple[float, float] | None) -> Targ
         return float(min(max(value, low), high))
 
     bounds = None if one.interval is None else (clipped(one.interval[0]), clipped(one.interval[1]))
-    known = {**one.diagnostics, **({"whole_scale": True} if bounds == scale else {})}
+    known = structs.replace(one.diagnostics, whole_scale=bounds == scale)
     return replace(one, estimate=clipped(one.estimate), interval=bounds, diagnostics=known)
 
 
@@ -383,10 +421,10 @@ def _compared(found: list[TargetEstimate]) -> list[TargetEstimate]:
     given = {one.estimator: one.estimate for one in found if one.estimate is not None}
     compared = []
     for one in found:
-        outside = [
+        outside = tuple(
             name
             for name, value in given.items()
             if one.interval is not None and not one.interval[0] <= value <= one.interval[1]
-        ]
-        compared.append(replace(one, diagnostics={**one.diagnostics, "disagrees": outside}))
+        )
+        compared.append(replace(one, diagnostics=structs.replace(one.diagnostics, disagrees=outside)))
     return compared

@@ -1,17 +1,17 @@
-"""The agents' true mean ratings, where they are known, and estimates beside them: findings, figures and agreement."""
+"""The agents' true mean ratings, where they are known, and estimates beside them: records, figures and agreement."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
 
 from turnwise.errors import UsageError, setting
+from turnwise.records import EstimateRecord, EstimatorCheck, KnownMeans, finite
 from turnwise.report import regression, results
 from turnwise.run.ope.estimate import TargetEstimate
 from turnwise.run.ope.logged_data import LoggedData
 from turnwise.stats.correlation import pearson, spearman
-from turnwise.types import Finding
 
 if TYPE_CHECKING:
     from turnwise.commands.ope import Ope
@@ -70,7 +70,7 @@ def logged_means(data: LoggedData) -> dict[str, float]:
     }
 
 
-def known_agents(data: LoggedData) -> dict[str, Any]:
+def known_agents(data: LoggedData) -> KnownMeans:
     """What is known of the rated agents, for conclusions: the rating, its scale, the mean of each agent, and the
     standard deviation of ratings inside agents, None where it is unknown.
     """
@@ -82,7 +82,7 @@ def known_agents(data: LoggedData) -> dict[str, Any]:
     centres = np.bincount(agent, reward, minlength=len(counts)) / np.maximum(counts, 1)
     freedom = int(np.sum(np.maximum(counts - 1, 0)))
     spread = float(np.sqrt(np.sum((reward - centres[agent]) ** 2) / freedom)) if freedom else None
-    return {"rating": data.rating, "scale": episodes.scale, "spread": spread, "means": means}
+    return KnownMeans(rating=data.rating, scale=episodes.scale, spread=spread, means=dict(means))
 
 
 def least_means(
@@ -115,30 +115,33 @@ def truth_errors(data: LoggedData, truth: Truth) -> dict[str, float]:
     return {agent: 0.0 if agent in stated else error for agent, error in data.known_errors().items()}
 
 
-def target_finding(one: TargetEstimate, rating: str, logged: float | None, truth: Mean | None) -> Finding:
-    """One estimate as a finding.
+def target_record(
+    one: TargetEstimate, rating: str, logged: float | None, truth: Mean | None
+) -> EstimateRecord:
+    """One estimate as a record of the results.
 
     `logged` is the target's mean rating in the logs, `truth` that of --truth, if known.
     """
     refused = one.estimate is None
-    return Finding(
-        what={"target": one.target, "rating": rating, "estimator": one.estimator},
-        estimate=one.estimate,
-        interval=one.interval,
+    return EstimateRecord(
+        target=one.target,
+        rating=rating,
+        estimator=one.estimator,
+        estimate=finite(one.estimate),
+        interval=None if one.interval is None else (finite(one.interval[0]), finite(one.interval[1])),
         n_items=one.n_dialogues,
         n_clusters=one.n_agents,
         method=one.method,
         signature=one.signature,
         status="ok" if not refused else "error" if one.failed else "refused",
         reason=one.reason,
-        details={
-            "raw": one.diagnostics.get("raw"),
-            "refused": refused,
-            "logged": logged,
-            "truth": None if truth is None else truth.mean,
-            "truth_se": None if truth is None else truth.se,
-            "diagnostics": one.diagnostics,
-        },
+        why=one.why,
+        raw=one.diagnostics.raw,
+        refused=refused,
+        logged=finite(logged),
+        truth=None if truth is None else truth.mean,
+        truth_se=None if truth is None else truth.se,
+        diagnostics=one.diagnostics,
     )
 
 
@@ -177,7 +180,7 @@ def validation(
     estimates: Sequence[TargetEstimate],
     truth: Mapping[str, float],
     errors: Mapping[str, float] | None = None,
-) -> list[dict[str, Any]]:
+) -> list[EstimatorCheck]:
     """One record for each estimator in order: the agreement of the estimates that it gave with the truth.
 
     `errors` are the standard errors of the means in `truth`; 0 where they are not given.
@@ -194,7 +197,7 @@ def _agreement(
     estimates: Sequence[TargetEstimate],
     truth: Mapping[str, float],
     errors: Mapping[str, float],
-) -> dict[str, Any]:
+) -> EstimatorCheck:
     """Correlations (None below 3 agents), mean absolute error, and coverage and half width of the intervals that exist.
 
     An interval is that of a true mean. Where only the mean of a log is known, `coverage` allows for its sampling error;
@@ -210,19 +213,14 @@ def _agreement(
     below = np.hypot(x - bounds[:, 0], error)
     above = np.hypot(bounds[:, 1] - x, error)
     covered = (x - below <= y) & (y <= x + above)
-    return {
-        "rating": rating,
-        "estimator": name,
-        "pearson": _number(pearson(x, y)) if len(x) > 2 else None,
-        "spearman": _number(spearman(x, y)) if len(x) > 2 else None,
-        "mae": float(np.mean(np.abs(x - y))) if len(x) else None,
-        "coverage": float(covered[bounded].mean()) if bounded.any() else None,
-        "half_width": float(np.mean(bounds[bounded, 1] - bounds[bounded, 0]) / 2) if bounded.any() else None,
-        "n_agents": len(given),
-        "refused": len(estimates) - sum(one.estimate is not None for one in estimates),
-    }
-
-
-def _number(value: float) -> float | None:
-    """The value; None if it is not finite."""
-    return value if np.isfinite(value) else None
+    return EstimatorCheck(
+        rating=rating,
+        estimator=name,
+        pearson=finite(pearson(x, y)) if len(x) > 2 else None,
+        spearman=finite(spearman(x, y)) if len(x) > 2 else None,
+        mae=finite(float(np.mean(np.abs(x - y)))) if len(x) else None,
+        coverage=float(covered[bounded].mean()) if bounded.any() else None,
+        half_width=float(np.mean(bounds[bounded, 1] - bounds[bounded, 0]) / 2) if bounded.any() else None,
+        n_agents=len(given),
+        refused=len(estimates) - sum(one.estimate is not None for one in estimates),
+    )

@@ -21,8 +21,9 @@ from turnwise.networks.lava.model import KINDS, Curve, EvaluatedDialogues, Model
 from turnwise.networks.lava.state_layout import StateLayout
 from turnwise.networks.lava.words import Words
 from turnwise.networks.training.task import TrainedModel, TrainingTask
+from turnwise.records import StatisticRecord
 from turnwise.run.train.policy_evaluation import EVALUATOR, PolicyEvaluator
-from turnwise.types import Dialogue, Finding
+from turnwise.types import Dialogue
 
 Chosen = TypeVar("Chosen", supervised.Settings, plas.Settings, gradient.Settings)
 _HELD_OUT = 0.05  # share of the dialogues, if no split is named
@@ -176,8 +177,9 @@ def _trained(
     if evaluator is not None:
         found = evaluator.scores(model.speak(data.user, data.state))
     findings = tuple(
-        Finding(
-            what={"metric": task.metric, "statistic": name},
+        StatisticRecord(
+            metric=task.metric,
+            statistic=name,
             estimate=value,
             n_items=len(held_out),
             n_clusters=len(held_out),

@@ -14,7 +14,8 @@ from turnwise.errors import UsageError, setting
 from turnwise.metrics.learned.adem.bilinear_fit import Examples, Search, indices, learn
 from turnwise.metrics.learned.held_out import folds, held_out
 from turnwise.networks.training.task import TrainingTask
-from turnwise.types import Finding, Floats, digest
+from turnwise.records import StatisticRecord
+from turnwise.types import Floats, digest
 
 FOLDS = 5  # folds of the cross-validation
 Mask = NDArray[np.bool_]
@@ -27,7 +28,7 @@ def studies(
     sides: Sequence[str],
     scale: tuple[float, float] | None,
     search: Search,
-) -> list[Finding]:
+) -> list[StatisticRecord]:
     """The findings of the studies that the settings `leave_out_systems` and `shares` ask for; empty without them.
 
     `agents` has the agent of each example, `sides` what a reply is compared with. Raises `UsageError` if there is only
@@ -38,14 +39,14 @@ def studies(
         """(m,) cross-validated predictions for all examples, by heads trained only on examples in `keep`."""
         return cross_predict(task, examples, sides, scale, search, keep=keep)
 
-    def agreement(what: str, scores: Floats, of: Mask, method: str) -> list[Finding]:
+    def agreement(what: str, scores: Floats, of: Mask, method: str) -> list[StatisticRecord]:
         """The agreement of `scores` with the ratings over the mask `of`; `what` names it in the findings."""
         people, contexts = examples.ratings[of], examples.contexts[of]
         name = f"{task.metric}, {what}"
         return held_out(name, scores[of], people, contexts, rng=task.rng, method=method)
 
     rng, everything = task.rng, np.ones(len(agents), dtype=bool)
-    findings: list[Finding] = []
+    findings: list[StatisticRecord] = []
     if task.setting("leave_out_systems", False):
         who = np.array(agents)
         names = np.unique(who)

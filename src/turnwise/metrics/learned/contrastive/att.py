@@ -91,7 +91,7 @@ def _train_rounds(task: TrainingTask) -> TrainedModel:
         kind="att",
         tensors=discriminator.tensors("head"),
         config={"encoder": encoder_card(name), "heads": {"head": asdict(shape)}, "rounds": rounds},
-        card={"held_out": {finding.what["statistic"]: finding.estimate}, "attacks": list(ATTACKS)},
+        card={"held_out": {finding.statistic: finding.estimate}, "attacks": list(ATTACKS)},
         curve=curves,
         findings=[finding],
     )

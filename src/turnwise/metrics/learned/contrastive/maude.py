@@ -99,7 +99,7 @@ def _train_head(task: TrainingTask) -> TrainedModel:
         kind="maude",
         tensors=network.tensors("head"),
         config={"encoder": encoder_card(name), "heads": {"head": asdict(shape)}},
-        card={"held_out": {finding.what["statistic"]: finding.estimate}, "attacks": list(ATTACKS)},
+        card={"held_out": {finding.statistic: finding.estimate}, "attacks": list(ATTACKS)},
         curve=curve,
         findings=[finding],
     )

@@ -27,7 +27,8 @@ from turnwise.metrics.learned.turnwise.text_features import text_features
 from turnwise.metrics.models import text_encoder
 from turnwise.networks.training.loop import Plan, fit
 from turnwise.networks.training.task import TrainedModel, TrainingTask
-from turnwise.types import Dialogue, Finding, Floats
+from turnwise.records import StatisticRecord
+from turnwise.types import Dialogue, Floats
 
 SETTINGS = ("guard", "start")  # settings of every trainer whose metric can have a guard
 CONTEXTS = 64  # contexts of other dialogues that are stored; 300 changed the agreement with ratings by .001
@@ -73,7 +74,7 @@ def train_with_guard(task: TrainingTask, kind: str, train_heads: Callable[[], Tr
     }
     more, found = train_guards(task, agent, heads, text_encoder(made.config["encoder"]["name"]))
     findings = [*made.findings, *found]
-    held_out = {finding.what["statistic"]: finding.estimate for finding in findings}
+    held_out = {finding.statistic: finding.estimate for finding in findings}
     return replace(
         made,
         tensors={**made.tensors, **more},
@@ -101,7 +102,7 @@ def _start_model(task: TrainingTask, kind: str) -> TrainedModel:
 
 def train_guards(
     task: TrainingTask, agent: str, heads: Mapping[str, Head], encoder: TextEncoder
-) -> tuple[dict[str, NDArray[Any]], list[Finding]]:
+) -> tuple[dict[str, NDArray[Any]], list[StatisticRecord]]:
     """Train a guard for each head. Returns the tensors for `guard_of`, and the mean factors on held-out replies.
 
     `agent` is the agent whose alternatives are the frauds. Too few of them are a `DataError`.
@@ -122,7 +123,7 @@ def train_guards(
     task.say(f"guard: {frauds} frauds and {honest} real replies")
     elsewhere = turn_vectors(_random_contexts(dialogues, rng), encoder)
     tensors: dict[str, NDArray[Any]] = dict(lexicons[0].tensors)
-    findings: list[Finding] = []
+    findings: list[StatisticRecord] = []
     for head_name, head in heads.items():
         contexts = np.stack([head.context(np.nan_to_num(turns)) for turns in elsewhere])
         learned, tested = (_network_input(part, ContextContrast(head, contexts)) for part in (learn, test))
@@ -130,8 +131,9 @@ def train_guards(
         parts["contexts"] = contexts
         tensors |= {f"{KEY}.{head_name}.{name}": part.astype(np.float32) for name, part in parts.items()}
         findings += [
-            Finding(
-                what={"metric": task.metric, "statistic": f"let through, {head_name}: {name}"},
+            StatisticRecord(
+                metric=task.metric,
+                statistic=f"let through, {head_name}: {name}",
                 estimate=float(factors[kind].mean()),
                 n_items=int(kind.sum()),
                 method="dialogues held out",

@@ -22,8 +22,9 @@ from turnwise.metrics.learned.turnwise.familiar import Familiarity
 from turnwise.metrics.learned.turnwise.metric import refusal, weights_of
 from turnwise.metrics.learned.turnwise.ridge import RidgeWeights
 from turnwise.networks.training.task import TrainedModel, TrainingTask
+from turnwise.records import StatisticRecord
 from turnwise.stats.clusters import codes
-from turnwise.types import Finding, Floats, Ints, Item
+from turnwise.types import Floats, Ints, Item
 
 PENALTIES = (30.0, 100.0, 300.0, 1000.0, 3000.0, 1e6)  # with the last, the weights only change their scale
 FOLDS = 10  # folds of the cross-validation
@@ -92,7 +93,7 @@ def tuned(
     *,
     config: Mapping[str, object],
     card: Mapping[str, object],
-    findings: Sequence[Finding],
+    findings: Sequence[StatisticRecord],
 ) -> TrainedModel:
     """The model `start` with other weights of its signals, learned from these items, whose signals are `table`.
 

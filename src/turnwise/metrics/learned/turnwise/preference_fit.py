@@ -23,10 +23,11 @@ from turnwise.metrics.learned.turnwise.metric import weights_of
 from turnwise.metrics.learned.turnwise.ridge import RidgeWeights
 from turnwise.networks.training.preferences import Choice
 from turnwise.networks.training.task import FEWEST, TrainedModel, TrainingTask
+from turnwise.records import StatisticRecord, finite
 from turnwise.stats.clusters import codes, connected_components
 from turnwise.stats.crossed import standard_errors
 from turnwise.stats.shares import share_test
-from turnwise.types import Finding, Floats, Ints, Item
+from turnwise.types import Floats, Ints, Item
 
 MAX_STEPS = 50  # of Newton's method
 TOLERANCE = 1e-8  # largest change of a weight at which the fit has converged
@@ -183,7 +184,7 @@ def accuracy(
     *,
     statistic: str = "accuracy",
     method: str,
-) -> Finding:
+) -> StatisticRecord:
     """How often the predicted log odds have the sign of the choice, without ties of people; no prediction counts half.
 
     The interval is Wilson's, by context and, if all raters are named, by rater.
@@ -197,11 +198,13 @@ def accuracy(
     errors = standard_errors((agreed - share)[:, None] / len(agreed), *sides, floor=True)
     n_clusters = len(np.unique(contexts[decided]))
     test = share_test(share, errors, null=0.5, n_clusters=n_clusters, by=by)
-    return Finding(
-        what={"metric": metric, "statistic": statistic},
+    return StatisticRecord(
+        metric=metric,
+        statistic=statistic,
         estimate=share,
         interval=test.interval,
-        p=None if np.isnan(test.p) else test.p,
+        p=finite(test.p),
+        unvarying=test.interval is None and float(errors.values[0]) == 0,
         n_items=len(agreed),
         n_clusters=n_clusters,
         method=f"{method}; {test.method}",

@@ -21,7 +21,8 @@ from turnwise.encode import TextEncoder
 from turnwise.errors import UsageError, setting
 from turnwise.metrics.learned.contrastive.metric import Contrastive
 from turnwise.networks.training.task import TrainedModel, TrainingTask
-from turnwise.types import Card, Finding, Ints
+from turnwise.records import StatisticRecord
+from turnwise.types import Card, Ints
 
 if TYPE_CHECKING:
     from turnwise.networks.training.loop import Plan
@@ -86,7 +87,7 @@ def _train_model(task: TrainingTask) -> TrainedModel:
         config={**config, "encoder": encoder_card(name)},
         card={
             "raters": None,
-            "held_out": {finding.what["statistic"]: finding.estimate for finding in findings},
+            "held_out": {finding.statistic: finding.estimate for finding in findings},
             "attacks": [
                 "a question made of the last turn's words",
                 "a reply that is right for most contexts",
@@ -100,7 +101,7 @@ def _train_model(task: TrainingTask) -> TrainedModel:
 
 def _train_heads(
     task: TrainingTask, encoder: TextEncoder
-) -> tuple[dict[str, NDArray[Any]], dict[str, Any], list[dict[str, float]], list[Finding]]:
+) -> tuple[dict[str, NDArray[Any]], dict[str, Any], list[dict[str, float]], list[StatisticRecord]]:
     """Train both heads.
 
     Returns their tensors, the config without the encoder, the curves, and a finding for each head.
@@ -124,7 +125,7 @@ def _train_heads(
     tensors: dict[str, NDArray[Any]] = {}
     heads: dict[str, Any] = {}
     curves: list[dict[str, float]] = []
-    findings: list[Finding] = []
+    findings: list[StatisticRecord] = []
     for which, turns in CONTEXTS.items():
         shape = Shape(turns=turns, hidden=task.setting("hidden", 64))
         task.say(f"{which} of context: {len(corpus.pairs)} pairs")
@@ -162,14 +163,17 @@ def plan_of(task: TrainingTask) -> "Plan":
     )
 
 
-def ranking_finding(metric: str, which: str, curve: list[dict[str, float]], dialogues: Ints) -> Finding:
+def ranking_finding(
+    metric: str, which: str, curve: list[dict[str, float]], dialogues: Ints
+) -> StatisticRecord:
     """The ranking accuracy of the best epoch on held-out dialogues: the share of negatives below the logged reply.
 
     `dialogues` has the dialogue of each example, and the finding counts all of them, not only the held-out ones.
     """
     best = min(curve, key=lambda point: point["validation"])
-    return Finding(
-        what={"metric": metric, "statistic": f"above a negative, {which}"},
+    return StatisticRecord(
+        metric=metric,
+        statistic=f"above a negative, {which}",
         estimate=best["above"],
         n_items=len(dialogues),
         n_clusters=len(np.unique(dialogues)),

@@ -1,69 +1,71 @@
-"""Raw values of a critic of task logs as findings, as a section of the results document, and as a file of turns."""
+"""Raw values of a critic of task logs as records, as a section of the results document, and as a file of turns."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import structs
 
 from turnwise.errors import counted
 from turnwise.estimators.critic.controls import LOGGED, PREFIX, Verdict
 from turnwise.protocols import TaskCritic
+from turnwise.records import CriticCheck, EstimateDiagnostics, EstimateRecord, finite
 from turnwise.report import results
 from turnwise.run.ope.critic_values import CriticValues
 from turnwise.stats.interval import Interval, mean_t_interval
-from turnwise.types import Dialogue, Finding, Floats
+from turnwise.types import Dialogue, Floats
 
 if TYPE_CHECKING:
     from turnwise.commands.ope import Ope
 
 
-def raw_findings(
+def raw_records(
     name: str,
     critic: TaskCritic,
     found: CriticValues,
     *,
     who: str,
     baselines: Mapping[str, Mapping[str, float]],
-) -> list[Finding]:
-    """One finding for the logged agent, then each system, then each control; `who` is the logged agent's name."""
+) -> list[EstimateRecord]:
+    """One record for the logged agent, then each system, then each control; `who` is the logged agent's name."""
     rows = []
     signature = str(critic.signature)
     everyone = (*found.values, *found.refused)
     for key in sorted(everyone, key=lambda key: (key != LOGGED, key.startswith(PREFIX))):
         kind = "logged" if key == LOGGED else "control" if key.startswith(PREFIX) else "system"
-        what = {
-            "target": who if key == LOGGED else key,
-            "rating": critic.reward,
-            "estimator": name,
-            "kind": kind,
-        }
+        target = who if key == LOGGED else key
         if key in found.refused:
-            refusal = Finding.refusal(what, found.refused[key], signature)
-            rows.append(replace(refusal, details={"refused": True, "diagnostics": {}}))
+            rows.append(
+                EstimateRecord.refusal(
+                    found.refused[key], signature=signature, target=target, rating=critic.reward, estimator=name,
+                    kind=kind, refused=True, diagnostics=EstimateDiagnostics(),
+                )
+            )  # fmt: skip
             continue
         valued, apart = found.values[key], found.differences.get(key)
+        scores = {metric: numbers.get(who if key == LOGGED else key) for metric, numbers in baselines.items()}
         rows.append(
-            Finding(
-                what=what,
-                estimate=valued.value,
+            EstimateRecord(
+                target=target,
+                rating=critic.reward,
+                estimator=name,
+                kind=kind,
+                estimate=finite(valued.value),
                 interval=_interval(valued.contributions),
                 n_items=int(np.isfinite(valued.q).sum()),
                 n_clusters=len(valued.contributions),
                 method=f"fitted Q, cross-fitted over dialogues, gamma {critic.discount:g}; interval by influence",
                 signature=signature,
-                details={
-                    "difference": None if apart is None else float(apart.mean()),
-                    "difference_interval": None if apart is None else _interval(apart),
-                    "refused": False,
-                    "logged": found.returned if key == LOGGED else None,
-                    "fooled_by": list(found.verdict.fooled_by),
-                    **{
-                        metric: numbers.get(key if key != LOGGED else who)
-                        for metric, numbers in baselines.items()
-                    },
-                    "diagnostics": {"raw": valued.value, "bellman_error": valued.error, "calibrated": False},
-                },
+                difference=None if apart is None else finite(float(apart.mean())),
+                difference_interval=None if apart is None else _interval(apart),
+                refused=False,
+                logged=found.returned if key == LOGGED else None,
+                fooled_by=found.verdict.fooled_by,
+                bleu_delex=scores.get("bleu-delex"),
+                length=scores.get("length"),
+                entropy_2=scores.get("entropy-2"),
+                success=scores.get("success"),
+                diagnostics=EstimateDiagnostics(raw=finite(valued.value), bellman_error=finite(valued.error)),
             )
         )
     return rows
@@ -71,8 +73,8 @@ def raw_findings(
 
 def _interval(contributions: Floats) -> Interval | None:
     """The t interval of the mean contribution; None with fewer than two contributions or if all are equal."""
-    found = mean_t_interval(contributions)
-    return None if found is None else (float(found[0]), float(found[1]))
+    interval = mean_t_interval(contributions)
+    return None if interval is None else (float(interval[0]), float(interval[1]))
 
 
 def raw_notes(found: CriticValues, targets: Sequence[str]) -> list[str]:
@@ -88,29 +90,36 @@ def raw_notes(found: CriticValues, targets: Sequence[str]) -> list[str]:
     return notes
 
 
-def critic_section(found: CriticValues, *, who: str) -> dict[str, Any]:
+def critic_section(found: CriticValues, critic: TaskCritic, *, who: str) -> CriticCheck:
     """The part of the results document about one critic: verdict, values of controls, value and return of `who`."""
-    return verdict_record(found.verdict, who=who) | {
-        "controls": {
-            key.removeprefix(PREFIX): one.value for key, one in found.values.items() if key.startswith(PREFIX)
-        },
-        "unvalued": [key.removeprefix(PREFIX) for key in found.refused if key.startswith(PREFIX)],
-        "logged": who,
-        "logged_value": found.values[LOGGED].value,
-        "logged_return": found.returned,
-        "possible": found.possible,
-        "above_possible": found.impossible,
+    controls = {
+        key.removeprefix(PREFIX): valued.value
+        for key, valued in found.values.items()
+        if key.startswith(PREFIX)
     }
+    return structs.replace(
+        critic_check(found.verdict, critic, controls, who=who),
+        unvalued=tuple(key.removeprefix(PREFIX) for key in found.refused if key.startswith(PREFIX)),
+        logged=who,
+        logged_value=found.values[LOGGED].value,
+        logged_return=found.returned,
+        possible=found.possible,
+        above_possible=tuple(found.impossible),
+    )
 
 
-def verdict_record(verdict: Verdict, *, who: str) -> dict[str, Any]:
-    """The verdict as a JSON object, with `who` for the logged agent."""
-    return {
-        "fooled": verdict.fooled,
-        "fooled_by": list(verdict.fooled_by),
-        "worst_system": who if verdict.worst == LOGGED else verdict.worst,
-        "margin": verdict.margin,
-    }
+def critic_check(
+    verdict: Verdict, critic: TaskCritic, controls: Mapping[str, float], *, who: str
+) -> CriticCheck:
+    """The verdict on the critic's values of controls, with `who` for the logged agent."""
+    return CriticCheck(
+        fooled=verdict.fooled,
+        fooled_by=verdict.fooled_by,
+        worst_system=who if verdict.worst == LOGGED else verdict.worst,
+        margin=verdict.margin,
+        controls=dict(controls),
+        taught=tuple(critic.trained_controls),
+    )
 
 
 def write_turns(
