@@ -101,11 +101,11 @@ def agreement(folder: Path, rubric: str, model: str, n: int) -> dict[str, Any]:
         statistics="spearman",
         cluster=cluster,
     )
-    (one,) = (one for one in found.findings if one.what["statistic"] == "spearman")
+    (one,) = (one for one in found.findings if one.statistic == "spearman")
     return {
         "rubric": rubric, "corpus": rated.corpus, "file": rated.file, "dimension": rated.dimension,
         "level": rated.level, "n": one.n_items, "spearman": one.estimate, "interval": one.interval,
-        "one_rater": one.details.get("one_rater"), "reason": one.reason, "seconds": round(monotonic() - start, 1),
+        "one_rater": one.one_rater, "reason": one.reason, "seconds": round(monotonic() - start, 1),
     }  # fmt: skip
 
 

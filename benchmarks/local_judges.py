@@ -69,12 +69,12 @@ def pairs(records: list[dict[str, Any]], n: int, model: str) -> dict[str, Any]:
         "n_pairs": len(lines),
         "wins_of_people_shown_first": float(np.mean(first)),
         "wins_of_people_shown_second": float(np.mean(second)),
-        "wins_of_people_both_orders": one.details["win_rate"],
+        "wins_of_people_both_orders": one.win_rate,
         "difference": one.estimate,
         "difference_interval": one.interval,
-        "position_bias": one.details["position_bias"],
-        "position_bias_interval": one.details["position_bias_interval"],
-        "consistent": one.details["consistent"],
+        "position_bias": one.position_bias,
+        "position_bias_interval": one.position_bias_interval,
+        "consistent": one.consistent,
         "ties": float(np.mean([share == 0.5 for share in (*first, *second)])),
         "wins_by_ratings": float(np.mean([(gap > 0) + (gap == 0) / 2 for gap in people])),
         "seconds": round(monotonic() - start, 1),
@@ -98,17 +98,17 @@ def panel(records: list[dict[str, Any]], n: int, chosen_models: dict[str, str]) 
     )
     lines = {}
     for name, metric in names.items():
-        (one,) = (one for one in found.findings if one.what["metric"] == metric)
+        (one,) = (one for one in found.findings if one.metric == metric)
         lines[name] = {"spearman": one.estimate, "interval": one.interval, "n": one.n_items}
     spelled = {metric: name for name, metric in names.items()}
     differences = [
         {key: spelled.get(value, value) if isinstance(value, str) else value for key, value in one.items()}
         for one in found.differences
     ]
-    (any_one,) = (one for one in found.findings if one.what["metric"] == names["panel, mean"])
+    (any_one,) = (one for one in found.findings if one.metric == names["panel, mean"])
     return {
         "judges": lines,
-        "one_rater": any_one.details["one_rater"],
+        "one_rater": any_one.one_rater,
         "differences": differences,
         "seconds": round(monotonic() - start, 1),
     }

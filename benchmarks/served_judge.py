@@ -107,7 +107,7 @@ def chosen_pairs(records: list[dict[str, Any]], n: int, settings: str) -> dict[s
     keys = ("win_rate", "position_bias", "consistent")
     return {
         "pairs": n, "with_verdicts": one.n_items, "unscored": one.unscored, "reason": one.reason,
-        **{key: one.details.get(key) for key in keys},
+        **{key: getattr(one, key) for key in keys},
     }  # fmt: skip
 
 

@@ -116,8 +116,8 @@ def test_a_format_of_several_files_is_compared_in_one_command(bench: Path) -> No
     found = turnwise.compare(paths, reader="mt-bench")
     (record,) = found
     assert (record["metric"], record["agent_a"], record["estimate"]) == ("rating:score", "m1", 1.0)
-    (read,) = found.document["origin"]["inputs"]
-    assert read["path"] == f"{paths[0]} and 3 more files"
+    (read,) = found.document.origin.inputs
+    assert read.path == f"{paths[0]} and 3 more files"
 
 
 def test_the_scores_of_a_judge_are_not_called_peoples(bench: Path) -> None:
@@ -126,7 +126,7 @@ def test_the_scores_of_a_judge_are_not_called_peoples(bench: Path) -> None:
     paths = [bench / f"{name}.jsonl" for name in ("questions", "a", "b", "judgments")]
     note = "note: rating:score: given by a language model or a program, not by people (gpt-4)"
     compared = turnwise.compare(paths, reader="mt-bench")
-    assert compared.document["automatic_raters"] == {"rating:score": ["gpt-4"]}
+    assert compared.document.automatic_raters == {"rating:score": ("gpt-4",)}
     assert note in compared.notes()
     raters = turnwise.meta_evaluate(paths, reader="mt-bench")
     assert {one["raters_are"] for one in raters} == {"automatic"}

@@ -99,6 +99,6 @@ def test_other_data_is_an_error_that_names_what_is_accepted(data, message):
 
 def test_errors_and_results_call_records_dialogues_jsonl(records):
     found = tw.score(records, metrics="length", draws=100)
-    assert [one["path"] for one in found.document["origin"]["inputs"]] == ["dialogues.jsonl"]
+    assert [one.path for one in found.document.origin.inputs] == ["dialogues.jsonl"]
     with pytest.raises(tw.DataError, match=r"^dialogues.jsonl:2: "):
         tw.score([records[0], {"messages": []}], metrics="length", draws=100)

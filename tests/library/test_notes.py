@@ -31,7 +31,8 @@ def test_a_reason_is_told_where_items_were_not_scored_either() -> None:
 def test_a_reason_that_repeats_why_items_were_not_scored_is_told_once() -> None:
     lost = {"no reference": 3, "an empty reply; skipped": 1}
     same = "no reference (3 items); an empty reply; skipped (1 item)"
-    assert notes([finding("a", status="skipped", reason=same, unscored=lost)]) == [
+    repeated = finding("a", status="skipped", reason=same, only_unscored=True, unscored=lost)
+    assert notes([repeated]) == [
         "note: rouge-l: 3 items not scored: no reference",
         "note: rouge-l: 1 item not scored: an empty reply; skipped",
     ]
@@ -61,11 +62,10 @@ def test_items_left_out_of_a_change_are_those_of_a_run() -> None:
 def test_a_missing_interval_has_its_reason_in_a_note() -> None:
     found = notes(
         [
-            finding("a", estimate=1.0, status="ok", method="none: no variation"),
-            finding(
-                "b", estimate=1.0, status="ok", method="labels alone; no interval: the ratings do not vary"
-            ),
-            finding("c", estimate=1.0, status="ok", method="t on the jackknife by cluster", interval=(0, 2)),
+            finding("a", estimate=1.0, status="ok", unvarying=True),
+            finding("b", estimate=1.0, status="ok", unvarying=True),
+            finding("c", estimate=1.0, status="ok", interval=(0, 2)),
+            finding("d", estimate=1.0, status="ok", method="none: fewer than 2 clusters"),
         ]
     )
     assert found == ["note: rouge-l of a, b: no interval, as the values do not vary"]

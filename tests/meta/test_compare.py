@@ -53,12 +53,12 @@ def test_an_agent_with_longer_replies_is_found_longer_on_all_pairs():
         table("length", words(rng, 8, 14), agent="a", pairs=PAIRS),
         table("length", words(rng, 1, 5), agent="b", pairs=PAIRS),
     )
-    assert finding.details["verdict"] == "A is higher"
+    assert finding.verdict == "A is higher"
     assert finding.p < 0.01
     assert finding.interval[0] > 0
     assert finding.n_items == 20
     assert finding.method.startswith("paired")
-    assert finding.details["superiority"] == 1.0
+    assert finding.superiority == 1.0
 
 
 def test_swapping_the_agents_flips_the_sign_and_keeps_p():
@@ -74,7 +74,7 @@ def test_an_agent_against_itself_has_difference_zero_and_verdict_not_shown():
     a = table("length", words(np.random.default_rng(2), 2, 9), agent="a", pairs=PAIRS)
     finding = found(a, a)
     assert finding.estimate == 0
-    assert finding.details["verdict"] == "not shown"
+    assert finding.verdict == "not shown"
 
 
 def test_agents_on_different_dialogues_are_compared_unpaired():
@@ -83,7 +83,7 @@ def test_agents_on_different_dialogues_are_compared_unpaired():
         table("length", words(rng, 8, 14), agent="a"), table("length", words(rng, 1, 5), agent="b")
     )
     assert finding.method.startswith("unpaired")
-    assert finding.details["verdict"] == "A is higher"
+    assert finding.verdict == "A is higher"
     assert finding.n_clusters == 40
 
 
@@ -94,7 +94,7 @@ def test_a_metric_that_is_not_a_function_of_sums_is_compared_too(pairs):
     finding = found(
         table("distinct-2", varied, agent="a", pairs=pairs), table("distinct-2", same, agent="b", pairs=pairs)
     )
-    assert finding.details["verdict"] == "A is higher"
+    assert finding.verdict == "A is higher"
     assert finding.estimate == pytest.approx(1 - 6 / 120)
 
 
@@ -102,7 +102,7 @@ def test_several_items_of_one_pair_weigh_as_one():
     a = table("length", ["w w w w", "w w", "w"], agent="a", pairs=["x", "x", "y"])
     b = table("length", ["w", "w"], agent="b", pairs=["x", "y"])
     finding = found(a, b)
-    assert finding.details["a"] == pytest.approx((3 + 1) / 2)
+    assert finding.a == pytest.approx((3 + 1) / 2)
 
 
 def test_pairs_that_share_a_dialogue_are_resampled_together():
@@ -127,10 +127,10 @@ def test_an_agent_without_scored_items_gives_a_reason_and_no_estimate():
 def test_the_pairs_that_differ_most_are_listed_for_both_agents():
     a = table("length", ["w " * n for n in (9, 5, 5, 1)], agent="a", pairs=PAIRS[:4])
     b = table("length", ["w " * n for n in (1, 5, 4, 8)], agent="b", pairs=PAIRS[:4])
-    flips = found(a, b).details["flips"]
-    assert (flips[0]["id_a"], flips[0]["difference"]) == ("a0", 8)
-    assert ("a3", -7) in [(flip["id_a"], flip["difference"]) for flip in flips]
-    assert "a1" not in [flip["id_a"] for flip in flips]
+    flips = found(a, b).flips
+    assert (flips[0].id_a, flips[0].difference) == ("a0", 8)
+    assert ("a3", -7) in [(flip.id_a, flip.difference) for flip in flips]
+    assert "a1" not in [flip.id_a for flip in flips]
 
 
 class Errors(type(resolve("length"))):
@@ -144,9 +144,9 @@ def test_lower_is_better_is_respected_and_a_feature_is_only_called_higher():
     rng = np.random.default_rng(4)
     a = table("length", words(rng, 1, 4), agent="a", pairs=PAIRS)
     b = table("length", words(rng, 8, 12), agent="b", pairs=PAIRS)
-    assert found(a, b).details["verdict"] == "B is higher"
+    assert found(a, b).verdict == "B is higher"
     worse = [dataclasses.replace(side, metric=Errors()) for side in (a, b)]
-    assert found(*worse).details["verdict"] == "A scores lower"
+    assert found(*worse).verdict == "A scores lower"
 
 
 def test_p_is_adjusted_over_all_metrics_before_the_verdict():
@@ -158,15 +158,15 @@ def test_p_is_adjusted_over_all_metrics_before_the_verdict():
     same = compare(a, a, agents=("a", "b"), group=None, draws=500, rng=np.random.default_rng(0))
     raw = compare(a, b, agents=("a", "b"), group=None, draws=500, rng=np.random.default_rng(0))
     among = with_adjusted_p([raw, *[same] * 60])[0]
-    assert among.details["p_adjusted"] == pytest.approx(min(1.0, 61 * raw.p))
-    assert (alone.details["verdict"], among.details["verdict"]) == ("A is higher", "not shown")
+    assert among.p_adjusted == pytest.approx(min(1.0, 61 * raw.p))
+    assert (alone.verdict, among.verdict) == ("A is higher", "not shown")
 
 
 def test_items_without_a_pair_are_counted():
     a = table("length", ["w"] * 4, agent="a", pairs=["x", "y", "z", "alone"])
     b = table("length", ["w w"] * 3, agent="b", pairs=["x", "y", "z"])
-    details = found(a, b).details
-    assert (details["unpaired_a"], details["unpaired_b"]) == (1, 0)
+    counts = found(a, b)
+    assert (counts.unpaired_a, counts.unpaired_b) == (1, 0)
 
 
 @pytest.mark.parametrize(
@@ -216,12 +216,12 @@ def test_a_metric_that_depends_on_the_amount_of_text_is_compared_on_equally_many
     talk = [" ".join(rng.choice([f"w{at}" for at in range(20)], 8)) for _ in range(120)]
     a, b = table("distinct-2", talk[:100], agent="a"), table("distinct-2", talk[100:], agent="b")
     finding = found(a, b)
-    assert finding.details["thinned_a"] == 80
-    assert "thinned_b" not in finding.details
+    assert finding.thinned_a == 80
+    assert finding.thinned_b == 0
     assert (finding.n_items, finding.n_clusters) == (40, 40)
     assert finding.interval[0] < 0 < finding.interval[1]
-    assert finding.details["verdict"] == "not shown"
-    assert found(b, a).details["thinned_b"] == 80
+    assert finding.verdict == "not shown"
+    assert found(b, a).thinned_b == 80
     whole = found(table("length", talk[:100], agent="a"), table("length", talk[100:], agent="b"))
     assert whole.n_items == 120  # a mean does not depend on the number of items
 
@@ -234,9 +234,7 @@ def test_equally_many_items_are_compared_where_one_agent_has_longer_dialogues():
     a = table("distinct-2", talk[:80], agent="a", clusters=long)
     b = table("distinct-2", talk[80:], agent="b")
     finding = found(a, b)
-    assert not {"thinned_a", "thinned_b"} & finding.details.keys()
+    assert (finding.thinned_a, finding.thinned_b) == (0, 0)
     assert abs(finding.estimate) < 0.05
     shorter = found(a, table("distinct-2", talk[80:110], agent="b"))
-    assert (
-        shorter.details["thinned_a"] == 48
-    )  # 4 dialogues of 8 replies are as near to 30 as whole dialogues allow
+    assert shorter.thinned_a == 48  # 4 dialogues of 8 replies are as near to 30 as whole dialogues allow

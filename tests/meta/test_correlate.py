@@ -150,7 +150,7 @@ def test_leaving_out_the_one_influential_system_changes_the_correlation():
     table = scored(lengths, agents=agents)
     finding = found(table, people(table, ratings), statistic="pearson")
     assert finding.estimate > 0.9
-    assert finding.details["without"]["star"] < -0.9
+    assert finding.without["star"] < -0.9
 
 
 def test_the_ceiling_is_one_rater_against_the_mean_of_the_others():
@@ -182,13 +182,13 @@ def test_a_good_metric_is_shown_to_differ_from_noise_and_not_from_itself():
     noise = ScoreTable(**{**{slot: getattr(noise, slot) for slot in noise.__slots__}, "name": "noise"})
     judged = people(table, RATINGS)
     rows = with_adjusted_p(differences([table, noise], judged, "turn", ["pearson"], draws=500, rng=DRAWS))
-    assert rows[0]["difference"] > 0.3
-    assert rows[0]["p_adjusted"] < 0.05
-    assert rows[0]["p_williams"] < 0.05
+    assert rows[0].difference > 0.3
+    assert rows[0].p_adjusted < 0.05
+    assert rows[0].p_williams < 0.05
     twin = ScoreTable(**{**{slot: getattr(table, slot) for slot in table.__slots__}, "name": "twin"})
     same = differences([table, twin], judged, "turn", ["pearson"], draws=500, rng=DRAWS)
-    assert same[0]["difference"] == pytest.approx(0)
-    assert same[0]["p"] == 1
+    assert same[0].difference == pytest.approx(0)
+    assert same[0].p == 1
 
 
 def test_a_metric_of_which_lower_is_better_is_negated():
@@ -204,8 +204,8 @@ def test_williams_test_is_omitted_where_turns_share_a_dialogue():
     other = scored(LENGTHS[::-1], dialogues=[f"d{at // 3}" for at in range(60)])
     twin = ScoreTable(**{**{slot: getattr(other, slot) for slot in other.__slots__}, "name": "other"})
     rows = differences([table, twin], people(table, RATINGS), "turn", ["pearson"], draws=99, rng=DRAWS)
-    assert rows[0]["p"] is not None
-    assert rows[0]["p_williams"] is None
+    assert rows[0].p is not None
+    assert rows[0].p_williams is None
 
 
 def test_the_one_rater_of_systems_falls_with_the_noise_of_the_raters():
@@ -223,7 +223,7 @@ def test_metrics_are_compared_over_systems_on_units_that_both_scored():
     part = full.where([at % 5 != 0 for at in range(60)])
     part = ScoreTable(**{**{slot: getattr(part, slot) for slot in part.__slots__}, "name": "part"})
     rows = differences([full, part], people(full, RATINGS), "system", ["pearson"], draws=99, rng=DRAWS)
-    assert rows[0]["difference"] == pytest.approx(0)
+    assert rows[0].difference == pytest.approx(0)
 
 
 def test_an_interval_over_systems_is_that_of_scores_and_ratings_of_the_same_draws():

@@ -28,8 +28,8 @@ def scores(differences: list[float], outcomes: list[int], **more: object) -> Pai
 def test_accuracy_is_the_share_of_choices_that_the_metric_predicts() -> None:
     finding = pair_accuracy(scores([1, 2, -1, 3], [1, 1, -1, -1]), dimension="overall", group="")
     assert finding.estimate == 0.75
-    assert finding.details["floor"] == 0.5
-    assert finding.details["epsilon"] == 0
+    assert finding.floor == 0.5
+    assert finding.epsilon == 0
 
 
 def test_without_ties_of_people_a_tie_of_the_metric_counts_half() -> None:
@@ -49,7 +49,7 @@ def test_ties_do_not_make_a_metric_worse_than_chance_and_are_counted() -> None:
     )
     assert finding.estimate == pytest.approx((32 + 45) / 150)
     assert finding.p > 0.5
-    assert finding.details["n_tied"] == 90
+    assert finding.n_tied == 90
 
 
 def test_ties_are_calibrated_by_trying_every_epsilon() -> None:
@@ -128,16 +128,16 @@ def test_a_metric_that_is_always_right_is_tested_against_one_that_never_decides(
     right, never = scores([1.0] * 30, [1] * 30), scores([0.0] * 30, [1] * 30)
     never = PairScores("other", "o|v:1", right.pairs, never.differences, {}, "higher")
     (row,) = accuracy_differences([right, never], dimension="overall", group="")
-    assert row["difference"] == 0.5
-    assert row["p"] == pytest.approx(2 * 0.5**30)
-    assert "sign test" in row["method"]
+    assert row.difference == 0.5
+    assert row.p == pytest.approx(2 * 0.5**30)
+    assert "sign test" in row.method
 
 
 def test_metrics_that_make_the_same_choices_are_not_shown_to_differ() -> None:
     one = scores([1.0, -1.0, 2.0, 1.0], [1, 1, 1, -1])
     same = PairScores("other", "o|v:1", one.pairs, 2 * one.differences, {}, "higher")
     (row,) = accuracy_differences([one, same], dimension="overall", group="")
-    assert (row["difference"], row["p"]) == (0, 1)
+    assert (row.difference, row.p) == (0, 1)
 
 
 def votes(n: int = 30) -> list[dict[str, object]]:

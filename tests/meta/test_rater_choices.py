@@ -11,7 +11,7 @@ from tests.compared_pairs import chosen
 from turnwise.errors import DataError, UsageError
 from turnwise.meta.preferences import ComparedPair
 from turnwise.meta.rater_choices import Asked, rater_agreement
-from turnwise.types import Finding
+from turnwise.records import AgreementRecord
 
 
 def study(rng: np.random.Generator, *, follow: float, pairs: int = 60, raters: int = 4) -> list[ComparedPair]:
@@ -25,16 +25,17 @@ def study(rng: np.random.Generator, *, follow: float, pairs: int = 60, raters: i
     return made
 
 
-def by_statistic(pairs: list[ComparedPair]) -> dict[str, Finding]:
+def by_statistic(pairs: list[ComparedPair]) -> dict[str, AgreementRecord]:
     found = rater_agreement(pairs, Asked(dimension="overall", group=None))
-    return {str(one.what["statistic"]): one for one in found}
+    return {str(one.statistic): one for one in found}
 
 
 def test_raters_who_choose_alike_agree_fully() -> None:
     found = by_statistic(study(np.random.default_rng(0), follow=1))
     assert {one.estimate for one in found.values()} == {1.0}
     assert found["leave-one-out"].interval[0] < 1
-    assert found["alpha-nominal"].details == {"n_raters": 4, "n_ratings": 240, "raters_are": "people"}
+    alpha = found["alpha-nominal"]
+    assert (alpha.n_raters, alpha.n_ratings, alpha.raters_are) == (4, 240, "people")
 
 
 def test_raters_who_choose_at_random_agree_by_chance_alone() -> None:

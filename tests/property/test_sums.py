@@ -175,8 +175,7 @@ def tallied(one: Metric, items: Sequence[Item], deal: tuple[Sequence[int], Rando
     for places in [whole] if deal is None else parts(*deal):
         shard = [items[place] for place in places]
         tally.add(shard, score(one, shard), range(len(shard)))
-    what: dict[str, str | None] = {"metric": "m", "agent": "bot", "group": None, "level": "system"}
-    return tally.finding(what, draws=400, rng=generator(0, "m"))
+    return tally.record("m", agent="bot", draws=400, rng=generator(0, "m"))
 
 
 def test_more_clusters_than_are_kept_give_the_same_number_and_much_the_same_interval(monkeypatch) -> None:

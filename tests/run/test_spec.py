@@ -44,10 +44,10 @@ def test_training_records_the_trainer_settings_alone():
 
 
 def test_an_origin_has_the_common_settings_in_their_order_and_the_options_last():
-    settings = origin(Compare(**GIVEN, agents=("a", "b")), {"logs.jsonl": "0"})["settings"]
+    settings = origin(Compare(**GIVEN, agents=("a", "b")), {"logs.jsonl": "0"}).settings
     names = ["metrics", "selection", "real", "model", "db", "seed", "draws", "options"]
-    assert list(settings) == names
-    assert settings["options"] == {"agents": ("a", "b")}
+    assert list(settings.__struct_fields__) == names
+    assert settings.options == {"agents": ("a", "b")}
 
 
 def git(folder: Path, *words: str) -> str:

@@ -20,7 +20,6 @@ from turnwise.records import (
 )
 
 SHOWN = 5  # placeholders or agents that a note names
-NO_VARIATION = ("none: no variation", "no interval: the ratings do not vary")  # in the method of a finding
 _FRACTION = re.compile(r"-?\d+\.\d+")
 WARNING = "warning: "  # of a line that --quiet does not hide
 
@@ -96,12 +95,7 @@ def _without_variation(records: Sequence[Record]) -> list[str]:
     """
     agents: dict[str, list[str]] = {}
     for record in records:
-        if (
-            not isinstance(record, DifferenceRecord)
-            and record.estimate is not None
-            and record.interval is None
-            and any(reason in record.method for reason in NO_VARIATION)
-        ):
+        if record.unvarying and not isinstance(record, DifferenceRecord):
             agents.setdefault(_metric(record), []).append(" minus ".join(record.named("agent", "minus")))
     metrics: dict[tuple[str, ...], list[str]] = {}
     for metric, those in agents.items():
@@ -196,18 +190,10 @@ def _without_a_result(records: Sequence[Record]) -> list[str]:
     """
     about: dict[tuple[str, str], list[str]] = {}
     for record in records:
-        if record.status != "ok" and not _repeats_items(record):
+        if record.status != "ok" and not record.only_unscored:
             what = " ".join(value for value in record.about.values() if value)
             about.setdefault((record.status, str(record.reason)), []).append(what)
     return _grouped(about)
-
-
-def _repeats_items(record: Record) -> bool:
-    """Whether the finding's reason is that its items were not scored, and nothing else."""
-    rest = str(record.reason)
-    for reason, count in record.unscored.items():
-        rest = rest.replace(f"{reason} ({counted(count, 'item')})", "")
-    return not rest.strip("; ")
 
 
 def document_notes(document: Document) -> list[str]:
@@ -315,10 +301,8 @@ def _unpaired(record: DifferenceRecord) -> str | None:
     """On items of two compared agents that have no partner, or on a comparison without pairs; None if neither
     applies.
     """
-    from turnwise.meta.compare import UNPAIRED  # slow to import
-
     left = any((record.unpaired_a, record.unpaired_b))
-    if not left and UNPAIRED not in record.method:
+    if not left and record.sampling != "unpaired":
         return None
     better = ""
     if record.better_pair_key is not None:

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
 
 from turnwise.errors import REFUSED, UNMEASURED, MissingExtra, counted
 from turnwise.library.notes import (
@@ -24,17 +24,25 @@ from turnwise.library.notes import (
 )
 from turnwise.library.rater_notes import rater_notes
 from turnwise.records import (
+    AgreementRecord,
     AttackDocument,
     CalibrateDocument,
+    ChangeRecord,
     CompareDocument,
     DiffDocument,
+    DifferenceRecord,
     Document,
+    EstimateRecord,
     MeanRecord,
     MetaDocument,
     OpeDocument,
+    PlanRecord,
     PowerDocument,
     Record,
     ScoreDocument,
+    ScoreRecord,
+    StatisticRecord,
+    StrategyRecord,
     TrainDocument,
     plain,
 )
@@ -49,6 +57,7 @@ if TYPE_CHECKING:
     import polars
 
 AnyResult = TypeVar("AnyResult", bound="Result")
+AnyRecord = TypeVar("AnyRecord", bound=Record)
 
 
 @contextmanager
@@ -152,7 +161,18 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Scores(Result):
+class ResultOf(Result, Generic[AnyRecord]):
+    """The results of a command whose records are of one type."""
+
+    @property
+    def findings(self) -> tuple[AnyRecord, ...]:
+        """As in `Result`."""
+        records = cast("tuple[AnyRecord, ...]", self.document.results)
+        return tuple(record for record in records if not record.beside)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Scores(ResultOf[ScoreRecord]):
     """A score for each metric, agent and group, with its interval."""
 
     columns: ClassVar[tuple[str, ...]] = (
@@ -170,7 +190,7 @@ class Scores(Result):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Comparison(Result):
+class Comparison(ResultOf[DifferenceRecord]):
     """The difference of two agents for each metric and group: A minus B."""
 
     columns: ClassVar[tuple[str, ...]] = (
@@ -215,7 +235,7 @@ class Comparison(Result):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Changes(Result):
+class Changes(ResultOf[ChangeRecord]):
     """The change of each metric from an old run to a new run of the same agent: new minus old."""
 
     columns: ClassVar[tuple[str, ...]] = (
@@ -253,7 +273,7 @@ class Changes(Result):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Agreement(Result):
+class Agreement(ResultOf[AgreementRecord]):
     """The agreement of metrics with people, or of raters among themselves."""
 
     columns: ClassVar[tuple[str, ...]] = (
@@ -298,7 +318,7 @@ class Agreement(Result):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Estimates(Result):
+class Estimates(ResultOf[EstimateRecord]):
     """The estimated mean rating of each target, by each estimator."""
 
     columns: ClassVar[tuple[str, ...]] = (
@@ -335,7 +355,7 @@ SURPRISING = 0.01  # p below which labels that are said to be random look as if 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Calibration(Result):
+class Calibration(ResultOf[MeanRecord]):
     """The mean rating of each agent and the differences between agents, from scores and a few ratings."""
 
     columns: ClassVar[tuple[str, ...]] = (
@@ -407,7 +427,7 @@ def _unused_scores(document: CalibrateDocument) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Power(Result):
+class Power(ResultOf[PlanRecord]):
     """The dialogues that show a difference, or the smallest difference that dialogues show, for each design."""
 
     columns: ClassVar[tuple[str, ...]] = (
@@ -454,7 +474,7 @@ class Power(Result):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Attack(Result):
+class Attack(ResultOf[StrategyRecord]):
     """Strategies against a metric, the strongest first."""
 
     columns: ClassVar[tuple[str, ...]] = (
@@ -476,7 +496,7 @@ class Attack(Result):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Hardened(Result):
+class Hardened(ResultOf[StrategyRecord]):
     """The best fraud that is left against a hardened metric, for each file that was attacked."""
 
     columns: ClassVar[tuple[str, ...]] = (
@@ -502,7 +522,7 @@ class Hardened(Result):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Trained(Result):
+class Trained(ResultOf[StatisticRecord]):
     """A trained model: its folder, and what it was measured at on replies that it was not trained on."""
 
     columns: ClassVar[tuple[str, ...]] = (

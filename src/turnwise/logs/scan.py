@@ -8,8 +8,8 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
+from turnwise import records
 from turnwise.errors import DataError, Problem
 from turnwise.logs.dialogue import TEXT_PARTS, UNNAMED
 from turnwise.logs.foreign import Asking, foreign
@@ -102,12 +102,14 @@ class UnseenParts:
                 self.n_replies += 1
                 self.replies += before
 
-    def section(self) -> dict[str, Any]:
+    def section(self) -> dict[str, records.UnseenParts]:
         """The key `unseen_parts` of results.json with its value; empty if there are no such parts."""
         if not self.parts:
             return {}
         counts = dict(self.parts.most_common())
-        return {"unseen_parts": {"replies": self.replies, "n_replies": self.n_replies, "parts": counts}}
+        return {
+            "unseen_parts": records.UnseenParts(replies=self.replies, n_replies=self.n_replies, parts=counts)
+        }
 
 
 @dataclass(slots=True)
@@ -150,9 +152,9 @@ class Census:
             )
         return {name: raters for name, raters in found.items() if raters is not None}
 
-    def automatic_section(self) -> dict[str, Any]:
+    def automatic_section(self) -> dict[str, dict[str, tuple[str, ...]]]:
         """The key `automatic_raters` of results.json with its value; empty if people rated on every dimension."""
-        found = self.automatic_raters
+        found = {name: tuple(raters) for name, raters in self.automatic_raters.items()}
         return {"automatic_raters": found} if found else {}
 
     def hold(self) -> None:

@@ -2,7 +2,7 @@
 
 A unit is what people rated: a reply or a whole dialogue. A unit without a score keeps its rating. The scores of an
 agent are not used where the metric has none on its rated units, or has one more or less often there than elsewhere: the
-result is then that of the ratings alone, and `unused` in its details says why.
+result is then that of the ratings alone, and its `unused` says why.
 """
 
 from collections import Counter
@@ -12,9 +12,11 @@ from itertools import combinations
 from typing import Any, Literal
 
 import numpy as np
+from msgspec import structs
 
-from turnwise.errors import Reason, Refused, counted
+from turnwise.errors import Refused, counted
 from turnwise.meta.table import ScoreTable, unit_scores
+from turnwise.records import CalibrationDiagnostics, MeanRecord, finite
 from turnwise.stats.clusters import cluster_codes, codes
 from turnwise.stats.drawing import expected_errors
 from turnwise.stats.permutation import benjamini_hochberg
@@ -22,6 +24,7 @@ from turnwise.stats.ppi import (
     TILT,
     Corrected,
     Fit,
+    Gap,
     Sample,
     calibrated,
     comparable_scores,
@@ -32,17 +35,17 @@ from turnwise.stats.ppi import (
     tilted_range,
     tipping_tilt,
 )
-from turnwise.types import Finding, Floats, Ints, Item
+from turnwise.types import Floats, Ints, Item
 
 Drawn = Literal["random", "weights", "unknown"]  # how the labels were drawn
 
-UNKNOWN = Reason(
-    "unknown-draw",
+# The words of refusals with their codes.
+UNKNOWN = (
     "how the labels were drawn is unknown, and labels that people chose themselves can differ from the rest in ways "
     "that no score shows; draw labels at random ({--labels:random}) or keep its weights ({--labels:weights:KEY})",
+    "unknown-draw",
 )
-
-ONE_REFUSED = "the mean rating of one of the two agents, or of both, is refused"
+ONE_REFUSED = "the mean rating of one of the two agents, or of both, is refused", "a-mean-is-refused"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -93,60 +96,59 @@ def units_of(
 
 def calibrate(
     units: Units,
-    what: Mapping[str, str | None],
+    about: Mapping[str, Any],
     *,
     drawn: Drawn,
     fit: Fit,
-    signature: str,
     unscored: Mapping[str, Mapping[str, int]],
     rng: np.random.Generator,
-) -> list[Finding]:
+) -> list[MeanRecord]:
     """The mean rating of each agent, then the difference of every two agents.
 
-    `what` describes the metric, the rating, the group and the level. `unscored` has, by agent, the reasons why items
-    have no score. A mean without enough labels is refused, and so are its differences from others.
+    `about` has the fields of the records that all of them share: the metric with its signature, the rating, the group
+    and the level. `unscored` has, by agent, the reasons why items have no score. A mean without enough labels is
+    refused, and so are its differences from others.
     """
-    found: list[Finding] = []
+    means: list[MeanRecord] = []
     agents = sorted(set(units.agents))  # so that the order of the data does not decide which is subtracted
     scored = replace(units, scores=_fitted(units, fit=fit, rng=rng))
     samples: dict[str, Sample] = {}
     slopes: dict[str, float] = {}
     for agent in agents:
-        about = {**what, "agent": agent, "minus": None}
-        counts = {"unscored": unscored.get(agent, {}), **_counts(units, [agent])}
+        of_agent = {
+            **about,
+            "agent": agent,
+            "unscored": dict(unscored.get(agent, {})),
+            **_counts(units, [agent]),
+        }
         try:
             samples[agent] = _sample(scored, agent)
         except Refused as error:
-            refused = Finding.refusal(about, error, signature)
-            found.append(replace(refused, **counts, details={"n_labels": _n_labels(units, [agent])}))
+            means.append(MeanRecord.refusal(error, **of_agent))
             continue
-        result = corrected_mean(samples[agent])
+        result, unused = corrected_mean(samples[agent]), _unused_scores(samples[agent])
         slopes[agent] = result.slopes[0]
-        unused = _unused_scores(samples[agent])
-        finding = _finding(about, result, counts, signature, fit=fit, mean=True, unused=unused)
         gap = selection_gap(samples[agent])
         if drawn == "unknown":
-            finding = _refused(finding, {"gap": gap.size, **_mean_sensitivity(samples[agent], result)})
-        elif drawn == "random":
-            diagnostics = {**finding.details["diagnostics"], "gap": gap.size, "gap_p": gap.p}
-            finding = replace(finding, details={**finding.details, "diagnostics": diagnostics})
-        found.append(finding)
+            sensitivity = {**_mean_sensitivity(samples[agent], result), "gap": finite(gap.size)}
+            means.append(_refused(of_agent, result, sensitivity, unused=unused))
+        else:
+            random = gap if drawn == "random" else None
+            means.append(_record(of_agent, result, None, fit=fit, unused=unused, gap=random))
     differences = []
     for first, second in combinations(agents, 2):
-        about = {**what, "agent": first, "minus": second}
-        counts = _counts(units, [first, second])
+        of_both = {**about, "agent": first, "minus": second, **_counts(units, [first, second])}
         if not {first, second} <= set(samples):
-            refused = Finding.refusal(about, Refused(ONE_REFUSED), signature)
-            n_labels = _n_labels(units, [first, second])
-            differences.append(replace(refused, **counts, details={"n_labels": n_labels}))
+            differences.append(MeanRecord.refusal(Refused(*ONE_REFUSED), **of_both))
             continue
-        result = corrected_difference(samples[first], samples[second])
-        finding = _finding(about, result, counts, signature, fit=fit, mean=False)
+        one, two = samples[first], samples[second]
+        result = corrected_difference(one, two)
         if drawn == "unknown":
-            of_both = slopes[first], slopes[second]
-            finding = _refused(finding, _difference_sensitivity(samples[first], samples[second], of_both))
-        differences.append(finding)
-    return [*found, *_with_adjusted_p(differences)]
+            sensitivity = _difference_sensitivity(one, two, (slopes[first], slopes[second]))
+            differences.append(_refused(of_both, result, sensitivity))
+        else:
+            differences.append(_record(of_both, result, result.p, fit=fit))
+    return [*means, *_with_adjusted_p(differences)]
 
 
 def expected_unit_errors(units: Units, *, rng: np.random.Generator) -> Floats:
@@ -178,25 +180,26 @@ def _sample(units: Units, agent: str) -> Sample:
     scores, ratings, clusters = units.scores[mine], units.ratings[mine], units.clusters[mine]
     labelled = ~np.isnan(ratings)
     if not labelled.any():
-        raise Refused("none of its items is rated; rate some of each agent")
+        raise Refused("none of its items is rated; rate some of each agent", "no-labels")
     if len(np.unique(clusters[labelled])) < 2:
+        n = int(labelled.sum())
         raise Refused(
-            f"its {counted(int(labelled.sum()), 'rated item')} {'is' if labelled.sum() == 1 else 'are'} of one "
-            "cluster, which has no spread; rate items of at least two"
+            f"its {{n:#rated item}} {'is' if n == 1 else 'are'} of one cluster, which has no spread; rate items of at "
+            "least two",
+            "labels-of-one-cluster",
+            n=n,
         )
     return Sample(scores, ratings, units.weights[mine], clusters, units.n_clusters)
 
 
-def _counts(units: Units, agents: Sequence[str]) -> dict[str, Any]:
-    """The numbers of units and of their clusters."""
+def _counts(units: Units, agents: Sequence[str]) -> dict[str, int]:
+    """The numbers of units of these agents, of their clusters, and of those that are rated."""
     mine = np.array([name in agents for name in units.agents])
-    return {"n_items": int(mine.sum()), "n_clusters": len(np.unique(units.clusters[mine]))}
-
-
-def _n_labels(units: Units, agents: Sequence[str]) -> int:
-    """How many units of these agents are rated."""
-    mine = np.array([name in agents for name in units.agents])
-    return int((units.labelled & mine).sum())
+    return {
+        "n_items": int(mine.sum()),
+        "n_clusters": len(np.unique(units.clusters[mine])),
+        "n_labels": int((units.labelled & mine).sum()),
+    }
 
 
 def _unused_scores(sample: Sample) -> str | None:
@@ -214,17 +217,19 @@ def _unused_scores(sample: Sample) -> str | None:
     )
 
 
-def _finding(
-    what: Mapping[str, str | None],
+def _record(
+    about: Mapping[str, Any],
     result: Corrected,
-    counts: Mapping[str, Any],
-    signature: str,
+    p: float | None,
     *,
     fit: Fit,
-    mean: bool,
     unused: str | None = None,
-) -> Finding:
-    """The finding of one estimate; `unused` says why scores were not used whatever they are."""
+    gap: Gap | None = None,
+) -> MeanRecord:
+    """The record of one estimate.
+
+    `unused` says why scores were not used whatever they are; `gap` is that of a random draw.
+    """
     if result.interval is None:
         method = "labels alone; no interval: the ratings do not vary"
     else:
@@ -232,40 +237,52 @@ def _finding(
         alone = "labels alone, as the scores " + ("cannot be used" if unused else "narrow nothing")
         how = f"prediction-powered{mapped}" if result.used else alone
         method = f"{how}; t by cluster, {result.freedom:.1f} degrees of freedom"
-    return Finding(
-        what=what,
+    return MeanRecord(
+        **about,
         estimate=result.estimate,
         interval=result.interval,
-        p=None if mean else result.p,
+        unvarying=result.interval is None,
+        p=finite(p),
         method=method,
-        signature=signature,
-        details={
-            "labels_alone": result.labels_alone,
-            "labels_alone_interval": result.labels_alone_interval,
-            "width_ratio": result.width_ratio,
-            "n_labels": result.n_labels,
-            "n_labelled_clusters": result.n_labelled_clusters,
-            **({"unused": unused} if unused else {}),
-            "diagnostics": {"slopes": list(result.slopes), "error": result.error, "freedom": result.freedom},
-        },
-        **counts,
+        labels_alone=finite(result.labels_alone),
+        labels_alone_interval=result.labels_alone_interval,
+        width_ratio=finite(result.width_ratio),
+        n_labelled_clusters=result.n_labelled_clusters,
+        unused=unused,
+        diagnostics=CalibrationDiagnostics(
+            slopes=tuple(map(finite, result.slopes)),
+            error=finite(result.error),
+            freedom=finite(result.freedom),
+            gap=None if gap is None else finite(gap.size),
+            gap_p=None if gap is None else finite(gap.p),
+        ),
     )
 
 
-def _refused(finding: Finding, sensitivity: Mapping[str, Any]) -> Finding:
-    """The finding without its estimate, because nobody says how the labels were drawn; with what depends on that."""
-    dropped = ("labels_alone_interval", "width_ratio", "diagnostics")  # they assume a random draw
-    details = {key: value for key, value in finding.details.items() if key not in dropped}
-    return replace(
-        finding, estimate=None, interval=None, p=None, status="refused", reason=str(UNKNOWN),
-        method="", details={**details, **sensitivity},
-    )  # fmt: skip
+def _refused(
+    about: Mapping[str, Any],
+    result: Corrected,
+    sensitivity: Mapping[str, Any],
+    *,
+    unused: str | None = None,
+) -> MeanRecord:
+    """The record of an estimate that is refused because nobody says how the labels were drawn; with what depends on
+    that.
+    """
+    return MeanRecord.refusal(
+        Refused(*UNKNOWN),
+        **about,
+        labels_alone=finite(result.labels_alone),
+        n_labelled_clusters=result.n_labelled_clusters,
+        unused=unused,
+        **sensitivity,
+    )
 
 
 def _mean_sensitivity(sample: Sample, result: Corrected) -> dict[str, Any]:
     """What the estimate would be if the labels were random, and if higher ratings were likelier or less likely."""
     ends = tilted_range(sample, TILT, slope=result.slopes[0])
-    return {"if_random": result.estimate, "if_tilted": ends, "tilt": TILT}
+    return {"if_random": finite(result.estimate), "if_tilted": ends, "tilt": TILT}
 
 
 def _difference_sensitivity(a: Sample, b: Sample, slopes: tuple[float, float]) -> dict[str, Any]:
@@ -275,22 +292,18 @@ def _difference_sensitivity(a: Sample, b: Sample, slopes: tuple[float, float]) -
     difference of two agents has slopes of its own, which may be 0 where those of the agents are not.
     """
     return {
-        "if_random": tilted_difference(a, b, 0.0, slopes=slopes)[0],
+        "if_random": finite(tilted_difference(a, b, 0.0, slopes=slopes)[0]),
         "if_tilted": tilted_difference(a, b, TILT, slopes=slopes),
         "tilt": TILT,
-        "turning_tilt": tipping_tilt(a, b, slopes=slopes),
+        "turning_tilt": finite(tipping_tilt(a, b, slopes=slopes)),
     }
 
 
-def _with_adjusted_p(findings: Sequence[Finding]) -> list[Finding]:
-    """The differences with `p_adjusted` in their details: Benjamini and Hochberg over all of them."""
-    adjusted = benjamini_hochberg(
-        np.array([float("nan") if one.p is None else one.p for one in findings])
-    ).tolist()
-    return [
-        replace(one, details={**one.details, "p_adjusted": None if np.isnan(p) else p})
-        for one, p in zip(findings, adjusted, strict=True)
-    ]
+def _with_adjusted_p(differences: Sequence[MeanRecord]) -> list[MeanRecord]:
+    """The differences with their p adjusted over all of them (Benjamini and Hochberg)."""
+    p = np.array([np.nan if one.p is None else one.p for one in differences])
+    adjusted = benjamini_hochberg(p).tolist()
+    return [structs.replace(one, p_adjusted=finite(q)) for one, q in zip(differences, adjusted, strict=True)]
 
 
 def unscored_by_agent(table: ScoreTable) -> dict[str, dict[str, int]]:

@@ -10,12 +10,13 @@ A test that does not reject gives the verdict `not shown`, never that two agents
 difference says how large a difference this much data could have shown.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from turnwise.conformance.calls import number_of, numbers_of
@@ -23,12 +24,13 @@ from turnwise.errors import PluginError, Refused
 from turnwise.meta.table import ScoreTable, unit_means
 from turnwise.metrics.rows import better_direction, dense, stack_rows, subset_scorer
 from turnwise.protocols import SamplesRaters, metric_extras
+from turnwise.records import ChangeRecord, DifferenceRecord, ItemDifference, WhyNot, known
 from turnwise.stats import permutation, power, unpaired
 from turnwise.stats.clusters import cluster_codes, cluster_sums, connected_components
-from turnwise.stats.interval import Interval, interval_of_rows, interval_of_sums
+from turnwise.stats.interval import Interval, interval_of_rows, interval_of_sums, unvarying
 from turnwise.stats.pairs import effect
 from turnwise.stats.permutation import benjamini_hochberg
-from turnwise.types import ChecksSample, Finding, Floats, Ints, Metric, Summed
+from turnwise.types import ChecksSample, Floats, Ints, Metric, Summed
 
 MIN_PAIRED_SHARE = 0.5  # share of each agent's items that must have a pair
 MAX_FLIPS = 5  # pairs listed at each end of the differences
@@ -36,6 +38,9 @@ LEVEL = 0.05  # significance level of the verdict
 SWAP_METHOD = "permutation of clusters"
 UNPAIRED = "unpaired, as fewer than half of the items have a pair"
 INDEPENDENT = "unpaired, as asked"
+
+
+Compared = TypeVar("Compared", DifferenceRecord, ChangeRecord)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,32 +78,26 @@ def compare(
     draws: int,
     rng: np.random.Generator,
     independent: bool = False,
-) -> Finding:
+) -> DifferenceRecord:
     """The difference A - B of one metric with its interval and test, and the pairs that differ most.
 
     With `independent` the agents are compared as independent samples, also where their items have a pair. p is not
-    adjusted yet (`with_adjusted_p`). `agents` and `group` only label the finding. There is no estimate, but a reason,
+    adjusted yet (`with_adjusted_p`). `agents` and `group` only label the record. There is no estimate, but a reason,
     where an agent has no scored item and where the metric is undefined, refuses or raises `PluginError`.
     """
-    what: dict[str, str | None] = {
-        "metric": a.name,
-        "agent_a": agents[0],
-        "agent_b": agents[1],
-        "group": group,
-    }
-    shared: dict[str, Any] = {
-        "what": {**what, "level": "system"},
-        "signature": str(a.metric.signature),
-        "unscored": {
-            reason: a.unscored.get(reason, 0) + b.unscored.get(reason, 0)
-            for reason in {**a.unscored, **b.unscored}
-        },
-    }
+    refused = DifferenceRecord(
+        estimate=None, metric=a.name, agent_a=agents[0], agent_b=agents[1], group=group, level="system",
+        signature=str(a.metric.signature),
+    )  # fmt: skip
+    reasons = {**a.unscored, **b.unscored}
+    blank = replace(
+        refused,
+        unscored={reason: a.unscored.get(reason, 0) + b.unscored.get(reason, 0) for reason in reasons},
+    )
     for agent, table in zip(agents, (a, b), strict=True):
         if not len(table):
-            reasons = "; ".join(shared["unscored"]) or "no item was selected"
-            why = f"no scored item of `{agent}`: {reasons}"
-            return Finding(**shared, estimate=None, status=table.empty_status, reason=why)
+            why = f"no scored item of `{agent}`: {'; '.join(reasons) or 'no item was selected'}"
+            return replace(blank, status=table.empty_status, reason=why)
     pairs = None if independent else match_pairs(a, b)
     compared = (pairs.a, pairs.b) if pairs else (a, b)
     if pairs is None and not isinstance(a.metric, Summed | SamplesRaters):
@@ -108,76 +107,71 @@ def compare(
             for table in compared:
                 a.metric.check(table.rows)
         if pairs:
-            answer = _paired(a.metric, pairs, draws, rng)
+            record = _paired(blank, a.metric, pairs, draws, rng)
         else:
-            answer = _unpaired(*compared, draws, rng, kind=INDEPENDENT if independent else UNPAIRED)
+            record = _unpaired(blank, *compared, draws, rng, independent=independent)
     except Refused as error:
-        return Finding.refusal(shared["what"], error, shared["signature"])
+        return replace(refused, status="refused", reason=str(error), why=WhyNot.of(error))
     except PluginError as error:
-        return Finding(**shared, estimate=None, status="error", reason=str(error))
+        return replace(blank, status="error", reason=str(error))
     if pairs:
-        left = {"unpaired_a": len(a) - len(pairs.a), "unpaired_b": len(b) - len(pairs.b)}
-        answer["details"] = {**answer["details"], **left, **_merged(a.metric, pairs)}
-    elif thinned := len(a) + len(b) - sum(map(len, compared)):
-        side = "a" if len(a) > len(b) else "b"  # the one that has more items
-        answer["details"] = {**answer["details"], f"thinned_{side}": thinned}
-    if a.lost or b.lost:
-        covered = {
-            "scored_a": len(a),
-            "unscored_a": len(a.lost),
-            "scored_b": len(b),
-            "unscored_b": len(b.lost),
-        }
-        answer["details"] = {**answer["details"], **covered}
-    return Finding(**shared, **answer)
+        left = len(a) - len(pairs.a), len(b) - len(pairs.b)
+        record = _with_merged(replace(record, unpaired_a=left[0], unpaired_b=left[1]), a.metric, pairs)
+    else:
+        thinned = (len(table) - len(kept) for table, kept in zip((a, b), compared, strict=True))
+        record = replace(record, thinned_a=next(thinned), thinned_b=next(thinned))
+    if not a.lost and not b.lost:
+        return record
+    return replace(record, scored_a=len(a), unscored_a=len(a.lost), scored_b=len(b), unscored_b=len(b.lost))
 
 
-def _merged(metric: Metric, pairs: MatchedPairs) -> dict[str, int]:
-    """How many items of each agent count as one with another item of the same pair; empty if none does."""
+def _with_merged(record: DifferenceRecord, metric: Metric, pairs: MatchedPairs) -> DifferenceRecord:
+    """The record with the number of items of each agent that count as one with another item of the same pair; as it is
+    if none does.
+    """
     if not isinstance(metric, Summed) or isinstance(metric, SamplesRaters):
-        return {}
-    counts = [len(side) - len(pairs.codes) for side in (pairs.a, pairs.b)]
-    return {"merged_a": counts[0], "merged_b": counts[1]} if any(counts) else {}
+        return record
+    merged_a, merged_b = (len(side) - len(pairs.codes) for side in (pairs.a, pairs.b))
+    return replace(record, merged_a=merged_a, merged_b=merged_b) if merged_a or merged_b else record
 
 
-def has_unpaired(finding: Finding) -> bool:
+def has_unpaired(record: DifferenceRecord) -> bool:
     """Whether a comparison left out items that have no pair, or used independent samples for lack of pairs."""
-    left = (finding.details.get("unpaired_a"), finding.details.get("unpaired_b"))
-    return any(left) or UNPAIRED in str(finding.method)
+    return bool(record.unpaired_a or record.unpaired_b) or record.sampling == "unpaired"
 
 
-def with_adjusted_p(findings: Sequence[Finding]) -> tuple[Finding, ...]:
-    """The findings with `p_adjusted` (Benjamini-Hochberg, over all of them) and `verdict` (at 5 %) in `details`."""
-    p = benjamini_hochberg(np.array([np.nan if finding.p is None else finding.p for finding in findings]))
+def with_adjusted_p(records: Sequence[Compared]) -> tuple[Compared, ...]:
+    """The records with `p_adjusted` (Benjamini-Hochberg, over all of them) and `verdict` (at 5 %)."""
+    p = benjamini_hochberg(np.array([np.nan if record.p is None else record.p for record in records]))
     return tuple(
-        replace(finding, details={**finding.details, **_verdict(finding, float(value))})
-        for finding, value in zip(findings, p, strict=True)
+        replace(record, p_adjusted=known(value), verdict=_verdict(record, value))
+        for record, value in zip(records, p.tolist(), strict=True)
     )
 
 
-def _verdict(finding: Finding, p: float) -> dict[str, Any]:
-    """`p_adjusted` (None for NaN), and as `verdict` which agent leads; `not shown` where p is NaN or above `LEVEL`.
+def _verdict(record: DifferenceRecord | ChangeRecord, p: float) -> str | None:
+    """Which agent leads; `not shown` where p is NaN or above `LEVEL`.
 
     Without an estimate the verdict is the status: `refused`, `skipped` or `error`.
     """
-    shown = not np.isnan(p) and p <= LEVEL
-    verdict = finding.details.get("leads") if shown else "not shown"
-    if finding.estimate is None:
-        verdict = finding.status
-    return {"p_adjusted": None if np.isnan(p) else p, "verdict": verdict}
+    if record.estimate is None:
+        return record.status
+    return record.leads if p <= LEVEL else "not shown"
 
 
-def _paired(metric: Metric, found: MatchedPairs, draws: int, rng: np.random.Generator) -> dict[str, Any]:
-    """The fields of the finding on matched pairs: estimate, interval, p, method, counts and details.
+def _paired(
+    blank: DifferenceRecord, metric: Metric, found: MatchedPairs, draws: int, rng: np.random.Generator
+) -> DifferenceRecord:
+    """The record on matched pairs.
 
     For a metric of sums, the items of an agent with the same pair count as their mean row. For other metrics all rows
     are used, and there are no effect sizes and no flips.
     """
     n_pairs, n_clusters = len(found.codes), found.n_clusters
-    counts: dict[str, Any] = {"n_items": n_pairs, "n_clusters": n_clusters}
+    blank = replace(blank, sampling="paired", n_items=n_pairs, n_clusters=n_clusters)
     if isinstance(metric, SamplesRaters):
         codes_a, codes_b = found.codes[found.pairs_a], found.codes[found.pairs_b]
-        return _between_raters(metric, found.a, codes_a, found.b, codes_b, kind="paired", **counts)
+        return _between_raters(blank, metric, found.a, codes_a, found.b, codes_b)
     if not isinstance(metric, Summed):
         rows, second = stack_rows([found.a.rows, found.b.rows]), _rows_of_b(found.a, found.b)
         row_codes = found.codes[np.concatenate([found.pairs_a, found.pairs_b])]
@@ -191,9 +185,7 @@ def _paired(metric: Metric, found: MatchedPairs, draws: int, rng: np.random.Gene
         bounds, method = interval_of_rows(difference_of_rows, row_codes, n_clusters, draws=draws, rng=rng)
         test = permutation.paired_test_rows(score, second, row_codes, n_clusters, draws=draws, rng=rng)
         values = number_of(metric, found.a.rows), number_of(metric, found.b.rows)
-        return _finding_fields(
-            metric, *values, bounds, test.p, method=f"paired; {method}; {SWAP_METHOD}", **counts
-        )
+        return _measured(blank, metric, *values, bounds, test.p, method, SWAP_METHOD)
 
     of_sums = partial(numbers_of, metric)
     each = _pair_rows(found.a, found.pairs_a, n_pairs), _pair_rows(found.b, found.pairs_b, n_pairs)
@@ -207,25 +199,24 @@ def _paired(metric: Metric, found: MatchedPairs, draws: int, rng: np.random.Gene
     bounds, method = interval_of_sums(both, difference, draws=draws, rng=rng, bounds=None)
     test = permutation.paired_test(a, b, of_sums, draws=draws, rng=rng)
     values = float(of_sums(a.sum(axis=0))), float(of_sums(b.sum(axis=0)))
-    details = _pair_details(metric, found, of_sums(each[0]), of_sums(each[1]))
-    method = f"paired; {method}; {SWAP_METHOD}"
-    return _finding_fields(metric, *values, bounds, test.p, method=method, details=details, **counts)
+    record = _measured(blank, metric, *values, bounds, test.p, method, SWAP_METHOD)
+    if record.estimate is None:
+        return record
+    return _with_pairs(record, metric, found, of_sums(each[0]), of_sums(each[1]))
 
 
 def _between_raters(
+    blank: DifferenceRecord,
     metric: SamplesRaters,
     a: ScoreTable,
     codes_a: Ints,
     b: ScoreTable,
     codes_b: Ints,
-    *,
-    kind: str,
-    **counts: Any,
-) -> dict[str, Any]:
-    """The fields of the finding of a metric whose interval and test cover the sampling of raters too."""
+) -> DifferenceRecord:
+    """The record of a metric whose interval and test cover the sampling of raters too."""
     bounds, p, method = metric.rater_difference(a.rows, codes_a, b.rows, codes_b)
     values = number_of(a.metric, a.rows), number_of(b.metric, b.rows)
-    return _finding_fields(a.metric, *values, bounds, p, method=f"{kind}; {method}", **counts)
+    return _measured(blank, a.metric, *values, bounds, p, method)
 
 
 def _pair_rows(table: ScoreTable, pairs: Ints, n_pairs: int) -> Floats:
@@ -239,17 +230,25 @@ def _rows_of_b(a: ScoreTable, b: ScoreTable) -> NDArray[np.bool_]:
 
 
 def _unpaired(
-    a: ScoreTable, b: ScoreTable, draws: int, rng: np.random.Generator, *, kind: str
-) -> dict[str, Any]:
-    """The fields of the finding on two independent samples: estimate, interval, p, method and counts.
-
-    `kind` is the beginning of the method.
-    """
+    blank: DifferenceRecord,
+    a: ScoreTable,
+    b: ScoreTable,
+    draws: int,
+    rng: np.random.Generator,
+    *,
+    independent: bool,
+) -> DifferenceRecord:
+    """The record on two independent samples, which `independent` says were asked for."""
     metric = a.metric
     (codes_a, n_a), (codes_b, n_b) = cluster_codes(a.clusters), cluster_codes(b.clusters)
+    blank = replace(
+        blank,
+        sampling="independent" if independent else "unpaired",
+        n_items=len(a) + len(b),
+        n_clusters=n_a + n_b,
+    )
     if isinstance(metric, SamplesRaters):
-        counts: dict[str, Any] = {"n_items": len(a) + len(b), "n_clusters": n_a + n_b}
-        return _between_raters(metric, a, codes_a, b, codes_b + n_a, kind=kind, **counts)
+        return _between_raters(blank, metric, a, codes_a, b, codes_b + n_a)
     if isinstance(metric, Summed):
         sums = (
             cluster_sums(dense(a.rows) * a.weights[:, None], codes_a, n_a),
@@ -265,15 +264,7 @@ def _unpaired(
         bounds, method = unpaired.interval_of_rows(*arguments, draws=draws, rng=rng)
         test = unpaired.permutation_test_rows(*arguments, draws=draws, rng=rng)
         values = number_of(metric, a.rows), number_of(metric, b.rows)
-    return _finding_fields(
-        metric,
-        *values,
-        bounds,
-        test.p,
-        method=f"{kind}; {method}; permutation of agent labels",
-        n_items=len(a) + len(b),
-        n_clusters=n_a + n_b,
-    )
+    return _measured(blank, metric, *values, bounds, test.p, method, "permutation of agent labels")
 
 
 def _thinned(table: ScoreTable, wanted: int, rng: np.random.Generator) -> ScoreTable:
@@ -289,35 +280,36 @@ def _thinned(table: ScoreTable, wanted: int, rng: np.random.Generator) -> ScoreT
     return table.where(np.isin(cluster_of, order[:kept]))
 
 
-def _finding_fields(
+def _measured(
+    blank: DifferenceRecord,
     metric: Metric,
     a: float,
     b: float,
     bounds: Interval | None,
     p: float,
-    *,
-    details: Mapping[str, Any] | None = None,
-    **counts: Any,
-) -> dict[str, Any]:
-    """The fields of a finding on the difference a - b; `skipped` and without an estimate where it is NaN.
+    method: str,
+    test: str | None = None,
+) -> DifferenceRecord:
+    """The record with the difference a - b; `skipped` and without an estimate where it is NaN.
 
-    `counts` are further fields: the method, and the numbers of items and clusters.
+    `method` is that of the interval, and `test` that of p if it is another.
     """
     difference, end = a - b, better_direction(metric)
+    kind = {"paired": "paired", "unpaired": UNPAIRED, "independent": INDEPENDENT}[blank.sampling or "paired"]
+    blank = replace(blank, better=end, method="; ".join(filter(None, [kind, method, test])))
     if np.isnan(difference):
-        reason = "the metric is undefined on these items"
-        known = {"better": end}
-        return {**counts, "estimate": None, "status": "skipped", "reason": reason, "details": known}
+        return replace(blank, status="skipped", reason="the metric is undefined on these items")
     leads = "A" if (difference > 0) == (end != "lower") else "B"
-    shown = {
-        "better": end,
-        "a": a,
-        "b": b,
-        "leads": f"{leads} {_comparative(metric, end)}",
-        **(details or {}),
-    }
-    p_value = None if np.isnan(p) else p
-    return {**counts, "estimate": difference, "interval": bounds, "p": p_value, "details": shown}
+    return replace(
+        blank,
+        estimate=difference,
+        interval=bounds,
+        p=known(p),
+        unvarying=unvarying(bounds, method),
+        a=a,
+        b=b,
+        leads=f"{leads} {_comparative(metric, end)}",
+    )
 
 
 def _comparative(metric: Metric, end: str | None) -> str:
@@ -330,37 +322,40 @@ def _comparative(metric: Metric, end: str | None) -> str:
     return "is better" if metric_extras(metric).reads_ratings else f"scores {end}"
 
 
-def _pair_details(metric: Metric, found: MatchedPairs, a: Floats, b: Floats) -> dict[str, Any]:
-    """Effect sizes, the minimum detectable difference, and the pairs that differ most (`flips`).
+def _with_pairs(
+    record: DifferenceRecord, metric: Metric, found: MatchedPairs, a: Floats, b: Floats
+) -> DifferenceRecord:
+    """The record with effect sizes, the minimum detectable difference, and the pairs that differ most (`flips`).
 
-    `a` and `b` are the scores of each pair. The result is empty for a metric at system level, and if no pair has two
-    scores.
+    `a` and `b` are the scores of each pair. The record is unchanged for a metric at system level, and if no pair has
+    two scores.
     """
-    known = np.flatnonzero(~np.isnan(a - b))
-    if metric.level == "system" or not len(known):
-        return {}
-    gaps = (a - b)[known]
+    scored = np.flatnonzero(~np.isnan(a - b))
+    if metric.level == "system" or not len(scored):
+        return record
+    gaps = (a - b)[scored]
     values_and_counts = np.stack([gaps, np.ones_like(gaps)], axis=1)
-    sums = cluster_sums(values_and_counts, found.codes[known], found.n_clusters)
+    sums = cluster_sums(values_and_counts, found.codes[scored], found.n_clusters)
     sums = sums[sums[:, 1] > 0]
     order = np.argsort(gaps, kind="stable").tolist()
     ends = dict.fromkeys([*order[::-1][:MAX_FLIPS], *order[:MAX_FLIPS]])
     first_a, first_b = (np.unique(pairs, return_index=True)[1] for pairs in (found.pairs_a, found.pairs_b))
-    return {
-        "effect_size": effect.cohen_dz(gaps),
-        "higher_a": int(np.sum(gaps > 0)),  # pairs in which A has the higher score
-        "higher_b": int(np.sum(gaps < 0)),
-        "superiority": effect.superiority(gaps if metric.higher_is_better else -gaps),
-        "minimum_detectable_difference": power.minimum_detectable_difference(sums[:, 0] / sums[:, 1]),
-        "flips": [
-            {
-                "id_a": found.a.ids[first_a[known[at]]],
-                "id_b": found.b.ids[first_b[known[at]]],
-                "a": float(a[known[at]]),
-                "b": float(b[known[at]]),
-                "difference": float(gaps[at]),
-            }
+    return replace(
+        record,
+        effect_size=known(effect.cohen_dz(gaps)),
+        higher_a=int(np.sum(gaps > 0)),
+        higher_b=int(np.sum(gaps < 0)),
+        superiority=known(effect.superiority(gaps if metric.higher_is_better else -gaps)),
+        minimum_detectable_difference=known(power.minimum_detectable_difference(sums[:, 0] / sums[:, 1])),
+        flips=tuple(
+            ItemDifference(
+                id_a=found.a.ids[first_a[scored[at]]],
+                id_b=found.b.ids[first_b[scored[at]]],
+                a=float(a[scored[at]]),
+                b=float(b[scored[at]]),
+                difference=float(gaps[at]),
+            )
             for at in ends
             if gaps[at] != 0
-        ],
-    }
+        ),
+    )

@@ -8,22 +8,13 @@ Intervals resample whole clusters. Over units they cover the correlation in the 
 they cover the correlation of these systems only, in the population of dialogues.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from math import isnan
-from typing import Any
+from typing import Any, NamedTuple
 
 from turnwise.errors import Refused
 from turnwise.meta.correlate_systems import correlate_systems
-from turnwise.meta.finding_fields import (
-    Resampling,
-    clipped,
-    finding_fields,
-    interval_and_p,
-    nan_if_constant,
-    why_undefined,
-    without_each_agent,
-)
 from turnwise.meta.gold import (
     Gold,
     one_rater,
@@ -35,15 +26,25 @@ from turnwise.meta.points import (
     Points,
     unit_points,
 )
+from turnwise.meta.statistic_parts import (
+    Resampling,
+    clipped,
+    interval_and_p,
+    nan_if_constant,
+    skipped_if_undefined,
+    why_undefined,
+    without_each_agent,
+)
 from turnwise.meta.system_draws import SystemDraws
 from turnwise.meta.table import ScoreTable
 from turnwise.metrics.rows import better_direction
+from turnwise.records import AgreementRecord, finite
 from turnwise.stats import correlation, permutation, power
 from turnwise.stats.clusters import codes
-from turnwise.stats.interval import Interval, interval_of_correlation
+from turnwise.stats.interval import Interval, interval_of_correlation, unvarying
 from turnwise.stats.shared_draws import SharedDraws
 from turnwise.stats.within import interval_inside_large_groups, interval_inside_small_groups
-from turnwise.types import Finding, Level
+from turnwise.types import Level
 
 # Descriptions for `turnwise ls statistics`.
 STATISTICS = {
@@ -57,30 +58,41 @@ STATISTICS = {
 }
 
 
-def _inside(points: Points, statistic: str, resampling: Resampling) -> dict[str, Any]:
-    """The statistic inside agents and inside contexts, each with its interval and the number of groups.
+class _Inside(NamedTuple):
+    """The statistic inside the groups of points, averaged over them."""
 
-    A field is None with fewer than two agents, and where no two points share a context or the statistic is undefined.
+    value: float
+    interval: Interval | None
+    n_groups: int | None  # None if the statistic is undefined
+
+
+def _inside(
+    points: Points,
+    groups: Sequence[str],
+    of: Callable[..., tuple[float, Interval | None, int]],
+    statistic: str,
+    resampling: Resampling,
+) -> _Inside:
+    """The statistic inside these groups, such as agents, of which `of` gives value, interval and number.
+
+    It is undefined with fewer than two groups, and where no two points share one.
     """
-    found: dict[str, Any] = {}
-    for name, groups, of in (
-        ("agents", points.agents, interval_inside_large_groups),
-        ("contexts", points.contexts, interval_inside_small_groups),
-    ):
-        group_codes, n_groups = codes(groups)
-        value, bounds, used = float("nan"), None, 0
-        if n_groups > 1:
-            arguments = (statistic, points.x, points.y, group_codes, points.codes, points.n_clusters)
-            draws = resampling.draws if resampling.intervals else 0
-            value, bounds, used = of(*arguments, draws=draws, rng=resampling.rng)
-        found[f"within_{name}"] = None if isnan(value) else value
-        found[f"within_{name}_interval"] = clipped(bounds, statistic)
-        found[f"n_{name}"] = None if isnan(value) else used
-    return found
+    group_codes, n_groups = codes(groups)
+    value, bounds, used = float("nan"), None, 0
+    if n_groups > 1:
+        arguments = (statistic, points.x, points.y, group_codes, points.codes, points.n_clusters)
+        draws = resampling.draws if resampling.intervals else 0
+        value, bounds, used = of(*arguments, draws=draws, rng=resampling.rng)
+    return _Inside(value, clipped(bounds, statistic), None if isnan(value) else used)
 
 
-def correlate_units(table: ScoreTable, gold: Gold, statistic: str, resampling: Resampling) -> dict[str, Any]:
-    """The fields of a finding on the correlation over rated turns or dialogues; raises `Refused` if the metric does."""
+def correlate_units(
+    table: ScoreTable, gold: Gold, statistic: str, resampling: Resampling, about: Mapping[str, Any]
+) -> AgreementRecord:
+    """The correlation over rated turns or dialogues; raises `Refused` if the metric does.
+
+    `about` has the fields of the record that say what it is about.
+    """
     points = unit_points(table, gold)
     of = correlation.STATISTICS[statistic]
     value = nan_if_constant(of, points.x, points.y)
@@ -93,36 +105,43 @@ def correlate_units(table: ScoreTable, gold: Gold, statistic: str, resampling: R
     )
     units = frozenset(points.names)
     agent_of = dict(zip(points.names, points.agents, strict=True))
-    within = _inside(points, statistic, resampling)
+    in_agents = _inside(points, points.agents, interval_inside_large_groups, statistic, resampling)
+    in_contexts = _inside(points, points.contexts, interval_inside_small_groups, statistic, resampling)
     one_within = float("nan")
-    if within["n_agents"]:
+    if in_agents.n_groups:
         one_within = gold.once(
             ("within agents", statistic),
             units,
             lambda matrix: one_rater_within_agents(matrix, agent_of, statistic),
         )
-    return finding_fields(
-        value,
-        p,
+    one = gold.once(("one rater", statistic), units, lambda matrix: one_rater(matrix, statistic))
+    ceiling = gold.once(("ceiling", statistic), units, lambda matrix: perfect_metric(matrix, statistic))
+    without = without_each_agent(points, lambda keep: of(points.x[keep], points.y[keep]))
+    record = AgreementRecord(
+        **about,
+        better=better_direction(table.metric),
+        unscored=table.unscored,
+        estimate=finite(value),
         interval=clipped(bounds, statistic),
-        method=f"{method}; p by flipping clusters",
+        unvarying=unvarying(bounds, method),
+        p=finite(p),
         n_items=len(points.names),
         n_clusters=points.n_clusters,
-        reason=why_undefined(points, "scored and rated items"),
-        details={
-            "one_rater": gold.once(
-                ("one rater", statistic), units, lambda matrix: one_rater(matrix, statistic)
-            ),
-            "ceiling": gold.once(
-                ("ceiling", statistic), units, lambda matrix: perfect_metric(matrix, statistic)
-            ),
-            "floor": tie_floor(points.y, statistic),
-            **within,
-            "one_rater_within_agents": one_within,
-            "without": without_each_agent(points, lambda keep: of(points.x[keep], points.y[keep])),
-            "clusters_needed": _clusters_needed(bounds, points.n_clusters, resampling.precision),
-        },
+        method=f"{method}; p by flipping clusters",
+        one_rater=finite(one),
+        ceiling=finite(ceiling),
+        floor=finite(tie_floor(points.y, statistic)),
+        within_agents=finite(in_agents.value),
+        within_agents_interval=in_agents.interval,
+        n_agents=in_agents.n_groups,
+        within_contexts=finite(in_contexts.value),
+        within_contexts_interval=in_contexts.interval,
+        n_contexts=in_contexts.n_groups,
+        one_rater_within_agents=finite(one_within),
+        without={agent: finite(left) for agent, left in without.items()},
+        clusters_needed=_clusters_needed(bounds, points.n_clusters, resampling.precision),
     )
+    return skipped_if_undefined(record, why_undefined(points, "scored and rated items"))
 
 
 def _clusters_needed(bounds: Interval | None, n_clusters: int, precision: float) -> int | None:
@@ -144,33 +163,33 @@ def correlate(
     draws: int,
     rng: SharedDraws,
     systems: SystemDraws | None = None,
-) -> Finding:
+) -> AgreementRecord:
     """The correlation of a metric with people at one level; `precision` is the half-width for advice on more data.
 
     `rng` and `systems` may be shared with other metrics, statistics and dimensions.
 
-    An undefined correlation gives a `skipped` finding and a metric that refuses a refusal, both with the reason.
+    The record of an undefined correlation is `skipped` and that of a metric that refuses `refused`, with the reason.
     """
-    what = {"metric": table.name, "dimension": gold.dimension, "group": group or None}
     about: dict[str, Any] = {
-        "what": {**what, "level": level, "statistic": statistic},
+        "metric": table.name,
+        "dimension": gold.dimension,
+        "group": group or None,
+        "level": level,
+        "statistic": statistic,
         "signature": str(table.metric.signature),
-        "unscored": table.unscored,
     }
+    resampling = Resampling(
+        precision=precision,
+        intervals=intervals,
+        draws=draws,
+        rng=rng,
+        systems=SystemDraws(draws, rng) if systems is None else systems,
+    )
     function = correlate_systems if level == "system" else correlate_units
     try:
-        resampling = Resampling(
-            precision=precision,
-            intervals=intervals,
-            draws=draws,
-            rng=rng,
-            systems=SystemDraws(draws, rng) if systems is None else systems,
-        )
-        answer = function(table, gold, statistic, resampling)
+        return function(table, gold, statistic, resampling, about)
     except Refused as error:
-        return Finding.refusal(about["what"], error, about["signature"])
-    answer["details"] = {"better": better_direction(table.metric), **answer["details"]}
-    return Finding(**about, **answer)
+        return AgreementRecord.refusal(error, **about)
 
 
 def has_level(table: ScoreTable, level: Level) -> bool:

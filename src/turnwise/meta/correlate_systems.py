@@ -3,25 +3,28 @@
 Intervals cover the statistic of these agents only, in the population of dialogues.
 """
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from turnwise.meta.finding_fields import (
+from turnwise.meta.gold import Gold, one_rater_of_systems, tie_floor
+from turnwise.meta.points import Points, agent_points, rated_rows, sign
+from turnwise.meta.statistic_parts import (
     Resampling,
     clipped,
-    finding_fields,
     interval_and_p,
     nan_if_constant,
+    skipped_if_undefined,
     why_undefined,
     without_each_agent,
 )
-from turnwise.meta.gold import Gold, one_rater_of_systems, tie_floor
-from turnwise.meta.points import Points, agent_points, rated_rows, sign
 from turnwise.meta.table import ScoreTable
+from turnwise.metrics.rows import better_direction
+from turnwise.records import AgreementRecord, SystemMeans, finite
 from turnwise.stats import correlation, permutation, power
-from turnwise.stats.interval import Interval
+from turnwise.stats.interval import Interval, unvarying
 from turnwise.types import Floats
 
 MIN_SYSTEMS = 3  # two systems always have a correlation of 1 or -1
@@ -29,15 +32,15 @@ SYSTEMS_ONLY = frozenset({"soft-pairwise"})  # statistics without a value over t
 
 
 def correlate_systems(
-    table: ScoreTable, gold: Gold, statistic: str, resampling: Resampling
-) -> dict[str, Any]:
-    """The fields of a finding on the correlation over agents, which needs at least 3.
+    table: ScoreTable, gold: Gold, statistic: str, resampling: Resampling, about: Mapping[str, Any]
+) -> AgreementRecord:
+    """The correlation over agents, which needs at least 3; raises `Refused` if the metric does.
 
-    Raises `Refused` if the metric does.
+    `about` has the fields of the record that say what it is about.
     """
     points = agent_points(table, gold)
     agreement = _soft_pairwise if statistic in SYSTEMS_ONLY else _correlation_of_systems
-    found = agreement(table, gold, statistic, points, resampling)
+    over_systems = agreement(table, gold, statistic, points, resampling)
     rows = rated_rows(table, gold)
     agent_of = dict(zip(rows.ids, rows.agents, strict=True))
     one = float("nan")
@@ -47,27 +50,29 @@ def correlate_systems(
             frozenset(agent_of),
             lambda matrix: one_rater_of_systems(matrix, agent_of, statistic),
         )
-    return finding_fields(
-        found.value,
-        found.p,
-        interval=found.interval,
-        method=f"{found.method}; p by permutation of systems",
+    record = AgreementRecord(
+        **about,
+        better=better_direction(table.metric),
+        unscored=table.unscored,
+        estimate=finite(over_systems.value),
+        interval=over_systems.interval,
+        unvarying=unvarying(over_systems.interval, over_systems.method),
+        p=finite(over_systems.p),
         n_items=len(agent_of),
         n_clusters=points.n_clusters,
-        reason=why_undefined(points, "systems", MIN_SYSTEMS),
-        details={
-            "one_rater": one,
-            "ceiling": None,  # the reliability of agents' means is not known
-            "floor": tie_floor(points.y, statistic),
-            "n_systems": len(points.names),
-            "without": found.without,
-            "systems_needed": _systems_needed(statistic, found.value, resampling.precision),
-            "systems": [
-                {"agent": name, "metric": float(sign(table) * x), "people": float(y)}
-                for name, x, y in zip(points.names, points.x, points.y, strict=True)
-            ],
-        },
+        method=f"{over_systems.method}; p by permutation of systems",
+        one_rater=finite(one),
+        ceiling=None,  # the reliability of agents' means is not known
+        floor=finite(tie_floor(points.y, statistic)),
+        n_systems=len(points.names),
+        without={agent: finite(left) for agent, left in over_systems.without.items()},
+        systems_needed=_systems_needed(statistic, over_systems.value, resampling.precision),
+        systems=tuple(
+            SystemMeans(agent=name, metric=finite(sign(table) * x), people=finite(y))
+            for name, x, y in zip(points.names, points.x, points.y, strict=True)
+        ),
     )
+    return skipped_if_undefined(record, why_undefined(points, "systems", MIN_SYSTEMS))
 
 
 class _OverSystems(NamedTuple):

@@ -7,16 +7,17 @@ over all pairs of metrics.
 
 from collections.abc import Sequence
 from itertools import combinations
-from math import isnan
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from turnwise.errors import Refused
 from turnwise.meta.correlate_systems import MIN_SYSTEMS
 from turnwise.meta.gold import Gold
 from turnwise.meta.points import Points, agent_points, rated_rows, unit_points
 from turnwise.meta.table import ScoreTable
+from turnwise.records import MetricDifference, Number, finite
 from turnwise.stats.clusters import codes
 from turnwise.stats.correlation import pearson
 from turnwise.stats.permutation import (
@@ -40,35 +41,38 @@ def differences(
     group: str = "",
     draws: int,
     rng: SharedDraws,
-) -> list[dict[str, Any]]:
-    """One record for each pair of metrics and each statistic, with p not yet adjusted.
+) -> list[MetricDifference]:
+    """A test for each pair of metrics and each statistic, with p not yet adjusted.
 
-    A pair with a metric that refuses has no record. `difference` (first minus second) and `p` are None where undefined.
+    A pair with a metric that refuses has none. `difference` (first minus second) and `p` are None where undefined.
     """
-    found = []
+    tests = []
     points_of = _PointsOnce(gold, level)
     for a, b in combinations(tables, 2):
         try:
             one, two = points_of.both(a, b)
-        except Refused:  # no scores to compare; the metric's finding has the reason
+        except Refused:  # no scores to compare; the metric's record has the reason
             continue
         for statistic in statistics:
             test = _difference_test(one, two, level, statistic, draws=draws, rng=rng)
-            names = {"metric_a": a.name, "metric_b": b.name}
-            about = {**names, "dimension": gold.dimension, "group": group or None}
-            found.append(
-                {
-                    **about,
-                    "level": level,
-                    "statistic": statistic,
-                    "difference": None if isnan(test.difference) else test.difference,
-                    "p": None if isnan(test.p) else test.p,
-                    "p_williams": _williams(one, two) if statistic == "pearson" else None,
-                    "n_points": len(one.x),
-                    **_within_agents(one, two, level, statistic),
-                }
+            within = _test_within_agents(one, two, level, statistic)
+            tests.append(
+                MetricDifference(
+                    metric_a=a.name,
+                    metric_b=b.name,
+                    dimension=gold.dimension,
+                    group=group or None,
+                    level=level,
+                    statistic=statistic,
+                    difference=finite(test.difference),
+                    p=finite(test.p),
+                    p_williams=_williams(one, two) if statistic == "pearson" else None,
+                    n_points=len(one.x),
+                    difference_within_agents=finite(within.difference),
+                    p_within_agents=finite(within.p),
+                )
             )
-    return found
+    return tests
 
 
 class _PointsOnce:
@@ -137,20 +141,17 @@ def _difference_test(
     return perm_both(one.x, two.x, one.y, one.codes, one.n_clusters, statistic, draws=draws, rng=rng)
 
 
-def _within_agents(one: Points, two: Points, level: Level, statistic: str) -> dict[str, float | None]:
-    """The difference of the agreements inside agents and its p-value; both None with fewer than two agents, at system
+def _test_within_agents(one: Points, two: Points, level: Level, statistic: str) -> DifferenceTest:
+    """The difference of the agreements inside agents and its p-value; both NaN with fewer than two agents, at system
     level, and where they are undefined.
     """
     agents, n_agents = codes(one.agents)
-    difference = p = float("nan")
-    if level != "system" and n_agents > 1:
-        difference, _, p = difference_inside_large_groups(
-            statistic, one.x, two.x, one.y, agents, one.codes, one.n_clusters
-        )
-    return {
-        "difference_within_agents": None if isnan(difference) else difference,
-        "p_within_agents": None if isnan(p) else p,
-    }
+    if level == "system" or n_agents < 2:
+        return DifferenceTest(float("nan"), float("nan"))
+    difference, _, p = difference_inside_large_groups(
+        statistic, one.x, two.x, one.y, agents, one.codes, one.n_clusters
+    )
+    return DifferenceTest(difference, p)
 
 
 def _williams(one: Points, two: Points) -> float | None:
@@ -160,20 +161,22 @@ def _williams(one: Points, two: Points) -> float | None:
     """
     if len(one.codes) == len(one.x) and one.n_clusters < len(one.x):
         return None
-    p = williams(pearson(one.y, one.x), pearson(two.y, two.x), pearson(one.x, two.x), len(one.x))
-    return None if isnan(p) else p
+    return finite(williams(pearson(one.y, one.x), pearson(two.y, two.x), pearson(one.x, two.x), len(one.x)))
 
 
-def with_adjusted_p(found: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The records with `p_adjusted`, over all of them (Benjamini-Hochberg), and the same for the differences inside
-    agents where there are any; None where p is None.
+def with_adjusted_p(tests: Sequence[MetricDifference]) -> tuple[MetricDifference, ...]:
+    """The tests with p adjusted over all of them (Benjamini-Hochberg), and the same for the differences inside agents;
+    None where p is None.
     """
-    records = [dict(row) for row in found]
-    for suffix in ("", "_within_agents"):
-        known = [row for row in records if f"p{suffix}" in row]
-        p = benjamini_hochberg(
-            np.array([np.nan if row[f"p{suffix}"] is None else row[f"p{suffix}"] for row in known])
-        )
-        for row, q in zip(known, p, strict=True):
-            row[f"p_adjusted{suffix}"] = None if isnan(q) else float(q)
-    return records
+    over_all = _adjusted([test.p for test in tests])
+    within = _adjusted([test.p_within_agents for test in tests])
+    return tuple(
+        replace(test, p_adjusted=p, p_adjusted_within_agents=p_within)
+        for test, p, p_within in zip(tests, over_all, within, strict=True)
+    )
+
+
+def _adjusted(p: Sequence[Number]) -> list[Number]:
+    """The p-values after Benjamini and Hochberg; None where there is none."""
+    values = np.array([np.nan if value is None else value for value in p])
+    return [finite(value) for value in benjamini_hochberg(values).tolist()]

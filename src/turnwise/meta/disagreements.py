@@ -7,7 +7,6 @@ different metrics can be compared with the same thresholds.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +15,7 @@ from turnwise.errors import UsageError, setting
 from turnwise.meta.gold import Gold
 from turnwise.meta.points import unit_points
 from turnwise.meta.table import ScoreTable
+from turnwise.records import DisagreementCount
 from turnwise.types import Floats
 
 Mask = NDArray[np.bool_]
@@ -78,7 +78,7 @@ def disagreements(
 
 def disagreement_records(
     tables: Sequence[ScoreTable], gold: Gold, *, group: str = ""
-) -> list[dict[str, Any]]:
+) -> list[DisagreementCount]:
     """A record for each kind of reply: the first metric against the others, on replies that all of them scored.
 
     Records have the number of replies and the first 3 ids by name. Fewer than two metrics, or a dimension without a
@@ -101,19 +101,16 @@ def disagreement_records(
     ratings = np.array([gold.values[name] for name in names])
     others = {table.name: column for table, column in zip(tables[1:], columns[1:], strict=True)}
     found = disagreements(columns[0], others, ratings, gold.matrix.scale)
-    about = {
-        "metric": tables[0].name,
-        "others": list(others),
-        "dimension": gold.dimension,
-        "group": group or None,
-    }
     return [
-        {
-            **about,
-            "kind": kind,
-            "n": count,
-            "of": len(names),
-            "examples": [names[at] for at in np.flatnonzero(getattr(found, kind))[:SHOWN]],
-        }
+        DisagreementCount(
+            metric=tables[0].name,
+            others=tuple(others),
+            dimension=gold.dimension,
+            group=group or None,
+            kind=kind,
+            n=count,
+            of=len(names),
+            examples=tuple(names[at] for at in np.flatnonzero(getattr(found, kind))[:SHOWN]),
+        )
         for kind, count in found.counts().items()
     ]

@@ -6,7 +6,6 @@ where people do not, is biased. The p-value is of Welch's t-test, which allows u
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from math import isnan
 from typing import Any
 
 import numpy as np
@@ -15,13 +14,14 @@ from turnwise.errors import Refused, TooFewItems
 from turnwise.meta.gold import Gold
 from turnwise.meta.points import unit_points
 from turnwise.meta.table import ScoreTable
+from turnwise.records import LengthBias, finite
 from turnwise.types import Floats, Item
 
 NEAR_WORDS = 6  # largest difference in words that counts as near: the paper's, which halves its test set
 
 
 @dataclass(frozen=True, slots=True)
-class LengthBias:
+class NearAndFar:
     """Mean scores of replies near to and far from the length of their reference, and Welch's p-value."""
 
     near: float  # mean score of replies within `NEAR_WORDS` words of their reference
@@ -31,7 +31,7 @@ class LengthBias:
     p: float
 
 
-def length_bias(scores: Floats, gaps: Floats, *, near: int = NEAR_WORDS) -> LengthBias:
+def length_bias(scores: Floats, gaps: Floats, *, near: int = NEAR_WORDS) -> NearAndFar:
     """Compare the scores of replies near to and far from the length of their reference.
 
     `gaps` has the absolute difference in words of each reply; up to `near` is near. Raises `TooFewItems` with fewer
@@ -44,7 +44,7 @@ def length_bias(scores: Floats, gaps: Floats, *, near: int = NEAR_WORDS) -> Leng
             f"{len(one)} replies are within {near} words of their reference and {len(two)} are not; "
             "2 of each are needed"
         )
-    return LengthBias(float(one.mean()), float(two.mean()), len(one), len(two), _welch_p(one, two))
+    return NearAndFar(float(one.mean()), float(two.mean()), len(one), len(two), _welch_p(one, two))
 
 
 def _welch_p(one: Floats, two: Floats) -> float:
@@ -70,8 +70,8 @@ def length_difference(item: Item) -> float:
 
 def length_bias_records(
     tables: Sequence[ScoreTable], gold: Gold, gaps_of: Mapping[str, float], *, group: str = ""
-) -> list[dict[str, Any]]:
-    """A record for people's ratings and for each metric that is not refused: a `LengthBias`, or the reason for none.
+) -> list[LengthBias]:
+    """The bias of people's ratings and of each metric that is not refused, or the reason for none.
 
     A side uses the replies that it scored and that have a reference. Scores of metrics where lower is better are
     negated. `gaps_of` has the `length_difference` of each reply by id; `group` is copied into the records.
@@ -81,18 +81,20 @@ def length_bias_records(
     for table in tables:
         try:
             points = unit_points(table, gold)
-        except Refused:  # the metric's finding has the reason
+        except Refused:  # the metric's record has the reason
             continue
         sides[table.name] = (list(points.names), points.x)
-    found = []
+    biases = []
     for name, (ids, scores) in sides.items():
-        gaps = np.array([gaps_of.get(one, np.nan) for one in ids])
+        gaps = np.array([gaps_of.get(name, np.nan) for name in ids])
         known = ~np.isnan(gaps)
-        about = {"metric": name, "dimension": gold.dimension, "group": group or None}
+        about: dict[str, Any] = {"metric": name, "dimension": gold.dimension, "group": group or None}
         try:
-            bias = asdict(length_bias(scores[known], gaps[known]))
+            bias = length_bias(scores[known], gaps[known])
         except TooFewItems as error:
-            found.append({**about, **dict.fromkeys(LengthBias.__slots__), "reason": str(error)})
+            about |= dict.fromkeys(NearAndFar.__slots__)
+            biases.append(LengthBias(**about, reason=str(error)))
             continue
-        found.append({**about, **bias, "p": None if isnan(bias["p"]) else bias["p"], "reason": None})
-    return found
+        about |= asdict(bias) | {"p": finite(bias.p)}
+        biases.append(LengthBias(**about, reason=None))
+    return biases

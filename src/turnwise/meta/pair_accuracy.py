@@ -13,12 +13,16 @@ from typing import Any
 
 import numpy as np
 
+from turnwise.errors import Refused
 from turnwise.meta.preferences import ComparedPair, cluster_count, errors_of, rater_details
+from turnwise.records import AgreementRecord, MetricDifference, finite
+from turnwise.stats.interval import unvarying
 from turnwise.stats.pairs.item_pairs import ordered_alike
 from turnwise.stats.shares import share_test
-from turnwise.types import Finding, Floats
+from turnwise.types import Direction, Floats
 
 STATISTIC = "accuracy"
+ALL_TIES = "all {n} preferences are ties, which say nothing about which of two is better", "all-ties"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,7 +34,7 @@ class PairScores:
     pairs: tuple[ComparedPair, ...]
     differences: Floats  # (n,) score of the first minus the second, positive if the first is better
     unscored: Mapping[str, int]
-    better: str | None
+    better: Direction | None
 
     @property
     def outcomes(self) -> Floats:
@@ -61,53 +65,51 @@ def correct(scores: PairScores) -> tuple[Floats, float]:
     return agreed, epsilon
 
 
-def pair_accuracy(scores: PairScores, *, dimension: str, group: str) -> Finding:
+def pair_accuracy(scores: PairScores, *, dimension: str, group: str) -> AgreementRecord:
     """The share of choices that the metric agrees with, with its interval, and p against what needs no metric.
 
     The floor is the larger of the accuracy of a coin and of a constant metric. Refused where all choices are ties: any
     metric would be right with a large enough epsilon.
     """
-    what: dict[str, str | None] = {
-        "metric": scores.metric, "dimension": dimension, "group": group or None, "level": "pair",
+    about: dict[str, Any] = {
+        "metric": scores.metric,
+        "dimension": dimension,
+        "group": group or None,
+        "level": "pair",
         "statistic": STATISTIC,
-    }  # fmt: skip
-    shared: dict[str, Any] = {"what": what, "signature": scores.signature, "unscored": dict(scores.unscored)}
+        "signature": scores.signature,
+        "unscored": dict(scores.unscored),
+    }
     if not scores.pairs:
         reason = "; ".join(scores.unscored) or "there are no pairs"
-        return Finding(
-            **shared, estimate=None, status="skipped", reason=f"no pair of which both are scored: {reason}"
+        return AgreementRecord(
+            **about, estimate=None, status="skipped", reason=f"no pair of which both are scored: {reason}"
         )
     n, n_clusters = len(scores.pairs), cluster_count(scores.pairs)
     if not np.any(scores.outcomes):
-        reason = f"all {n} preferences are ties, which say nothing about which of two is better"
-        return Finding(
-            **shared, estimate=None, status="refused", reason=reason, n_items=n, n_clusters=n_clusters
-        )
+        return AgreementRecord.refusal(Refused(*ALL_TIES, n=n), **about, n_items=n, n_clusters=n_clusters)
     agreed, epsilon = correct(scores)
     estimate = float(agreed.mean())
     errors, by = errors_of((agreed - estimate)[:, None] / n, scores.pairs)
     ties = float(np.mean(scores.outcomes == 0))
     floor = max(ties, (1 - ties) / 2)
     test = share_test(estimate, errors, null=floor, n_clusters=n_clusters, by=by)
-    one = one_rater(scores.pairs)
-    return Finding(
-        **shared,
+    return AgreementRecord(
+        **about,
         estimate=estimate,
         interval=test.interval,
-        p=None if np.isnan(test.p) else test.p,
+        unvarying=unvarying(test.interval, test.method),
+        p=finite(test.p),
         n_items=n,
         n_clusters=n_clusters,
         method=test.method,
-        details={
-            "better": scores.better,
-            "one_rater": None if np.isnan(one) else one,
-            "ceiling": None,
-            "floor": floor,
-            "epsilon": epsilon,
-            "tied_by_people": ties,
-            "n_tied": int(np.sum(np.abs(scores.differences) <= epsilon)),
-            **rater_details(scores.pairs),
-        },
+        better=scores.better,
+        one_rater=finite(one_rater(scores.pairs)),
+        floor=floor,
+        epsilon=epsilon,
+        tied_by_people=ties,
+        n_tied=int(np.sum(np.abs(scores.differences) <= epsilon)),
+        **rater_details(scores.pairs),
     )
 
 
@@ -135,12 +137,14 @@ def agreed_with_others(pairs: Sequence[ComparedPair]) -> tuple[list[ComparedPair
     return kept, np.array(agreed)
 
 
-def accuracy_differences(scores: Sequence[PairScores], *, dimension: str, group: str) -> list[dict[str, Any]]:
+def accuracy_differences(
+    scores: Sequence[PairScores], *, dimension: str, group: str
+) -> list[MetricDifference]:
     """The difference in accuracy of every two metrics on the pairs that both scored, with p not yet adjusted.
 
     Empty where all choices are ties.
     """
-    found = []
+    tests = []
     for a, b in combinations(scores, 2):
         places = {id(pair): at for at, pair in enumerate(b.pairs)}
         both = [(at, places[id(pair)]) for at, pair in enumerate(a.pairs) if id(pair) in places]
@@ -149,19 +153,21 @@ def accuracy_differences(scores: Sequence[PairScores], *, dimension: str, group:
         mine, theirs = (np.array(side) for side in zip(*both, strict=True))
         gaps = correct(a)[0][mine] - correct(b)[0][theirs]
         p, method = _test_of_gaps(gaps, [a.pairs[at] for at in mine])
-        about = {"metric_a": a.metric, "metric_b": b.metric, "dimension": dimension, "group": group or None}
-        found.append(
-            {
-                **about,
-                "level": "pair",
-                "statistic": STATISTIC,
-                "difference": float(gaps.mean()),
-                "p": None if np.isnan(p) else p,
-                "n_items": len(gaps),
-                "method": method,
-            }
+        tests.append(
+            MetricDifference(
+                metric_a=a.metric,
+                metric_b=b.metric,
+                dimension=dimension,
+                group=group or None,
+                level="pair",
+                statistic=STATISTIC,
+                difference=float(gaps.mean()),
+                p=finite(p),
+                n_items=len(gaps),
+                method=method,
+            )
         )
-    return found
+    return tests
 
 
 def _test_of_gaps(gaps: Floats, pairs: Sequence[ComparedPair]) -> tuple[float, str]:

@@ -9,13 +9,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from turnwise.errors import Refused
+from turnwise.records import ControlEffect, DifferenceRecord, PreferenceFit, Strength, known
 from turnwise.stats import bradley_terry
 from turnwise.stats.clusters import codes
 from turnwise.stats.crossed import StandardErrors, standard_errors
+from turnwise.stats.interval import unvarying
 from turnwise.stats.shares import share_test
-from turnwise.types import Finding, Floats, Ints
+from turnwise.types import Floats, Ints
 
 SAME_AGENT = "both replies are by the same agent"
 
@@ -51,7 +54,7 @@ class ComparedPair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class About:
-    """What the preferences are about: labels of the findings."""
+    """What the preferences are about: labels of the records."""
 
     metric: str
     group: str | None
@@ -85,102 +88,107 @@ def rater_details(pairs: Sequence[ComparedPair]) -> dict[str, Any]:
     return {"n_raters": len(names)} | ({"rater": names.pop()} if len(names) == 1 else {})
 
 
-def win_rate(pairs: Sequence[ComparedPair], agents: tuple[str, str], about: About) -> Finding:
+def win_rate(pairs: Sequence[ComparedPair], agents: tuple[str, str], about: About) -> DifferenceRecord:
     """The share of comparisons that A won minus the share that B won, with interval and test against 0.
 
-    `details` has the shares, and the win rate of A with ties counted half. p is not adjusted yet.
+    The record has the shares too, and the win rate of A with ties counted half. p is not adjusted yet.
     """
     a, b = agents
     mine = [pair.ordered(a) for pair in pairs if set(pair.agents) == {a, b}]
-    what: dict[str, str | None] = {"metric": about.metric, "agent_a": a, "agent_b": b, "group": about.group}
-    shared: dict[str, Any] = {
-        "what": {**what, "level": "system"},
-        "signature": signature(about.metric),
-        "unscored": dict(about.unscored),
-    }
+    blank = DifferenceRecord(
+        estimate=None,
+        metric=about.metric,
+        agent_a=a,
+        agent_b=b,
+        group=about.group,
+        level="system",
+        signature=signature(about.metric),
+        unscored=dict(about.unscored),
+    )
     if not mine:
-        return Finding(**shared, estimate=None, status="skipped", reason=f"nobody compared `{a}` and `{b}`")
+        return replace(blank, status="skipped", reason=f"nobody compared `{a}` and `{b}`")
     outcome = np.array([pair.outcome for pair in mine], dtype=np.float64)
     estimate, n_clusters = float(outcome.mean()), cluster_count(mine)
     rate = (1 + estimate) / 2  # the win rate with ties counted half: a share
     errors, by = errors_of((outcome - estimate)[:, None] / (2 * len(mine)), mine)
     test = share_test(rate, errors, null=0.5, n_clusters=n_clusters, by=by)
     interval = None if test.interval is None else (2 * test.interval[0] - 1, 2 * test.interval[1] - 1)
-    wins, losses = float(np.mean(outcome > 0)), float(np.mean(outcome < 0))
-    details: dict[str, Any] = {
-        "better": "higher",
-        "a": wins,
-        "b": losses,
-        "ties": float(np.mean(outcome == 0)),
-        **({"both_bad": bad} if (bad := float(np.mean([pair.both_bad for pair in mine]))) else {}),
-        "win_rate": rate,
+    return replace(
+        blank,
+        estimate=estimate,
+        interval=interval,
+        p=known(test.p),
+        n_items=len(mine),
+        n_clusters=n_clusters,
+        unvarying=unvarying(interval, test.method),
+        method=test.method,
+        better="higher",
+        a=float(np.mean(outcome > 0)),
+        b=float(np.mean(outcome < 0)),
+        ties=float(np.mean(outcome == 0)),
+        both_bad=float(np.mean([pair.both_bad for pair in mine])) or None,
+        win_rate=rate,
+        leads="A is better" if estimate > 0 else "B is better",
         **rater_details(mine),
-        "leads": "A is better" if estimate > 0 else "B is better",
-    }
-    return Finding(
-        **shared, estimate=estimate, interval=interval, p=None if np.isnan(test.p) else test.p,
-        n_items=len(mine), n_clusters=n_clusters, method=test.method, details=details,
-    )  # fmt: skip
+    )
 
 
 def strengths(
     pairs: Sequence[ComparedPair], agents: Sequence[str], about: About, *, control: Sequence[str] = ()
-) -> dict[str, Any]:
-    """The record of the Bradley-Terry fit to these pairs: strengths of agents and effects of the controls.
+) -> PreferenceFit:
+    """The Bradley-Terry fit to these pairs: strengths of agents and effects of the controls.
 
     `control` are covariates: `position`, `length`. Where there is no fit, `reason` says why. Strengths of agents that
     no chain of comparisons connects cannot be compared; `component` numbers these sets.
     """
-    record: dict[str, Any] = {"metric": about.metric, "group": about.group, "control": list(control)}
     between = [pair for pair in pairs if pair.agents[0] != pair.agents[1]]
     code = {name: at for at, name in enumerate(agents)}
     first, second = (
         np.array([code[pair.agents[side]] for pair in between], dtype=np.int64) for side in (0, 1)
     )
     outcome = np.array([pair.outcome for pair in between], dtype=np.float64)
-    empty = {"n_items": len(between), "strengths": [], "effects": []}
+    blank = PreferenceFit(
+        metric=about.metric, group=about.group, control=tuple(control), n_items=len(between), method=""
+    )
     try:
         covariates = _covariates(between, control)
         found = bradley_terry.fit(
             first, second, outcome, agents, covariates=covariates, covariate_names=control
         )
     except Refused as error:
-        return {**record, **empty, "n_components": None, "method": "", "reason": str(error)}
+        return replace(blank, reason=str(error))
     errors, by = errors_of(found.influence, between)
     order = sorted(
         range(len(agents)), key=lambda at: (found.components[at], -np.nan_to_num(found.strengths[at]))
     )
-    return {
-        **record,
-        "n_items": len(between),
-        "n_components": len(set(found.components.tolist())),
-        "tie": found.tie,
-        "method": f"Bradley-Terry{'' if found.tie is None else ' with ties (Davidson)'}; clustered by {by}, t",
-        "strengths": [
-            {
-                "agent": agents[at],
-                "component": int(found.components[at]) + 1,
+    return replace(
+        blank,
+        n_components=len(set(found.components.tolist())),
+        tie=found.tie,
+        method=f"Bradley-Terry{'' if found.tie is None else ' with ties (Davidson)'}; clustered by {by}, t",
+        strengths=tuple(
+            Strength(
+                agent=agents[at],
+                component=int(found.components[at]) + 1,
+                n_items=int(np.sum((first == at) | (second == at))),
+                reason=found.reasons[at],
                 **_estimate(found.strengths[at], errors, at),
-                "n_items": int(np.sum((first == at) | (second == at))),
-                "reason": found.reasons[at],
-            }
+            )
             for at in order
-        ],
-        "effects": [
-            {"covariate": name, **_estimate(found.effects[at], errors, len(agents) + at)}
+        ),
+        effects=tuple(
+            ControlEffect(covariate=name, **_estimate(found.effects[at], errors, len(agents) + at))
             for at, name in enumerate(control)
-        ],
-        "reason": None,
-    }
+        ),
+    )
 
 
 def _estimate(value: float, errors: StandardErrors, which: int) -> dict[str, Any]:
-    """Estimate, interval and p; None where they are undefined."""
+    """The fields of an estimate: the number, its interval and p; None where they are undefined."""
     if np.isnan(value):
-        return {"estimate": None, "interval": None, "p": None}
-    p = errors.p_value(float(value), which)
-    interval = errors.interval(float(value), which)
-    return {"estimate": float(value), "interval": interval, "p": None if np.isnan(p) else p}
+        return {"estimate": None}
+    p, interval = errors.p_value(float(value), which), errors.interval(float(value), which)
+    return {"estimate": float(value), "interval": interval, "p": known(p)}
 
 
 def _covariates(pairs: Sequence[ComparedPair], control: Sequence[str]) -> Floats | None:

@@ -9,7 +9,6 @@ the accuracy that a metric must reach to be as good as one more person.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import isnan, nan
-from typing import Any
 
 import numpy as np
 
@@ -17,17 +16,18 @@ from turnwise.meta.pair_accuracy import agreed_with_others
 from turnwise.meta.preferences import ComparedPair, errors_of
 from turnwise.ratings.agreement import Coefficient, jackknife_interval
 from turnwise.ratings.matrix import RatingMatrix, rating_matrix
+from turnwise.records import AgreementRecord, finite
 from turnwise.stats.agreement import MIN_OVERLAP, cohen_kappa, krippendorff_alpha, pairwise_median
 from turnwise.stats.clusters import connected_components
 from turnwise.stats.shares import share_test
-from turnwise.types import Finding, Floats, Rating
+from turnwise.types import Floats, Rating
 
 CHOICES = np.array([-1.0, 0.0, 1.0])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """What the choices are about: labels of the findings."""
+    """What the choices are about: labels of the records."""
 
     dimension: str
     group: str | None
@@ -49,8 +49,8 @@ def choice_matrix(
 
 def rater_agreement(
     pairs: Sequence[ComparedPair], asked: Asked, *, stable_raters: bool | None = None
-) -> list[Finding]:
-    """A finding for each coefficient of the agreement of raters; `skipped` with the reason where it is undefined."""
+) -> list[AgreementRecord]:
+    """A record for each coefficient of the agreement of raters; `skipped` with the reason where it is undefined."""
     matrix = choice_matrix(pairs, asked.dimension, stable_raters=stable_raters)
     reason = _why_not(matrix)
     persons = reason or (
@@ -89,7 +89,7 @@ def rater_agreement(
         ),
         "leave-one-out": _leave_one_out(pairs, reason),
     }
-    return [_finding(asked, name, one, matrix) for name, one in found.items()]
+    return [_record(asked, name, one, matrix) for name, one in found.items()]
 
 
 def _why_not(matrix: RatingMatrix) -> str | None:
@@ -112,23 +112,22 @@ def _leave_one_out(pairs: Sequence[ComparedPair], reason: str | None) -> Coeffic
     return Coefficient(share, share_test(share, errors, null=0.5, n_clusters=contexts, by=by).interval)
 
 
-def _finding(asked: Asked, statistic: str, figure: Coefficient, matrix: RatingMatrix) -> Finding:
-    """The finding of one coefficient."""
-    what = {"dimension": asked.dimension, "group": asked.group, "level": "pair", "statistic": statistic}
-    details: dict[str, Any] = {
-        "n_raters": len(matrix.raters),
-        "n_ratings": int(matrix.counts.sum()),
-        "raters_are": matrix.identity,
-    }
+def _record(asked: Asked, statistic: str, figure: Coefficient, matrix: RatingMatrix) -> AgreementRecord:
+    """The record of one coefficient."""
     by = "Wilson by context and rater" if statistic == "leave-one-out" else "jackknife by cluster"
-    return Finding(
-        what=what,
-        estimate=None if isnan(figure.value) else figure.value,
+    return AgreementRecord(
+        dimension=asked.dimension,
+        group=asked.group,
+        level="pair",
+        statistic=statistic,
+        estimate=finite(figure.value),
         interval=figure.interval,
         n_items=len(matrix.items),
         n_clusters=len(set(matrix.clusters)),
         method=by if figure.interval else "",
         status="skipped" if isnan(figure.value) else "ok",
         reason=figure.reason,
-        details=details,
+        n_raters=len(matrix.raters),
+        n_ratings=int(matrix.counts.sum()),
+        raters_are=matrix.identity,
     )

@@ -80,7 +80,7 @@ class ScoreTable:
 
     @property
     def empty_status(self) -> Status:
-        """Status of a finding if no item has a score: `error` if any item was lost to an error, else `skipped`."""
+        """Status of a record if no item has a score: `error` if any item was lost to an error, else `skipped`."""
         return "error" if any(loss.status == "error" for loss in self.lost) else "skipped"
 
 

@@ -22,7 +22,7 @@ from turnwise.metrics import RATING
 from turnwise.metrics.rows import quotient, scored
 from turnwise.stats.clusters import codes, connected_components
 from turnwise.stats.crossed import standard_errors
-from turnwise.stats.interval import Interval
+from turnwise.stats.interval import NO_VARIATION, Interval
 from turnwise.types import (
     MEAN_RATER,
     Card,
@@ -288,7 +288,7 @@ class CentredRating(_Scale):
         errors = standard_errors(influence[:, None], codes[known.items], known.raters)
         estimate = self.reduce(rows)
         found = errors.interval(estimate)
-        return found, METHOD if found else "none: no variation, or fewer than 2 clusters or raters"
+        return found, METHOD if found else f"{NO_VARIATION}, or fewer than 2 clusters or raters"
 
     def rater_difference(
         self, a: Rows, codes_a: Ints, b: Rows, codes_b: Ints, /
@@ -316,7 +316,7 @@ class CentredRating(_Scale):
         errors = standard_errors((weights * side * rest / size)[:, None], clusters, raters)
         estimate = self.reduce(a) - self.reduce(b)
         found = errors.interval(estimate)
-        return found, errors.p_value(estimate), METHOD if found else "none: no variation"
+        return found, errors.p_value(estimate), METHOD if found else NO_VARIATION
 
 
 @dataclass(frozen=True, slots=True)

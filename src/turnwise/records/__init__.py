@@ -65,7 +65,17 @@ from turnwise.records.planning import (
     PowerCurve,
     Variances,
 )
-from turnwise.records.record import Estimated, Interval, Number, Part, Record, WhyNot, both_ends, finite
+from turnwise.records.record import (
+    Estimated,
+    Interval,
+    Number,
+    Part,
+    Record,
+    WhyNot,
+    both_ends,
+    finite,
+    known,
+)
 from turnwise.records.scores import Forecast, JudgePrompt, Message, PrecisionRecall, ScoreRecord
 from turnwise.records.unrated import (
     CriticCheck,
@@ -146,5 +156,6 @@ __all__ = [
     "both_ends",
     "decoded",
     "finite",
+    "known",
     "plain",
 ]

@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from msgspec import field
 
-from turnwise.records.record import Interval, Number, Part, Record, nothing
+from turnwise.records.record import Interval, Number, Part, Record, no_numbers, no_rows, nothing
 from turnwise.types import Direction, MetaLevel
 
 
@@ -41,12 +41,12 @@ class AgreementRecord(Record, frozen=True, kw_only=True):
     within_contexts_interval: Interval = field(default_factory=nothing)
     n_contexts: int | None = field(default_factory=nothing)
     one_rater_within_agents: Number = field(default_factory=nothing)
-    without: dict[str, Number] = field(default_factory=dict)  # agent -> the statistic without it
+    without: dict[str, Number] = field(default_factory=no_numbers)  # agent -> the statistic without it
     # Clusters for the half-width that was asked for.
     clusters_needed: int | None = field(default_factory=nothing)
     systems_needed: int | None = field(default_factory=nothing)
     n_systems: int | None = None
-    systems: tuple[SystemMeans, ...] = ()
+    systems: tuple[SystemMeans, ...] = field(default_factory=no_rows)
     uneven: tuple[int, int] | None = (
         None  # fewest and most items of an agent, where the metric depends on them
     )
@@ -54,7 +54,7 @@ class AgreementRecord(Record, frozen=True, kw_only=True):
     epsilon: Number = None  # of pairs: difference of scores that counts as a tie
     tied_by_people: Number = None  # share of pairs
     n_tied: int | None = None  # pairs that the metric calls ties
-    n_raters: int | None = None
+    n_raters: int | None = field(default_factory=nothing)
     rater: str | None = None  # the only rater of the pairs
     n_ratings: int | None = None
     raters_are: str | None = None  # people, positions, mean or automatic: what names of raters stand for

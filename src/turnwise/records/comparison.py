@@ -66,11 +66,11 @@ class DifferenceRecord(Record, frozen=True, kw_only=True):
     win_rate: Number = None  # of preferences: comparisons that A won, ties counted half
     ties: Number = None
     both_bad: Number = None
-    n_raters: int | None = None
+    n_raters: int | None = field(default_factory=nothing)
     rater: str | None = None  # the only rater
     # Of a judge of pairs: share of its choices for what was shown first, less a half.
     position_bias: Number = None
-    position_bias_interval: Interval = None
+    position_bias_interval: Interval = field(default_factory=nothing)
     position_bias_method: str | None = None
     consistent: Number = None  # share of pairs on which both orders agree
 
@@ -98,7 +98,7 @@ class PreferenceFit(Part, frozen=True, kw_only=True):
     control: tuple[str, ...] = field(default_factory=no_rows)
     n_items: int
     n_components: int | None = field(default_factory=nothing)
-    tie: Number = None  # Davidson's parameter
+    tie: Number = field(default_factory=nothing)  # Davidson's parameter
     method: str
     strengths: tuple[Strength, ...] = field(default_factory=no_rows)
     effects: tuple[ControlEffect, ...] = field(default_factory=no_rows)
@@ -113,9 +113,9 @@ class ItemChange(Part, frozen=True, kw_only=True):
     old: Number
     new: Number
     change: Number
-    context: str | None = None  # last turn of it
-    reply_old: str | None = None
-    reply_new: str | None = None
+    context: str | None = field(default_factory=nothing)  # last turn of it
+    reply_old: str | None = field(default_factory=nothing)
+    reply_new: str | None = field(default_factory=nothing)
 
 
 class ChangeRecord(Record, frozen=True, kw_only=True):

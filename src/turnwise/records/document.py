@@ -1,6 +1,6 @@
 """The content of results.json: one type for each command, with its results, its sections and their origin."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
 import msgspec
@@ -118,16 +118,17 @@ class MetaDocument(Document, frozen=True, kw_only=True, tag="meta"):
     results: tuple[AgreementRecord, ...]
     differences: tuple[MetricDifference, ...] = field(default_factory=no_rows)
     raters: tuple[ScreenedRater, ...]
-    length_bias: tuple[LengthBias, ...] = ()
-    normalised: tuple[DisagreementCount, ...] = ()
+    length_bias: tuple[LengthBias, ...] = field(default_factory=no_rows)
+    normalised: tuple[DisagreementCount, ...] = field(default_factory=no_rows)
 
 
 class CompareDocument(Document, frozen=True, kw_only=True, tag="compare"):
     """Differences between agents."""
 
     results: tuple[DifferenceRecord, ...]
-    people: tuple[DifferenceRecord, ...] = ()  # by people's ratings, beside those by metrics
-    preferences: tuple[PreferenceFit, ...] = ()
+    # By people's ratings, beside those by metrics.
+    people: tuple[DifferenceRecord, ...] = field(default_factory=no_rows)
+    preferences: tuple[PreferenceFit, ...] = field(default_factory=no_rows)
     forecast: tuple[Forecast, ...] = ()
     prompts: tuple[JudgePrompt, ...] = ()
 
@@ -269,8 +270,20 @@ def _named_first(kind: Record, record: dict[str, Any]) -> dict[str, Any]:
 
 
 def _flat(value: Any) -> Any:
-    """The value with the keys of `more` among those of the object that has it, at any depth."""
+    """The value with the keys of `more` among those of the object that has it, at any depth.
+
+    Intervals stay tuples, which tables write in brackets; all other tuples become lists.
+    """
     if isinstance(value, dict):
         more = value.pop("more", {})
         return {key: _flat(part) for key, part in (value | more).items()}
-    return [_flat(part) for part in value] if isinstance(value, list | tuple) else value
+    if not isinstance(value, list | tuple) or _is_interval(value):
+        return value
+    return [_flat(part) for part in value]
+
+
+def _is_interval(value: Sequence[Any]) -> bool:
+    """Whether a value is a pair of numbers, one of which may be unknown."""
+    return (
+        isinstance(value, tuple) and len(value) == 2 and all(isinstance(end, float | None) for end in value)
+    )

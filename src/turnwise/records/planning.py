@@ -12,10 +12,10 @@ class CalibrationDiagnostics(Part, frozen=True, kw_only=True):
     """How scores were used, and whether the rated items look as if they were drawn at random."""
 
     slopes: tuple[Number, ...] = ()
-    error: Number = None
-    freedom: Number = None
+    error: Number = field(default_factory=nothing)
+    freedom: Number = field(default_factory=nothing)
     gap: Number = None  # mean score of the rated items less that of the others, in standard deviations
-    gap_p: Number = None
+    gap_p: Number = field(default_factory=nothing)
 
 
 class MeanRecord(Record, frozen=True, kw_only=True):
@@ -31,8 +31,10 @@ class MeanRecord(Record, frozen=True, kw_only=True):
     minus: str | None = field(default_factory=nothing)  # the agent that is subtracted; null for a mean
     p_adjusted: Number = field(default_factory=nothing)
     labels_alone: Number = None  # the mean of the ratings alone
-    labels_alone_interval: Interval = None
-    width_ratio: Number = None  # width of the interval over that of the ratings alone
+    labels_alone_interval: Interval = field(default_factory=nothing)
+    width_ratio: Number = field(
+        default_factory=nothing
+    )  # width of the interval over that of the ratings alone
     n_labels: int = field(default_factory=zero)
     n_labelled_clusters: int | None = None
     unused: str | None = None  # why the scores were not used
@@ -41,7 +43,8 @@ class MeanRecord(Record, frozen=True, kw_only=True):
     if_random: Number = None
     if_tilted: Interval = None
     tilt: Number = None
-    turning_tilt: Number = None  # the tilt that turns the sign of a difference
+    # The tilt that turns the sign of a difference.
+    turning_tilt: Number = field(default_factory=nothing)
     gap: Number = None
 
 
@@ -86,7 +89,7 @@ class PlanRecord(Record, frozen=True, kw_only=True):
     scored_items: int | None = field(default_factory=nothing)
     judge_calls: int | None = field(default_factory=nothing)  # the earlier name of `scored_items`
     cost: Number = field(default_factory=nothing)
-    between: str | None = None  # what the pilot leaves open
+    between: str | None = field(default_factory=nothing)  # what the pilot leaves open
     variances: Variances | None = None
     agreement: Number = field(default_factory=nothing)  # of a metric's scores with the ratings of the pilot
     better_pair_key: str | None = None  # what would pair more items of the pilot

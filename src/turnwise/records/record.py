@@ -4,7 +4,7 @@ A field with a factory of this module is always written, also where it has its d
 earlier versions. Any other field with a default is written only where it has another value.
 """
 
-from math import isfinite, nan
+from math import isfinite, isnan, nan
 from typing import Any, ClassVar, Self, TypeAlias
 
 import msgspec
@@ -42,6 +42,11 @@ def no_counts() -> dict[str, int]:
     return {}
 
 
+def no_numbers() -> dict[str, float | None]:
+    """The default of numbers by name that are written although there are none."""
+    return {}
+
+
 def no_texts() -> dict[str, str]:
     """The default of texts by name that are written although there are none."""
     return {}
@@ -64,7 +69,12 @@ def measured() -> Status:
 
 def finite(value: float | None) -> Number:
     """The number; None if there is none, or if it is infinite or NaN."""
-    return value if value is not None and isfinite(value) else None
+    return float(value) if value is not None and isfinite(value) else None
+
+
+def known(value: float) -> Number:
+    """The number; None for NaN."""
+    return None if isnan(value) else value
 
 
 def both_ends(interval: Interval) -> tuple[float, float] | None:

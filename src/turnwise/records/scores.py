@@ -50,10 +50,10 @@ class Forecast(Part, frozen=True, kw_only=True):
 
     metric: str
     words: str
-    requests: int | None = None
-    tokens_in: int | None = None
-    tokens_out: int | None = None
-    money: Number = None
+    requests: int | None = field(default_factory=nothing)
+    tokens_in: int | None = field(default_factory=nothing)
+    tokens_out: int | None = field(default_factory=nothing)
+    money: Number = field(default_factory=nothing)
 
 
 class Message(Part, frozen=True, kw_only=True):

@@ -27,10 +27,16 @@ from turnwise.types import Floats, Ints
 
 Interval: TypeAlias = tuple[float, float]
 
+NO_VARIATION = "none: no variation"  # in place of a method
 FEW_CLUSTERS = 20  # below this number of clusters `jackknife_t` covers better than the bootstrap (measured)
 _ROUNDING = 1e-10  # of the largest number: a smaller difference is an error of rounding
 _TINY = 1e-100  # below this, squares and cubes lose digits or vanish
 _RARE = 5  # below this number of events a bootstrap interval of a share is too narrow (measured)
+
+
+def unvarying(interval: Interval | None, method: str) -> bool:
+    """Whether there is no interval because the values do not vary, as its method says."""
+    return interval is None and method.startswith(NO_VARIATION)
 
 
 def percentile(draws: Floats, level: float = 0.95, *, n_clusters: int | None = None) -> Interval | None:
@@ -292,7 +298,7 @@ def interval_of_draws(
         method = f"BCa {kind} by cluster, {len(drawn)} draws"
     if interval is not None:
         return interval, method
-    return None, "none: no variation" if _mostly_defined(drawn) else "none: undefined in most draws"
+    return None, NO_VARIATION if _mostly_defined(drawn) else "none: undefined in most draws"
 
 
 def _defined_draws(draws: Floats) -> Floats | None:

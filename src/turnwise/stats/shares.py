@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from turnwise.stats.crossed import StandardErrors
-from turnwise.stats.interval import Interval, wilson
+from turnwise.stats.interval import NO_VARIATION, Interval, wilson
 
 
 class ShareTest(NamedTuple):
@@ -43,9 +43,7 @@ def share_test(
         )
     error, degrees = float(errors.values[0]), float(errors.degrees[0])
     if degrees < 1 or not error > 0:
-        return ShareTest(
-            None, float("nan"), "none: no variation" if error == 0 else "none: fewer than 2 clusters"
-        )
+        return ShareTest(None, float("nan"), NO_VARIATION if error == 0 else "none: fewer than 2 clusters")
     n = share * (1 - share) / error**2
     interval = wilson(share * n, n, quantile=float(stdtrit(degrees, (1 + level) / 2)))
     score = abs(share - null) / float(np.sqrt(null * (1 - null) / n))

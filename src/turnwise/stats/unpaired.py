@@ -36,11 +36,11 @@ def interval_of_sums(
     difference = values[0] - values[1]
     if min(len(a), len(b)) < interval.FEW_CLUSTERS:
         found = interval.welch(difference, jackknife_sums(a, of_sums), jackknife_sums(b, of_sums))
-        return found, "none: no variation" if found is None else "Welch's t on the jackknife by cluster"
+        return found, interval.NO_VARIATION if found is None else "Welch's t on the jackknife by cluster"
     # The system with fewer clusters sets the tail quantiles.
     fewer = min(len(a), len(b))
     found = interval.bca(difference, drawn[0] - drawn[1], left_out, n_clusters=fewer)
-    return found, "none: no variation" if found is None else f"BCa bootstrap by cluster, {draws} draws"
+    return found, interval.NO_VARIATION if found is None else f"BCa bootstrap by cluster, {draws} draws"
 
 
 def interval_of_rows(
@@ -63,7 +63,7 @@ def interval_of_rows(
     first = subsample(statistic, codes_a, n_a, draws=draws, rng=rng)
     second = subsample(lambda chosen: statistic(chosen + len(codes_a)), codes_b, n_b, draws=draws, rng=rng)
     found = interval.percentile(first - second, n_clusters=min(n_a, n_b))
-    return found, "none: no variation" if found is None else f"subsampling by cluster, {draws} draws"
+    return found, interval.NO_VARIATION if found is None else f"subsampling by cluster, {draws} draws"
 
 
 def permutation_test(

@@ -130,7 +130,8 @@ def test_a_report_draws_the_curves():
     (figure,) = found.figures()
     assert figure.kind == "power"
     assert len(figure.rows) == 4
-    assert found.document["curves"][0]["power"] == sorted(found.document["curves"][0]["power"])
+    power = found.document.curves[0].power
+    assert power == tuple(sorted(power))
 
 
 @pytest.mark.parametrize(

@@ -132,7 +132,7 @@ def test_a_file_that_has_changed_since_is_not_quoted(runs: tuple[str, str]):
     assert "note: no texts of the old run" in str(found)
     Path(f"{runs[1]}.jsonl").unlink()
     found = tw.diff(*runs)
-    assert all("reply_new" not in flip for flip in found.flips)
+    assert all(flip["reply_new"] is None for flip in found.flips)
     assert f"note: no texts of the new run: {runs[1]}.jsonl is not here" in found.notes()
 
 

@@ -76,16 +76,16 @@ def dialogue(agent: str, number: int) -> dict[str, Any]:
 def test_compare_shows_how_many_items_have_no_pair_and_names_the_key_that_pairs_them() -> None:
     data = [dialogue(agent, number) for agent in ("new", "older") for number in range(8)]
     found = tw.compare(data, metrics="length", figures=False)
-    (row,) = found.document["results"]
-    assert (row["n_items"], row["unpaired_a"], row["unpaired_b"]) == (8, 8, 8)
-    assert (row["better_pair_key"], row["better_pair_key_pairs"]) == ("meta.question_id", 16)
+    (row,) = found.findings
+    assert (row.n_items, row.unpaired_a, row.unpaired_b) == (8, 8, 8)
+    assert (row.better_pair_key, row.better_pair_key_pairs) == ("meta.question_id", 16)
     assert "unpaired_a 8, unpaired_b 8" in str(found)
     note = "left out: 8 of new and 8 of older; --pair meta.question_id makes 16 pairs instead of 8"
     assert any(note in one for one in found.notes())
     paired = tw.compare(data, metrics="length", pair="meta.question_id", figures=False)
-    (row,) = paired.document["results"]
-    assert (row["n_items"], row["unpaired_a"], row["unpaired_b"]) == (16, 0, 0)
-    assert "better_pair_key" not in row
+    (row,) = paired.findings
+    assert (row.n_items, row.unpaired_a, row.unpaired_b) == (16, 0, 0)
+    assert row.better_pair_key is None
     assert "unpaired_a" not in str(paired)
     assert paired.notes() == []
 
@@ -159,10 +159,10 @@ def test_no_key_is_advised_that_the_data_does_not_have_or_that_was_asked_for(tmp
 def test_pair_none_compares_all_items_as_independent_samples(tmp_path: Path) -> None:
     data = [dialogue(agent, number) for agent in ("new", "older") for number in range(8)]
     found = tw.compare(data, metrics="length", pair="none", figures=False)
-    (row,) = found.document["results"]
-    assert (row["n_items"], row["method"].partition(";")[0]) == (32, "unpaired, as asked")
+    (row,) = found.findings
+    assert (row.n_items, row.method.partition(";")[0]) == (32, "unpaired, as asked")
     assert found.notes() == []
-    assert found.document["origin"]["settings"]["options"]["independent"] is True
+    assert found.document.origin.settings.options["independent"] is True
     with pytest.raises(tw.UsageError, match=r"judge-pair.* which are pairs"):
         tw.compare(data, metrics="judge-pair[model=x]", pair="none", figures=False)
 

@@ -56,8 +56,8 @@ def test_compare_gives_win_rates_of_every_two_agents_and_strengths_of_all() -> N
         assert record["win_rate"] == pytest.approx(record["a"] + record["ties"] / 2)
     assert [one["agent"] for one in found.strengths] == ["good", "fair", "bad"]
     assert sum(one["estimate"] for one in found.strengths) == pytest.approx(0)
-    (fit,) = found.document["preferences"]
-    assert "with ties (Davidson); clustered by cluster and rater" in fit["method"]
+    (fit,) = found.document.preferences
+    assert "with ties (Davidson); clustered by cluster and rater" in fit.method
 
 
 def test_the_sign_of_a_win_rate_does_not_depend_on_which_record_holds_the_choice() -> None:
@@ -97,9 +97,9 @@ def test_position_and_length_are_controlled_for() -> None:
         for vote in one.get("preferences", ()):
             vote["shown"] = "first" if rng.random() < 0.5 else "second"
     found = turnwise.compare(chosen, metrics="preference:overall[position=true,length=true]")
-    (fit,) = found.document["preferences"]
-    assert [one["covariate"] for one in fit["effects"]] == ["position", "length"]
-    assert all(one["interval"] is not None for one in fit["effects"])
+    (fit,) = found.document.preferences
+    assert [one.covariate for one in fit.effects] == ["position", "length"]
+    assert all(one.interval is not None for one in fit.effects)
 
 
 def test_agents_that_no_comparison_connects_are_named_in_a_warning() -> None:

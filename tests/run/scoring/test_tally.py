@@ -12,14 +12,14 @@ from tests.corpus import dialogue, write
 from turnwise.commands.score import Score
 from turnwise.metrics import resolve
 from turnwise.metrics.distribution.fbd import FittedFbd
+from turnwise.records import ScoreRecord
 from turnwise.run.scoring import tally as tally_module
 from turnwise.run.scoring.blocks import score
 from turnwise.run.scoring.score import score as run_score
 from turnwise.run.scoring.tally import Tally, generator
 from turnwise.stats.reservoir import Reservoir
-from turnwise.types import Finding, HasMoments, Item, NeedsFitting, Turn
+from turnwise.types import HasMoments, Item, NeedsFitting, Turn
 
-WHAT: dict[str, str | None] = {"metric": "fbd", "agent": "bot", "group": None, "level": "system"}
 WORDS = "sea bike tea rain cat dog book song train road moon lamp tree cake wind".split()
 
 
@@ -42,13 +42,15 @@ def fitted(items: list[Item], **options: object) -> FittedFbd:
     return found
 
 
-def tallied(metric: FittedFbd, items: list[Item], *, most: int, draws: int = 100, shard: int = 64) -> Finding:
+def tallied(
+    metric: FittedFbd, items: list[Item], *, most: int, draws: int = 100, shard: int = 64
+) -> ScoreRecord:
     tally = Tally(metric)
     tally._sample = Reservoir(most)
     stream = iter(items)
     while part := list(islice(stream, shard)):
         tally.add(part, score(metric, part), range(len(part)))
-    return tally.finding(WHAT, draws=draws, rng=generator(0, "fbd"))
+    return tally.record("fbd", agent="bot", draws=draws, rng=generator(0, "fbd"))
 
 
 def test_more_rows_than_are_kept_give_the_number_of_all_of_them() -> None:
@@ -127,7 +129,7 @@ def test_a_rate_at_the_edge_has_an_interval_however_many_clusters_there_are(
         for start in range(0, 300, 64):
             part = items[start : start + 64]
             tally.add(part, score(metric, part), range(len(part)))
-        found.append(tally.finding(WHAT, draws=200, rng=generator(0, "rate")))
+        found.append(tally.record("rate", agent="bot", draws=200, rng=generator(0, "rate")))
     few, many = found
     assert few.interval is not None
     assert many.interval is not None
@@ -144,6 +146,6 @@ def test_one_process_and_two_find_the_same_bytes(tmp_path: Path, monkeypatch: py
     found = []
     for jobs in (1, 2):
         asked = Score(data=(str(path),), metrics="fbd[model=hashing]", draws=100, jobs=jobs)
-        found.append(run_score(asked).document["results"])
+        found.append(run_score(asked).results)
     assert found[0] == found[1]
-    assert all("of a sample of" in record["method"] for record in found[0])
+    assert all("of a sample of" in record.method for record in found[0])

@@ -1,18 +1,17 @@
 """`turnwise power`: how many dialogues, turns and raters show a difference, from a pilot or from given spreads."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from turnwise.errors import Refused, UsageError, setting
 from turnwise.logs.scan import Census, scan
 from turnwise.metrics import PREFERENCE, RATING, is_preference, is_rating
-from turnwise.records import PowerDocument
-from turnwise.run.power.curve import curve_of, finding_of
+from turnwise.records import PlanRecord, PowerCurve, PowerDocument
+from turnwise.run.power.curve import curve_of, plan_of
 from turnwise.run.power.design import Design, given_designs
 from turnwise.run.power.pilot import pilot_designs, pilots, preference_design, scores_beside, usual_turns
 from turnwise.run.scoring.raters import one_dimension
 from turnwise.run.spec import finish
-from turnwise.types import Finding
 
 if TYPE_CHECKING:
     from turnwise.commands.power import Power
@@ -22,8 +21,8 @@ RATERS = (1, 2, 3, 5)  # numbers of raters that are planned for, unless the spec
 
 def run(spec: "Power") -> PowerDocument:
     """Run `turnwise power`."""
-    found: list[Finding] = []
-    curves: list[dict[str, Any]] = []
+    plans: list[PlanRecord] = []
+    curves: list[PowerCurve] = []
     sha256: Mapping[str, str] = {}
     if spec.paths:
         census = scan(spec.paths, apart=spec.selection.apart)
@@ -39,27 +38,27 @@ def run(spec: "Power") -> PowerDocument:
             try:
                 design, several = preference_design(spec, census, name)
             except Refused as error:
-                found.append(Finding.refusal({"metric": name}, error))
+                plans.append(PlanRecord.refusal(error, metric=name))
                 continue
-            _add(spec, name, [design], (1,), spec.raters or (RATERS if several else (1,)), found, curves)
-        for name, result in pilots(spec, census):
-            if isinstance(result, Finding):
-                found.append(result)
+            _add(spec, name, [design], (1,), spec.raters or (RATERS if several else (1,)), plans, curves)
+        for name, units in pilots(spec, census):
+            if isinstance(units, PlanRecord):
+                plans.append(units)
                 continue
-            turns = spec.turns or tuple(dict.fromkeys((1, usual_turns(result))))
-            raters = spec.raters or (RATERS if any(len(unit.values) > 1 for unit in result) else (1,))
+            turns = spec.turns or tuple(dict.fromkeys((1, usual_turns(units))))
+            raters = spec.raters or (RATERS if any(len(unit.values) > 1 for unit in units) else (1,))
             try:
                 beside = scores_beside(spec, census) if is_rating(name) else None
-                designs = pilot_designs(name, result, spec, beside)
+                designs = pilot_designs(name, units, spec, beside)
             except Refused as error:
-                found.append(Finding.refusal({"metric": name}, error))
+                plans.append(PlanRecord.refusal(error, metric=name))
                 continue
-            _add(spec, name, designs, turns, raters, found, curves)
+            _add(spec, name, designs, turns, raters, plans, curves)
     else:
         name = "win rate" if spec.win_rate is not None else "given spread"
         raters = spec.raters or (RATERS if spec.rater_sd or spec.win_rate is not None else (1,))
-        _add(spec, name, list(given_designs(spec)), spec.turns or (1,), raters, found, curves)
-    return finish(PowerDocument, spec, tuple(found), sha256, curves=curves)
+        _add(spec, name, list(given_designs(spec)), spec.turns or (1,), raters, plans, curves)
+    return finish(PowerDocument, spec, plans, sha256, curves=tuple(curves))
 
 
 def _default_metric(census: Census) -> str:
@@ -80,12 +79,12 @@ def _add(
     designs: Sequence[Design],
     turns: Sequence[int],
     raters: Sequence[int],
-    found: list[Finding],
-    curves: list[dict[str, Any]],
+    plans: list[PlanRecord],
+    curves: list[PowerCurve],
 ) -> None:
-    """Add a finding and a curve for each design, number of turns and number of raters."""
+    """Add a plan and a curve for each design, number of turns and number of raters."""
     for design in designs:
         for items in turns if design.name != "preferences" else (1,):
             for ratings in raters:
-                found.append(finding_of(spec, name, design, items=items, ratings=ratings))
-                curves.append(curve_of(spec, name, design, found[-1], items=items, ratings=ratings))
+                plans.append(plan_of(spec, name, design, items=items, ratings=ratings))
+                curves.append(curve_of(spec, design, plans[-1], items=items, ratings=ratings))

@@ -5,15 +5,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from turnwise.errors import counted, setting
+from turnwise.errors import Refused
 from turnwise.metrics import is_rating
+from turnwise.records import Number, PlanRecord, PowerCurve, Variances, finite
 from turnwise.run.power.design import Design, t_test, wanted_difference
 from turnwise.stats.power import (
     MOST_CLUSTERS,
     WinRateTest,
     variance_range,
 )
-from turnwise.types import Finding
 
 if TYPE_CHECKING:
     from turnwise.commands.power import Power
@@ -21,104 +21,115 @@ if TYPE_CHECKING:
 CURVE = 40  # points of a power curve
 
 
-def finding_of(spec: "Power", name: str, design: Design, *, items: int, ratings: int) -> Finding:
+def plan_of(spec: "Power", name: str, design: Design, *, items: int, ratings: int) -> PlanRecord:
     """The number of dialogues needed, or with `--have` the smallest difference that can be shown."""
-    test = t_test(spec, design, items=items, ratings=ratings)
-    around = variance_range(test.variance, design.freedom) if design.freedom else None
-    what = {"metric": name, "design": design.name, "scores": _named_scores(spec, design)}
-    details: dict[str, Any] = {
+    better, pairs = (None, None) if design.better_pair is None else design.better_pair
+    about: dict[str, Any] = {
+        "metric": name,
+        "design": design.name,
+        "scores": _named_scores(spec, design),
         "turns": items,
         "raters": ratings,
         "people": design.people,
-        **({"people_of_pilot": True} if design.people and not spec.people else {}),
+        "people_of_pilot": bool(design.people and not spec.people),
         "target_power": spec.power,
         "alpha": spec.alpha,
-        **_better_pair(design),
-        **({"scores_in_training": design.in_training} if design.in_training else {}),
+        "better_pair_key": better and better.key,
+        "better_pair_key_pairs": better and better.pairs,
+        "pairs": pairs,
+        "scores_in_training": design.in_training,
     }
-    if reason := _unplannable(design, items=items, ratings=ratings):
-        return Finding(what=what, estimate=None, status="refused", reason=reason,
-                       details={**details, "difference": None, "dialogues": None})  # fmt: skip
+    test = t_test(spec, design, items=items, ratings=ratings)
+    if error := _unplannable(design, items=items, ratings=ratings):
+        return PlanRecord.refusal(error, **about)
+    around = variance_range(test.variance, design.freedom) if design.freedom else ()
+    tests = [test, *map(test.with_variance, around)]
+    dialogues: int | None
+    amounts: list[float | None]  # of the pilot's variance, and of the ends of its interval
     if spec.have is not None:
-        estimate = test.smallest_difference(spec.have, power=spec.power)
-        ends = [
-            test.with_variance(one).smallest_difference(spec.have, power=spec.power) for one in around or ()
-        ]
-        dialogues: int | None = spec.have
-        details |= {"difference": estimate}
+        amounts = [test.smallest_difference(spec.have, power=spec.power) for test in tests]
+        difference, dialogues = amounts[0], spec.have
     else:
-        needed = test.clusters_needed(wanted_difference(spec), power=spec.power)
-        ends = [
-            test.with_variance(one).clusters_needed(wanted_difference(spec), power=spec.power)
-            for one in around or ()
-        ]
-        estimate, dialogues = None if needed is None else float(needed), needed
-        details |= {"difference": wanted_difference(spec)}
+        difference = wanted_difference(spec)
+        needed = [test.clusters_needed(difference, power=spec.power) for test in tests]
+        dialogues, amounts = needed[0], [None if n is None else float(n) for n in needed]
     of_people = is_rating(name) or design.name == "preferences" or design.spread.ratings > 0
-    details |= {
+    about |= {
+        "difference": difference,
         "dialogues": dialogues,
         **_amounts(spec, design, dialogues, items, ratings, of_people=of_people),
     }
+    estimate, *ends = amounts
     if estimate is None:
-        reason = (
-            "one dialogue of each agent cannot be tested"
-            if spec.have == 1
-            else "the test of so few dialogues rejects as often without any difference"
-            if spec.have is not None
-            else f"{counted(design.people, 'rater')} differ too much from each other; more raters are needed "
-            f"({setting('--people')})"
-            if design.people is not None
-            else f"it would take more than {MOST_CLUSTERS:,} dialogues of each agent"
-        )
-        return Finding(what=what, estimate=None, status="refused", reason=reason, details=details)
-    known = [float(one) for one in ends if one is not None]
+        return PlanRecord.refusal(_impossible(spec, design), **about)
+    known = [float(end) for end in ends if end is not None]
     if len(set(known)) < 2:  # a single preference has the variance of its win rate, whatever the pilot
         known = []
-    sources = {
-        "clusters": design.spread.clusters,
-        "items": design.spread.items,
-        "ratings": design.spread.ratings,
-        "raters": design.spread.raters,
-    }
-    return Finding(
-        what=what,
+    kind = (
+        "two-sided test by contexts and raters"
+        if isinstance(test, WinRateTest)
+        else "two-sided t-test on means of dialogues"
+    )
+    return PlanRecord(
+        **about,
         estimate=estimate,
         interval=(min(known), max(known)) if len(known) == 2 else None,
         n_items=design.n_items,
         n_clusters=design.n_clusters,
-        method=(
-            "two-sided test by contexts and raters"
-            if isinstance(test, WinRateTest)
-            else "two-sided t-test on means of dialogues"
-        )
-        + ("; interval from the uncertainty of the pilot's variance" if known else ""),
-        details={**details, "between": _between(known), "variances": sources, "agreement": design.agreement},
+        method=kind + ("; interval from the uncertainty of the pilot's variance" if known else ""),
+        between=_between(known),
+        variances=Variances(
+            clusters=design.spread.clusters,
+            items=design.spread.items,
+            ratings=design.spread.ratings,
+            raters=design.spread.raters,
+        ),
+        agreement=design.agreement,
     )
 
 
-def _unplannable(design: Design, *, items: int, ratings: int) -> str | None:
+def _unplannable(design: Design, *, items: int, ratings: int) -> Refused | None:
     """Why this design cannot be planned with this many items and ratings; None if it can."""
     if not design.spread.of_cluster() > 0:
-        return "it does not vary, so nothing can be planned"
+        return Refused("it does not vary, so nothing can be planned", "no-variation")
     if items > 1 and not design.several_items:
         which = "pairs of the pilot are" if design.paired else "pilot has"
-        return f"the {which} one item of each dialogue, which does not show what more turns would add"
+        return Refused(
+            f"the {which} one item of each dialogue, which does not show what more turns would add",
+            "one-item-each",
+        )
     if ratings > 1 and not design.several_ratings:
-        return "the pilot has one rating of each item, which does not show what more raters would add"
+        return Refused(
+            "the pilot has one rating of each item, which does not show what more raters would add",
+            "one-rating-each",
+        )
     if design.people is not None and ratings > design.people:
-        return (
-            f"{ratings} preferences of one context need as many raters, and there are {design.people} "
-            f"({setting('--people')})"
+        return Refused(
+            "{ratings} preferences of one context need as many raters, and there are {people} ({--people})",
+            "too-few-raters",
+            ratings=ratings,
+            people=design.people,
         )
     return None
 
 
-def _better_pair(design: Design) -> dict[str, Any]:
-    """The key that would pair more items of the pilot, and its number of pairs; empty if there is none."""
-    if design.better_pair is None:
-        return {}
-    better, pairs = design.better_pair
-    return {"better_pair_key": better.key, "better_pair_key_pairs": better.pairs, "pairs": pairs}
+def _impossible(spec: "Power", design: Design) -> Refused:
+    """Why no number of dialogues shows the difference, or these dialogues show none."""
+    if spec.have == 1:
+        return Refused("one dialogue of each agent cannot be tested", "one-dialogue")
+    if spec.have is not None:
+        return Refused(
+            "the test of so few dialogues rejects as often without any difference", "too-few-dialogues"
+        )
+    if design.people is not None:
+        return Refused(
+            "{people:#rater} differ too much from each other; more raters are needed ({--people})",
+            "raters-differ",
+            people=design.people,
+        )
+    return Refused(
+        "it would take more than {most:,} dialogues of each agent", "too-many-dialogues", most=MOST_CLUSTERS
+    )
 
 
 def _between(ends: Sequence[float]) -> str | None:
@@ -166,15 +177,21 @@ def _amounts(
     return {"ratings": n_ratings or None, "scored_items": scored, "judge_calls": scored, "cost": cost}
 
 
-def curve_of(
-    spec: "Power", name: str, design: Design, finding: Finding, *, items: int, ratings: int
-) -> dict[str, Any]:
+def curve_of(spec: "Power", design: Design, plan: PlanRecord, *, items: int, ratings: int) -> PowerCurve:
     """Power against the number of dialogues, up to twice what is needed or what there is."""
     test = t_test(spec, design, items=items, ratings=ratings)
-    difference, dialogues = finding.details["difference"], finding.details["dialogues"]
-    about = {"metric": name, "design": design.name, "scores": _named_scores(spec, design), "turns": items,
-             "raters": ratings, "difference": difference}  # fmt: skip
-    if difference is None or dialogues is None:
-        return {**about, "dialogues": [], "power": []}
-    places = np.unique(np.linspace(2, max(4, 2 * dialogues), CURVE).round().astype(int)).tolist()
-    return {**about, "dialogues": places, "power": [test.power(difference, n) for n in places]}
+    places: list[int] = []
+    power: list[Number] = []
+    if plan.difference is not None and plan.dialogues is not None:
+        places = np.unique(np.linspace(2, max(4, 2 * plan.dialogues), CURVE).round().astype(int)).tolist()
+        power = [finite(test.power(plan.difference, n)) for n in places]
+    return PowerCurve(
+        metric=plan.metric,
+        design=design.name,
+        scores=plan.scores,
+        turns=items,
+        raters=ratings,
+        difference=plan.difference,
+        dialogues=tuple(places),
+        power=tuple(power),
+    )

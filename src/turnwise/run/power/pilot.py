@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from turnwise.errors import DataError, Refused, UsageError, counted, setting
+from turnwise.errors import DataError, Refused, UsageError, setting
 from turnwise.logs.items.items import all_items
 from turnwise.logs.scan import Census
 from turnwise.meta.preferences import ComparedPair
 from turnwise.meta.table import ScoreTable, unit_scores
 from turnwise.metrics import RATING, is_preference, is_rating
 from turnwise.ratings.matrix import RatedLevel, rating_matrix
+from turnwise.records import PlanRecord
 from turnwise.run.power.design import Design, wanted_difference
 from turnwise.run.resume.block_store import BlockStore
 from turnwise.run.scoring.collect import collect
@@ -33,7 +34,7 @@ from turnwise.stats.power import (
     scale_step,
     win_rate_spread,
 )
-from turnwise.types import Finding, Floats, Item
+from turnwise.types import Floats, Item
 
 if TYPE_CHECKING:
     from turnwise.commands.power import Power
@@ -77,14 +78,16 @@ def preference_design(spec: "Power", census: Census, name: str) -> tuple[Design,
         several |= n_items < len(mine)
     if not spreads:
         raise Refused(
-            "the pilot has no two agents that were compared in two contexts, and one shows no spread"
+            "the pilot has no two agents that were compared in two contexts, and one shows no spread",
+            "one-context",
         )
     freedom = sum(n - 1 for _, n in spreads)
     spread = pooled([one for one, _ in spreads], [n - 1 for _, n in spreads])
     total = spread.of_cluster()
     if not total > 0:
         raise Refused(
-            f"all choices between two agents are the same, which shows no spread; give {setting('--win-rate')}"
+            "all choices between two agents are the same, which shows no spread; give {--win-rate}",
+            "equal-choices",
         )
     icc = (spread.clusters + spread.items) / total
     ties = float(np.mean([pair.outcome == 0 for pair in used]))
@@ -92,7 +95,9 @@ def preference_design(spec: "Power", census: Census, name: str) -> tuple[Design,
     try:
         win_rate_spread(rate, ties=ties)
     except ValueError as error:
-        raise Refused(f"{setting('--difference')} is from a win rate of one half, and {error}") from None
+        raise Refused(
+            "{--difference} is from a win rate of one half, and {limit}", "large-difference", limit=str(error)
+        ) from None
     named = _raters(used)
     design = Design(
         name="preferences", spread=win_rate_spread(0.5, ties=ties, icc=icc, rater_icc=spread.raters / total),
@@ -108,8 +113,8 @@ def _raters(pairs: Sequence[ComparedPair]) -> list[str] | None:
     return names if len(names) == len(pairs) and len(set(names)) > 1 else None
 
 
-def pilots(spec: "Power", census: Census) -> Iterator[tuple[str, list[Unit] | Finding]]:
-    """The measured items of each metric of the pilot; a finding for a metric that could not be had."""
+def pilots(spec: "Power", census: Census) -> Iterator[tuple[str, list[Unit] | PlanRecord]]:
+    """The measured items of each metric of the pilot; a record for a metric that could not be had."""
     people = [name for name in spec.metrics if is_rating(name)]
     for name in people:
         yield name, _rated_units(spec, census, name.removeprefix(RATING))
@@ -142,34 +147,34 @@ def _rated_units(spec: "Power", census: Census, dimension: str) -> list[Unit]:
     return [Unit(item, values[item.id]) for item in stream if item.id in values]
 
 
-def _scored_units(spec: "Power", census: Census) -> Iterator[tuple[str, list[Unit] | Finding]]:
+def _scored_units(spec: "Power", census: Census) -> Iterator[tuple[str, list[Unit] | PlanRecord]]:
     """The scored items of each metric: whole dialogues for a metric that scores these."""
     tables, items, absent = _score_tables(spec, census)
-    for finding in absent:
-        yield str(finding.what["metric"]), finding
+    for record in absent:
+        yield record.metric, record
     for name, table in tables.items():
         yield name, _units_of(table, items)
 
 
 def _score_tables(
     spec: "Power", census: Census
-) -> tuple[dict[str, ScoreTable], dict[str, Item], list[Finding]]:
-    """The table of each metric, the items by id, and a finding for each metric without a table."""
+) -> tuple[dict[str, ScoreTable], dict[str, Item], list[PlanRecord]]:
+    """The table of each metric, the items by id, and a record for each metric without a table."""
     metrics, absent = prepare(spec, census)
     watch = Watch(spec.max_errors)
     with BlockStore(spec.folder, reuse=spec.reuse) as store, spec.executor() as workers:
         tables, items = collect(spec, census, metrics, store, spec.selection, watch=watch, workers=workers)
-    return tables, items, [*absent, *watch.findings()]
+    return tables, items, [metric.record(PlanRecord) for metric in (*absent, *watch.unavailable())]
 
 
-def _units_of(table: ScoreTable, items: Mapping[str, Item]) -> list[Unit] | Finding:
-    """The scored items of a metric; a finding for a metric that has no number for a single dialogue."""
+def _units_of(table: ScoreTable, items: Mapping[str, Item]) -> list[Unit] | PlanRecord:
+    """The scored items of a metric; a record for a metric that has no number for a single dialogue."""
     rows = table.named_by("dialogues") if table.metric.level == "dialogue" else table
     unit_codes, n_units = codes(rows.ids)
     scores = unit_scores(table.metric, rows.rows, unit_codes, n_units)
     if table.metric.level == "system":
         reason = "it has no number for a single dialogue, so its spread is unknown"
-        return Finding(what={"metric": table.name}, estimate=None, status="skipped", reason=reason)
+        return PlanRecord(metric=table.name, estimate=None, status="skipped", reason=reason)
     first = {name: at for at, name in reversed(list(enumerate(rows.ids)))}
     return [
         Unit(items[table.ids[first[unit]]], (value,))
@@ -192,7 +197,7 @@ def scores_beside(spec: "Power", census: Census) -> ScoresBeside | None:
         return None
     tables, items, absent = _score_tables(spec.changed(metrics=(spec.beside,)), census)
     units = absent[0] if absent else _units_of(tables[spec.beside], items)
-    if isinstance(units, Finding):
+    if isinstance(units, PlanRecord):
         raise UsageError(f"{setting('--with', spec.beside)}: {units.reason}")
     grouped: dict[str, list[float]] = {}
     for unit in units:
@@ -214,7 +219,7 @@ def pilot_designs(
     """The unpaired design of a metric, and the paired one where agents of the pilot share contexts."""
     agents = list(dict.fromkeys(unit.item.agent for unit in units))
     if not agents:
-        raise Refused("no item of the pilot has a number, so its spread is unknown")
+        raise Refused("no item of the pilot has a number, so its spread is unknown", "no-numbers")
     for agent in spec.agents:
         if agent not in agents:
             raise DataError(f"the pilot has no measured item of agent `{agent}`; it has {', '.join(agents)}")
@@ -222,7 +227,7 @@ def pilot_designs(
     of_agent = {agent: [unit for unit in units if unit.item.agent == agent] for agent in chosen}
     apart = [mine for mine in of_agent.values() if len({unit.item.cluster for unit in mine}) > 1]
     if not apart:
-        raise Refused("no agent of the pilot has two dialogues, and one shows no spread")
+        raise Refused("no agent of the pilot has two dialogues, and one shows no spread", "one-dialogue-each")
     spreads = [_components(mine) for mine in apart]
     rated = any(len(unit.values) > 1 for mine in apart for unit in mine)
     is_metric = not is_rating(name)
@@ -266,13 +271,13 @@ def pilot_designs(
     if spec.paired is not None:
         found = [one for one in found if one.paired == spec.paired]
     if not found:
-        key = better[0] if better else None
-        more = (
-            f"; {setting('--pair', key.key)} makes {counted(key.pairs, 'pair')}"
-            if key
-            else f" ({setting('--pair', 'KEY')})"
+        words = "no two agents of the pilot share contexts, so pairs show no spread"
+        if better is None:
+            raise Refused(f"{words} ({{--pair:KEY}})", "no-common-contexts")
+        key = better[0]
+        raise Refused(
+            f"{words}; {{--pair:{{key}}}} makes {{pairs:#pair}}", "better-key", key=key.key, pairs=key.pairs
         )
-        raise Refused(f"no two agents of the pilot share contexts, so pairs show no spread{more}")
     if beside is None:
         return found
     agreement = _agreement([unit for mine in apart for unit in mine], beside.scores)
@@ -334,7 +339,9 @@ def _agreement(units: Sequence[Unit], scores: Mapping[str, float]) -> float:
     known = [unit for unit in units if unit.item.id in scores]
     cells, n_cells = codes([f"{unit.item.agent}\0{unit.item.cluster}" for unit in known])
     if n_cells < 4:
-        raise Refused(f"fewer than four rated dialogues of the pilot have a score of {setting('--with')}")
+        raise Refused(
+            "fewer than four rated dialogues of the pilot have a score of {--with}", "few-scored-dialogues"
+        )
     counts = np.bincount(cells)
     x = np.bincount(cells, weights=[scores[unit.item.id] for unit in known]) / counts
     y = np.bincount(cells, weights=[float(np.mean(unit.values)) for unit in known]) / counts

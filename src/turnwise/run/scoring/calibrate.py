@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from turnwise.errors import DataError, Refused, UsageError, setting
 from turnwise.logs.items.items import ItemChoice, Selection, all_items
@@ -12,7 +12,7 @@ from turnwise.meta.correlate import has_level
 from turnwise.meta.table import ScoreTable
 from turnwise.ratings.aggregate import aggregate
 from turnwise.ratings.matrix import RatedLevel, dialogue_of, rating_matrix
-from turnwise.records import CalibrateDocument
+from turnwise.records import CalibrateDocument, LabelDraw, MeanRecord
 from turnwise.run.resume.block_store import BlockStore
 from turnwise.run.scoring.collect import collect, listing
 from turnwise.run.scoring.drawing import Draw, first_draw, next_draw, weight_of
@@ -21,7 +21,7 @@ from turnwise.run.scoring.seen_items import in_training
 from turnwise.run.scoring.shards import Watch, prepare
 from turnwise.run.scoring.tally import generator
 from turnwise.run.spec import finish
-from turnwise.types import Dialogue, Finding, Rating
+from turnwise.types import Dialogue, Rating
 
 if TYPE_CHECKING:
     from turnwise.commands.calibrate import Calibrate
@@ -65,28 +65,35 @@ def run(spec: "Calibrate") -> CalibrateDocument:
             CalibrateDocument, spec, (), census.sha256, plan=_write(spec, _first_draw(spec, census))
         )
     labels = _labels(spec, census)
-    found, measured, notes = _measured(spec, census, labels)
-    planned: dict[str, Any] = census.automatic_section() | ({"notes": notes} if notes else {})
+    records, measured, notes = _measured(spec, census, labels)
+    plan = None
     if spec.plan is not None and measured:
-        draw = next_draw(spec, _dialogues(census), measured[0].units)
-        planned["plan"] = _write(spec, draw)
-    for one in measured:
-        what = {
-            "metric": one.table.name,
+        plan = _write(spec, next_draw(spec, _dialogues(census), measured[0].units))
+    for each in measured:
+        about = {
+            "metric": each.table.name,
             "rating": labels.dimension,
-            "group": one.group or None,
+            "group": each.group or None,
             "level": labels.level,
+            "signature": str(each.table.metric.signature),
         }
-        found += calibrate(
-            one.units,
-            what,
+        records += calibrate(
+            each.units,
+            about,
             drawn=spec.drawn,
             fit=spec.fit,
-            signature=str(one.table.metric.signature),
-            unscored=unscored_by_agent(one.table),
-            rng=generator(spec.seed, one.table.name, one.group, labels.dimension),
+            unscored=unscored_by_agent(each.table),
+            rng=generator(spec.seed, each.table.name, each.group, labels.dimension),
         )
-    return finish(CalibrateDocument, spec, tuple(found), census.sha256, **planned)
+    return finish(
+        CalibrateDocument,
+        spec,
+        records,
+        census.sha256,
+        notes=tuple(notes),
+        plan=plan,
+        **census.automatic_section(),
+    )
 
 
 def choose(spec: "Calibrate") -> Choice:
@@ -104,10 +111,10 @@ def choose(spec: "Calibrate") -> Choice:
             f"say how the rated dialogues were drawn ({setting('--labels', 'random')} or weights:KEY)"
         )
     labels = _labels(spec, census)
-    found, measured, _ = _measured(spec, census, labels)
+    records, measured, _ = _measured(spec, census, labels)
     if not measured:
         raise Refused(
-            f"{spec.metrics[0]}: {found[0].reason}" if found else f"{spec.metrics[0]} has no scores"
+            f"{spec.metrics[0]}: {records[0].reason}" if records else f"{spec.metrics[0]} has no scores"
         )
     draw = next_draw(spec, _dialogues(census), measured[0].units)
     return Choice(
@@ -132,7 +139,7 @@ def _dialogues(census: Census) -> list[Dialogue]:
     return [one for dialogues in census.held for one in dialogues]
 
 
-def _write(spec: "Calibrate", draw: Draw) -> dict[str, Any]:
+def _write(spec: "Calibrate", draw: Draw) -> LabelDraw:
     """Write the drawn dialogues and the others to the output folder; returns what results.json says about it."""
     if spec.folder is None:
         raise UsageError(
@@ -162,9 +169,9 @@ def _labels(spec: "Calibrate", census: Census) -> _Labels:
 
 def _measured(
     spec: "Calibrate", census: Census, labels: _Labels
-) -> tuple[list[Finding], list[_Measured], list[str]]:
-    """A finding for each metric that has no scores, the units of each metric and group with their scores, and notes."""
-    metrics, found = prepare(spec.changed(items=labels.selection.items), census)
+) -> tuple[list[MeanRecord], list[_Measured], list[str]]:
+    """A record for each metric that has no scores, the units of each metric and group with their scores, and notes."""
+    metrics, absent = prepare(spec.changed(items=labels.selection.items), census)
     watch = Watch(spec.max_errors)
     with (
         BlockStore(spec.folder, reuse=spec.reuse) as store,
@@ -174,11 +181,11 @@ def _measured(
         tables, items = collect(
             spec, census, metrics, store, labels.selection, watch=watch, workers=workers, lines=lines
         )
-    found += watch.findings()
+    records = [metric.record(MeanRecord) for metric in (*absent, *watch.unavailable())]
     measured = []
     for table in tables.values():
         if not has_level(table, labels.level):
-            found.append(_lacking(table, labels.level))
+            records.append(_lacking(table, labels.level))
             continue
         whole = "dialogue" in table.metric.needs
         scored = [item for item in items.values() if (item.turn is None) == whole]
@@ -196,7 +203,7 @@ def _measured(
         "may be too short and its means off"
         for name, share in in_training(metrics, rated).items()
     ]
-    return found, measured, [*watch.silence(), *learned]
+    return records, measured, [*watch.silence(), *learned]
 
 
 def _level(census: Census, dimension: str, spec: "Calibrate") -> RatedLevel:
@@ -254,10 +261,10 @@ def _check(units: Units, dimension: str) -> None:
         raise DataError(f"no scored item is rated on `{dimension}`")
 
 
-def _lacking(table: ScoreTable, level: RatedLevel) -> Finding:
-    """The finding for a metric without a number at this level."""
-    return Finding(
-        what={"metric": table.name},
+def _lacking(table: ScoreTable, level: RatedLevel) -> MeanRecord:
+    """The record of a metric without a number at this level."""
+    return MeanRecord(
+        metric=table.name,
         estimate=None,
         status="skipped",
         reason=f"it has no number for a single {level}; its finest level is the {table.metric.level}",

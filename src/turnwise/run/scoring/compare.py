@@ -1,13 +1,13 @@
 """`turnwise compare`: two agents in the same files, or two finished runs."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import cache, partial
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec.structs import replace
 
 from turnwise.errors import Refused, UsageError, nearest, setting
 from turnwise.logs.native import id_prefixes, own_id
@@ -17,13 +17,12 @@ from turnwise.meta.compare import has_unpaired, with_adjusted_p
 from turnwise.meta.table import ScoreTable
 from turnwise.metrics import is_preference, is_rating
 from turnwise.metrics.rating import GOOD
-from turnwise.records import CompareDocument
-from turnwise.report import results
+from turnwise.records import CompareDocument, DifferenceRecord, ItemDifference
 from turnwise.run.cut_agents import cut_agents
 from turnwise.run.resume.block_store import BlockStore
 from turnwise.run.resume.finished_run import no_blocks, read_run, write_parts
 from turnwise.run.scoring.collect import collect, listing
-from turnwise.run.scoring.judge_pairs import dry_run, is_judge_pair, judge_pairs
+from turnwise.run.scoring.judge_pairs import is_judge_pair, judge_costs, judge_pairs, judge_prompts
 from turnwise.run.scoring.pair_keys import PairKey, better_pair_key
 from turnwise.run.scoring.preferences import preference_names, preferences
 from turnwise.run.scoring.rated import names_of, rating_names
@@ -31,14 +30,14 @@ from turnwise.run.scoring.seen_items import in_training, marked
 from turnwise.run.scoring.shards import Watch, prepare
 from turnwise.run.scoring.tally import generator
 from turnwise.run.spec import finish
-from turnwise.types import Finding, Item
+from turnwise.types import Item
 
 if TYPE_CHECKING:
     from turnwise.commands.compare import Compare
 
 
 def compare(spec: "Compare") -> CompareDocument:
-    """Compare two agents of the same files: one finding for each metric and group, with adjusted p-values.
+    """Compare two agents of the same files: one record for each metric and group, with adjusted p-values.
 
     Without metrics the ratings and preferences of the data are compared. Preferences compare every two agents unless
     two are chosen. Raises `UsageError` if it is not clear which two agents are meant, or if nothing can be compared.
@@ -62,27 +61,38 @@ def compare(spec: "Compare") -> CompareDocument:
                 f"{setting('--dry-run')} and {setting('--show-prompt')} of `compare` are for judge-pair; for a "
                 "judge of replies use `score`"
             )
-        sections = dry_run(chosen, spec, census, _two_agents(spec, census))
-        return finish(CompareDocument, spec.changed(output=None), (), census.sha256, **sections)
+        unwritten, agents = spec.changed(output=None), _two_agents(spec, census)
+        if spec.show_prompt is not None:
+            asked = judge_prompts(chosen, spec, census, agents)
+            return finish(CompareDocument, unwritten, (), census.sha256, prompts=asked)
+        costs = judge_costs(chosen, spec, census, agents)
+        return finish(CompareDocument, unwritten, (), census.sha256, forecast=costs)
     preferred = [name for name in spec.metrics if is_preference(name)]
     if preferred and spec.independent:
         raise UsageError(
             f"{setting('--pair', 'none')}: {preferred[0]} is a choice between two replies, which are pairs"
         )
-    found, fits = preferences(preferred, spec, census, _asked_agents(spec, census)) if preferred else ([], [])
+    wins, fits = preferences(preferred, spec, census, _asked_agents(spec, census)) if preferred else ([], [])
     if chosen:
-        found = [*judge_pairs(chosen, spec, census, _two_agents(spec, census)), *found]
-    findings = [*(_by_metrics(scored, census) if scored.metrics else []), *found]
-    beside: dict[str, Any] = census.automatic_section() | ({"preferences": fits} if preferred else {})
+        wins = [*judge_pairs(chosen, spec, census, _two_agents(spec, census)), *wins]
+    records = [*(_by_metrics(scored, census) if scored.metrics else []), *wins]
+    people: tuple[DifferenceRecord, ...] = ()
     if scored.metrics and not any(is_rating(name) for name in scored.metrics):
-        beside["people"] = [results.record(one) for one in _by_people(scored, census)]
-    beside |= {"notes": notes} if (notes := cut_agents(spec, census, _asked_agents(spec, census))) else {}
+        people = _by_people(scored, census)
     return finish(
-        CompareDocument, spec, with_adjusted_p(findings), census.sha256, **census.unseen.section(), **beside
+        CompareDocument,
+        spec,
+        with_adjusted_p(records),
+        census.sha256,
+        people=people,
+        preferences=tuple(fits),
+        notes=tuple(cut_agents(spec, census, _asked_agents(spec, census))),
+        **census.unseen.section(),
+        **census.automatic_section(),
     )
 
 
-def _by_metrics(spec: "Compare", census: Census) -> list[Finding]:
+def _by_metrics(spec: "Compare", census: Census) -> list[DifferenceRecord]:
     """The difference between the two agents by each metric of the spec, which are scores of items."""
     first, second = _two_agents(spec, census)
     metrics, absent = prepare(spec, census)
@@ -106,7 +116,7 @@ def _by_metrics(spec: "Compare", census: Census) -> list[Finding]:
         )
     if spec.folder is not None:
         write_parts(spec.folder, parts)
-    findings = [*absent, *watch.findings()]
+    records = [one.record(DifferenceRecord) for one in (*absent, *watch.unavailable())]
     known = in_training(metrics, list(items.values()))
 
     @cache
@@ -120,7 +130,7 @@ def _by_metrics(spec: "Compare", census: Census) -> list[Finding]:
             mine = table.of_group(group)
             sides = mine.of_agent(first), mine.of_agent(second)
             rng = generator(spec.seed, table.name, group, first, second)
-            finding = compare_tables(
+            record = compare_tables(
                 *sides,
                 agents=(first, second),
                 group=group or None,
@@ -128,13 +138,13 @@ def _by_metrics(spec: "Compare", census: Census) -> list[Finding]:
                 rng=rng,
                 independent=spec.independent,
             )
-            finding = _with_texts(finding, items)
-            better = better_key(group, table.ids) if has_unpaired(finding) else None
-            findings.append(marked(_with_pair_key(finding, spec.selection.pair, better), known))
-    return findings
+            record = replace(record, flips=tuple(_with_texts(flip, items) for flip in record.flips))
+            better = better_key(group, table.ids) if has_unpaired(record) else None
+            records.append(marked(_with_pair_key(record, spec.selection.pair, better), known))
+    return records
 
 
-def _by_people(spec: "Compare", census: Census) -> tuple[Finding, ...]:
+def _by_people(spec: "Compare", census: Census) -> tuple[DifferenceRecord, ...]:
     """The difference between the two agents by people's ratings, for the conclusions beside the metrics' differences.
 
     The dimension is `overall`, else the first whose name says that it is about the whole, such as `reward`, else the
@@ -162,15 +172,15 @@ def _own_id(spec: "Compare", census: Census, dialogue: str) -> str:
     return own_id(dialogue, next(prefixes, ""), apart=census.apart)
 
 
-def _with_pair_key(finding: Finding, key: str | None, better: PairKey | None) -> Finding:
-    """The finding with the key of --pair, if items have no pair or share one; and with a key that pairs more items and
+def _with_pair_key(record: DifferenceRecord, key: str | None, better: PairKey | None) -> DifferenceRecord:
+    """The record with the key of --pair, if items have no pair or share one; and with a key that pairs more items and
     its number of pairs, if there is one.
     """
-    about_pairs = has_unpaired(finding) or "merged_a" in finding.details
-    found: dict[str, str | int] = {} if key is None or not about_pairs else {"pair_key": key}
-    if better is not None:
-        found |= {"better_pair_key": better.key, "better_pair_key_pairs": better.pairs}
-    return replace(finding, details={**finding.details, **found}) if found else finding
+    if has_unpaired(record) or record.merged_a is not None:
+        record = replace(record, pair_key=key)
+    if better is None:
+        return record
+    return replace(record, better_pair_key=better.key, better_pair_key_pairs=better.pairs)
 
 
 def _default_metrics(spec: "Compare", census: Census) -> tuple[str, ...]:
@@ -220,18 +230,10 @@ def _two_agents(spec: "Compare", census: Census) -> tuple[str, str]:
     return asked[0], asked[1]
 
 
-def _with_texts(finding: Finding, items: Mapping[str, Item]) -> Finding:
-    """The finding, with texts added to each entry of `flips`, the pairs of items that differ most.
-
-    The texts are the last turn of the context and both replies. `items` are by id. Without `flips` the finding is
-    unchanged.
-    """
-    flips = [
-        {**flip, "context": items[flip["id_a"]].context[-1].text if items[flip["id_a"]].context else "",
-         "reply_a": items[flip["id_a"]].reply, "reply_b": items[flip["id_b"]].reply}
-        for flip in finding.details.get("flips", ())
-    ]  # fmt: skip
-    return replace(finding, details={**finding.details, "flips": flips}) if flips else finding
+def _with_texts(flip: ItemDifference, items: Mapping[str, Item]) -> ItemDifference:
+    """The pair of items with the last turn of the context and both replies; `items` are by id."""
+    a, b = items[flip.id_a], items[flip.id_b]
+    return replace(flip, context=a.context[-1].text if a.context else "", reply_a=a.reply, reply_b=b.reply)
 
 
 def compare_runs(spec: "Compare") -> CompareDocument:
@@ -245,7 +247,7 @@ def compare_runs(spec: "Compare") -> CompareDocument:
     if not wanted:
         raise UsageError(f"{first.folder} and {second.folder} have no metric in common")
     asked: Sequence[str] = spec.agents
-    findings = []
+    records = []
     pair_key = _pair_key(first.folder)
     for name in wanted:
         for run in (first, second):
@@ -262,7 +264,7 @@ def compare_runs(spec: "Compare") -> CompareDocument:
         for group in dict.fromkeys(a.groups + b.groups) or ("",):
             rng = generator(spec.seed, name, group, agent_a, agent_b)
             sides, names = (a.of_group(group), b.of_group(group)), (agent_a, agent_b)
-            finding = compare_tables(
+            record = compare_tables(
                 *sides,
                 agents=names,
                 group=group or None,
@@ -270,9 +272,9 @@ def compare_runs(spec: "Compare") -> CompareDocument:
                 rng=rng,
                 independent=spec.independent,
             )
-            findings.append(_with_pair_key(finding, pair_key, None))
+            records.append(_with_pair_key(record, pair_key, None))
     inputs = {path: sha256((Path(path) / "results.json").read_bytes()).hexdigest() for path in spec.paths}
-    return finish(CompareDocument, spec, with_adjusted_p(findings), inputs)
+    return finish(CompareDocument, spec, with_adjusted_p(records), inputs)
 
 
 def _pair_key(folder: Path) -> str | None:

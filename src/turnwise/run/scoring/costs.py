@@ -4,11 +4,14 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from turnwise.conformance.calls import called, reuse_key
 from turnwise.errors import DataError, PluginError, UsageError, setting
 from turnwise.logs.items.items import all_items
 from turnwise.logs.scan import Census
 from turnwise.protocols import Asks, Priced
+from turnwise.records import Forecast, JudgePrompt, Message
 from turnwise.run.resume.block_store import BlockStore
 from turnwise.run.scoring.blocks import content_key
 from turnwise.terminal import say_lines
@@ -58,7 +61,7 @@ def announce(costs: Mapping[str, Any], *, cap: float | None, quiet: bool) -> Non
             )
 
 
-def prompts(spec: "Score", census: Census, metrics: Mapping[str, Metric]) -> list[dict[str, Any]]:
+def prompts(spec: "Score", census: Census, metrics: Mapping[str, Metric]) -> tuple[JudgePrompt, ...]:
     """What each judge is sent for the item that the spec names, or for the first.
 
     Raises `UsageError` if no metric asks anything, and `DataError` if there is no such item.
@@ -77,21 +80,20 @@ def prompts(spec: "Score", census: Census, metrics: Mapping[str, Metric]) -> lis
                 f"{name}: there is no item `{spec.show_prompt}`; items are named DIALOGUE#TURN, or DIALOGUE"
             )
         for question in called(metric, "questions", item):
-            found.append(
-                {
-                    "metric": name,
-                    "item": item.id,
-                    "prompt": question.digest,
-                    "messages": list(question.messages),
-                }
-            )
-    return found
+            found.append(judge_prompt(name, item.id, question))
+    return tuple(found)
 
 
-def costs_record(costs: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The costs for results.json: the numbers of each, and in words."""
+def judge_prompt(metric: str, item: str, question: Any) -> JudgePrompt:
+    """What a judge is sent for an item, for the results."""
+    messages = msgspec.convert(list(question.messages), tuple[Message, ...])
+    return JudgePrompt(metric=metric, item=item, digest=question.digest, messages=messages)
+
+
+def forecasts(costs: Mapping[str, Any]) -> tuple[Forecast, ...]:
+    """The costs for the results: the numbers of each, where they are known, and in words."""
     keys = ("requests", "tokens_in", "tokens_out", "money")
-    return [
-        {"metric": name, "words": str(cost)} | {key: getattr(cost, key) for key in keys if hasattr(cost, key)}
+    return tuple(
+        Forecast(metric=name, words=str(cost), **{key: getattr(cost, key, None) for key in keys})
         for name, cost in costs.items()
-    ]
+    )

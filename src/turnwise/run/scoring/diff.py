@@ -4,40 +4,41 @@ The comparison itself is that of `compare`, of the new run minus the old one. It
 that is asked again holds the same dialogues, but its later replies have other contexts.
 """
 
+import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from turnwise.errors import Refused, TurnwiseError, UsageError, setting
 from turnwise.logs.items.items import Selection, all_items
 from turnwise.logs.scan import scan_agents
 from turnwise.meta.compare import UNPAIRED, compare, match_pairs, with_adjusted_p
 from turnwise.meta.table import ScoreTable
-from turnwise.records import DiffDocument
+from turnwise.records import ChangeRecord, DiffDocument, DifferenceRecord, ItemChange, Record
 from turnwise.run.resume.finished_run import FinishedRun, ItemLine, read_run
 from turnwise.run.scoring.tally import generator
 from turnwise.run.spec import finish
-from turnwise.types import Finding, Item, Rows
+from turnwise.types import Item, Rows
 
 if TYPE_CHECKING:
     from turnwise.commands.diff import Diff
 
+PairedBy: TypeAlias = Literal["id", "context"]
+
 IDENTICAL = "paired; every item that is in both runs has the same evidence in both"
 INDEPENDENT = "independent samples, as fewer than half of the items are in both runs"
-# Key of a comparison of A and B -> key of the change from old (B) to new (A).
-RENAMED = {
-    "a": "new",
-    "b": "old",
-    "higher_a": "rose",
-    "higher_b": "fell",
-}
-COUNTS = (  # of scored items; `only_old` and `only_new` count all
-    "unpaired_a", "unpaired_b", "merged_a", "merged_b", "scored_a", "scored_b", "unscored_a", "unscored_b",
+SAME = "the same"  # what is said of a change where `IDENTICAL`
+# Fields of a comparison of A and B that a change has too, which call A the new run. Counts of unpaired and unscored
+# items are not among them: `only_old` and `only_new` count all.
+KEPT = (
+    *(name for name in Record.__struct_fields__ if name in DifferenceRecord.__struct_fields__),
+    "metric", "group", "level", "better", "sampling", "effect_size", "superiority", "minimum_detectable_difference",
+    "thinned_a", "thinned_b",
 )  # fmt: skip
 
 
@@ -49,7 +50,7 @@ class Text(NamedTuple):
 
 
 def diff(spec: "Diff") -> DiffDocument:
-    """Compare two folders that `score -o` or `compare -o` wrote, the old and the new one: a finding for each metric,
+    """Compare two folders that `score -o` or `compare -o` wrote, the old and the new one: a record for each metric,
     agent and group. The estimate is new minus old.
 
     A metric that has different signatures in the two is refused with the reason, unless the command has
@@ -65,29 +66,29 @@ def diff(spec: "Diff") -> DiffDocument:
                 raise UsageError(f"{run.folder} has no rows of `{name}`; it has {', '.join(run.parts)}")
     agents = _agents(runs, spec)
     changes = [change for name in names for change in _changes(name, runs, agents, spec)]
-    findings, unread = _with_texts(changes, old, new)
+    records, unread = _with_texts(changes, old, new)
     inputs = {path: sha256((Path(path) / "results.json").read_bytes()).hexdigest() for path in spec.paths}
     left_out = {
-        "old": [name for name in old.parts if name not in new.parts],
-        "new": [name for name in new.parts if name not in old.parts],
+        "old": tuple(name for name in old.parts if name not in new.parts),
+        "new": tuple(name for name in new.parts if name not in old.parts),
     }
-    sections = {"metrics_in_one_run": left_out, "texts_missing": unread}
-    return finish(DiffDocument, spec, _with_verdicts(findings), inputs, **sections)
+    return finish(
+        DiffDocument,
+        spec,
+        _with_verdicts(records),
+        inputs,
+        metrics_in_one_run=left_out,
+        texts_missing=unread,
+    )
 
 
-def _with_verdicts(findings: Sequence[Finding]) -> tuple[Finding, ...]:
-    """The findings with adjusted p and `verdict`: `rose`, `fell`, `not shown` or `the same`; without an estimate the
+def _with_verdicts(records: Sequence[ChangeRecord]) -> tuple[ChangeRecord, ...]:
+    """The records with adjusted p and `verdict`: `rose`, `fell`, `not shown` or `the same`; without an estimate the
     status.
     """
-
-    def verdict(one: Finding) -> str:
-        """The verdict on one finding with an adjusted p."""
-        if one.estimate is None:
-            return one.status
-        return str(one.details["leads" if one.method == IDENTICAL else "verdict"])
-
     return tuple(
-        replace(one, details={**one.details, "verdict": verdict(one)}) for one in with_adjusted_p(findings)
+        replace(record, verdict=SAME) if record.leads == SAME else record
+        for record in with_adjusted_p(records)
     )
 
 
@@ -96,16 +97,16 @@ def _changes(
     runs: tuple[FinishedRun, FinishedRun],
     agents: Sequence[tuple[str, str]],
     spec: "Diff",
-) -> Iterator[Finding]:
+) -> Iterator[ChangeRecord]:
     """Yield the change of one metric for each of the `agents`, by their names in the old and in the new run, and each
-    group; a refused finding for each agent if the metric cannot be compared between the runs.
+    group; a refusal for each agent if the metric cannot be compared between the runs.
     """
     try:
         tables = _tables(name, runs, force=spec.force)
     except (Refused, UsageError) as error:  # UsageError: it was fitted on its data, or its rows are gone
         for _, agent in agents:
-            what = {"metric": name, "agent": agent, "group": None, "level": "system"}
-            yield Finding.refusal(what, error, runs[1].parts[name].signature)
+            signature = runs[1].parts[name].signature
+            yield ChangeRecord.refusal(error, signature=signature, metric=name, agent=agent, level="system")
         return
     for both in agents:
         old, new = (table.of_agent(agent) for table, agent in zip(tables, both, strict=True))
@@ -115,10 +116,8 @@ def _changes(
             found = compare(
                 after, before, agents=(both[1], both[0]), group=group or None, draws=spec.draws, rng=rng
             )
-            if identical(before, after):
-                found = replace(found, interval=(0.0, 0.0), p=1.0, method=IDENTICAL)
             lines = [run.lines_of(name, agent, group) for run, agent in zip(runs, both, strict=True)]
-            yield _change(found, lines, agents=both, key=key)
+            yield _change(found, lines, agents=both, key=key, same=identical(before, after))
 
 
 def _tables(
@@ -158,7 +157,7 @@ def _agents(runs: tuple[FinishedRun, FinishedRun], spec: "Diff") -> list[tuple[s
     return [(agent, agent) for agent in common]
 
 
-def paired(old: ScoreTable, new: ScoreTable) -> tuple[ScoreTable, ScoreTable, str]:
+def paired(old: ScoreTable, new: ScoreTable) -> tuple[ScoreTable, ScoreTable, PairedBy]:
     """The old and the new table with equal `pairs` for the items to compare, and what pairs them: `id` or `context`.
 
     Contexts are used where they pair more items, and where they say that the ids of the two runs are of different
@@ -174,7 +173,7 @@ def paired(old: ScoreTable, new: ScoreTable) -> tuple[ScoreTable, ScoreTable, st
     in_context = sum(pair in there for pair in new.pairs)
     if elsewhere > same or in_context > len(shared):
         return old, new, "context"
-    return replace(old, pairs=old.ids), replace(new, pairs=new.ids), "id"
+    return dataclasses.replace(old, pairs=old.ids), dataclasses.replace(new, pairs=new.ids), "id"
 
 
 def identical(old: ScoreTable, new: ScoreTable) -> bool:
@@ -204,35 +203,40 @@ def _equal(a: Rows, b: Rows) -> bool:
 
 
 def _change(
-    found: Finding, lines: Sequence[Sequence[ItemLine]], *, agents: tuple[str, str], key: str
-) -> Finding:
+    found: DifferenceRecord,
+    lines: Sequence[Sequence[ItemLine]],
+    *,
+    agents: tuple[str, str],
+    key: PairedBy,
+    same: bool,
+) -> ChangeRecord:
     """The comparison of the new run (A) with the old one (B) as a change of one agent, whose names in the old and the
-    new run are `agents`; `lines` are its items there, scored or not.
+    new run are `agents`; `lines` are its items there, scored or not. `same` says that the scored items are `IDENTICAL`.
     """
     old, new = ([line.id if key == "id" else line.pair for line in side] for side in lines)
-    details = {RENAMED.get(name, name): value for name, value in found.details.items() if name not in COUNTS}
-    details |= {
-        "agent_old": agents[0],
-        "paired_by": key,
-        "only_old": _absent(old, new),
-        "only_new": _absent(new, old),
-    }
+    change = ChangeRecord(
+        **{name: getattr(found, name) for name in KEPT},
+        agent=agents[1],
+        agent_old=agents[0],
+        old=found.b,
+        new=found.a,
+        rose=found.higher_a,
+        fell=found.higher_b,
+        flips=tuple(
+            ItemChange(id_old=one.id_b, id_new=one.id_a, old=one.b, new=one.a, change=one.difference)
+            for one in found.flips
+        ),
+        paired_by=key,
+        only_old=_absent(old, new),
+        only_new=_absent(new, old),
+    )
+    if found.sampling == "unpaired":
+        change = replace(change, method=INDEPENDENT + change.method.removeprefix(UNPAIRED))
     if found.estimate is not None:
-        same = found.method == IDENTICAL
-        details["leads"] = "the same" if same else "rose" if found.estimate > 0 else "fell"
-    if "flips" in details:
-        details["flips"] = [
-            {"id_old": flip["id_b"], "id_new": flip["id_a"], "old": flip["b"], "new": flip["a"],
-             "change": flip["difference"]}
-            for flip in details["flips"]
-        ]  # fmt: skip
-    what = {
-        "metric": found.what["metric"],
-        "agent": agents[1],
-        "group": found.what["group"],
-        "level": "system",
-    }
-    return replace(found, what=what, details=details, method=found.method.replace(UNPAIRED, INDEPENDENT))
+        change = replace(change, leads=SAME if same else "rose" if found.estimate > 0 else "fell")
+    if same:
+        change = replace(change, interval=(0.0, 0.0), p=1.0, unvarying=False, method=IDENTICAL)
+    return change
 
 
 def _absent(some: Sequence[str], others: Sequence[str]) -> int:
@@ -242,36 +246,35 @@ def _absent(some: Sequence[str], others: Sequence[str]) -> int:
 
 
 def _with_texts(
-    findings: Sequence[Finding], old: FinishedRun, new: FinishedRun
-) -> tuple[list[Finding], dict[str, str]]:
-    """The findings with the context and both replies of each item that changed most; and run -> why its texts are
+    records: Sequence[ChangeRecord], old: FinishedRun, new: FinishedRun
+) -> tuple[list[ChangeRecord], dict[str, str]]:
+    """The records with the context and both replies of each item that changed most; and run -> why its texts are
     missing, empty if both were read.
     """
-    flips = [flip for finding in findings for flip in finding.details.get("flips", ())]
+    flips = [flip for record in records for flip in record.flips]
     unread: dict[str, str] = {}
     found: dict[str, Mapping[str, Text]] = {}
-    for side, run in (("old", old), ("new", new)):
-        wanted = {flip[f"id_{side}"] for flip in flips}
+    sides = ("old", old, {flip.id_old for flip in flips}), ("new", new, {flip.id_new for flip in flips})
+    for side, run, wanted in sides:
         try:
             found[side] = texts(run.folder, wanted) if wanted else {}
         except TurnwiseError as error:
             found[side], unread[side] = {}, str(error)
     if not any(found.values()):
-        return list(findings), unread
+        return list(records), unread
 
-    def told(flip: Mapping[str, Any]) -> dict[str, Any]:
+    def told(flip: ItemChange) -> ItemChange:
         """The flip with its texts; None for those that are not known."""
-        before, after = found["old"].get(flip["id_old"]), found["new"].get(flip["id_new"])
+        before, after = found["old"].get(flip.id_old), found["new"].get(flip.id_new)
         context = after or before
-        replies = {"reply_old": before and before.reply, "reply_new": after and after.reply}
-        return {**flip, "context": context and context.context, **replies}
+        return replace(
+            flip,
+            context=context and context.context,
+            reply_old=before and before.reply,
+            reply_new=after and after.reply,
+        )
 
-    return [
-        replace(one, details={**one.details, "flips": [told(flip) for flip in one.details["flips"]]})
-        if one.details.get("flips")
-        else one
-        for one in findings
-    ], unread
+    return [replace(record, flips=tuple(map(told, record.flips))) for record in records], unread
 
 
 def texts(folder: Path, wanted: Iterable[str]) -> dict[str, Text]:

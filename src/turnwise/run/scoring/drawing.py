@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from turnwise.errors import DataError, UsageError, counted
 from turnwise.logs import native
 from turnwise.logs.items.keys import WEIGHT, lookup
 from turnwise.meta.calibrate import Units, expected_unit_errors
+from turnwise.records import LabelDraw
 from turnwise.run.scoring.tally import generator
 from turnwise.stats.drawing import UNIFORM, inclusion_probabilities, systematic_draw
 from turnwise.types import Dialogue, Floats
@@ -32,15 +33,18 @@ class Draw:
     drawn: frozenset[str]  # ids
     rated_before: int  # dialogues that have a rating
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> LabelDraw:
         """What results.json says about it."""
         mine = [one for one in self.dialogues if one.id in self.drawn]
         weights = [one.meta[WEIGHT] for one in mine]
-        return {
-            "drawn": len(mine), "rated_before": self.rated_before, "key": f"meta.{WEIGHT}",
-            "smallest_weight": min(weights), "largest_weight": max(weights),
-            "agents": dict(Counter(one.agent for one in mine)),
-        }  # fmt: skip
+        return LabelDraw(
+            drawn=len(mine),
+            rated_before=self.rated_before,
+            key=f"meta.{WEIGHT}",
+            smallest_weight=min(weights),
+            largest_weight=max(weights),
+            agents=dict(Counter(one.agent for one in mine)),
+        )
 
     def write(self, folder: Path) -> None:
         """Write plan.jsonl, the drawn dialogues, and rest.jsonl, all others."""

@@ -13,8 +13,8 @@ import msgspec
 from turnwise.encode.models.catalogue import cache_home
 from turnwise.logs.files import atomic
 from turnwise.protocols import Asks
-from turnwise.records import GamingVerdict
-from turnwise.types import Finding, Metric, digest
+from turnwise.records import AgreementRecord, GamingVerdict
+from turnwise.types import Metric, digest
 
 FOLDER = "judges"
 MOST = 20  # measurements of each kind that a card keeps, the last ones
@@ -71,7 +71,9 @@ def cards() -> Iterator[JudgeCard]:
             continue
 
 
-def add_agreement(metrics: Mapping[str, Metric], findings: Sequence[Finding], data: Sequence[str]) -> None:
+def add_agreement(
+    metrics: Mapping[str, Metric], records: Sequence[AgreementRecord], data: Sequence[str]
+) -> None:
     """Add the rank correlations of the judges among the metrics to their cards."""
     files = tuple(os.path.basename(path) for path in data)
     for name, metric in metrics.items():
@@ -79,12 +81,17 @@ def add_agreement(metrics: Mapping[str, Metric], findings: Sequence[Finding], da
             continue
         found = [
             Agreed(
-                files, str(one.what["dimension"]), str(one.what["level"]), str(one.what["statistic"]), one.estimate,
-                one.interval, one.n_items,
+                files,
+                str(record.dimension),
+                str(record.level),
+                str(record.statistic),
+                record.estimate,
+                record.bounds,
+                record.n_items,
             )
-            for one in findings
-            if one.what.get("metric") == name and one.what.get("statistic") == "spearman" and one.estimate is not None
-        ]  # fmt: skip
+            for record in records
+            if record.metric == name and record.statistic == "spearman" and record.estimate is not None
+        ]
         if found:
             card = card_of(str(metric.signature))
             kept = [one for one in card.agreement if not any(_same(one, other) for other in found)]

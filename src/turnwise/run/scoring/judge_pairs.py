@@ -1,17 +1,18 @@
 """A judge's choices between the items of two agents: `turnwise compare -m judge-pair`.
 
-Each pair of items is asked about in both orders (`metrics.judge.pairwise`). The finding is that of people's
-preferences, with two choices a pair, so that a preference for one place cancels; its details have the position bias.
+Each pair of items is asked about in both orders (`metrics.judge.pairwise`). The record is that of people's
+preferences, with two choices a pair, so that a preference for one place cancels; it has the position bias too.
 With -o, pairs.jsonl has what the judge said about each pair.
 """
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from turnwise.errors import DataError, TooManyErrors, setting
 from turnwise.llm.chat import ChatError
@@ -22,12 +23,13 @@ from turnwise.metrics import resolve
 from turnwise.metrics.judge.metric import Judge
 from turnwise.metrics.judge.pairwise import NAME, PairVerdict, pair_cost, pair_verdicts
 from turnwise.metrics.rows import quotient
+from turnwise.records import DifferenceRecord, Forecast, ItemDifference, JudgePrompt
 from turnwise.report.results import replacing
-from turnwise.run.scoring.costs import announce, costs_record
+from turnwise.run.scoring.costs import announce, forecasts, judge_prompt
 from turnwise.run.scoring.tally import generator
 from turnwise.settings.option import as_text
 from turnwise.stats.interval import interval_of_sums
-from turnwise.types import Finding, Floats, Item
+from turnwise.types import Floats, Item
 
 if TYPE_CHECKING:
     from turnwise.commands.compare import Compare
@@ -66,9 +68,9 @@ def is_judge_pair(name: str) -> bool:
 
 def judge_pairs(
     names: Sequence[str], spec: "Compare", census: Census, agents: tuple[str, str]
-) -> list[Finding]:
-    """A finding for each name and group: A's share of wins less B's, with the position bias of the judge."""
-    found = []
+) -> list[DifferenceRecord]:
+    """A record for each name and group: A's share of wins less B's, with the position bias of the judge."""
+    records = []
     lines: list[dict[str, Any]] = []
     for name in names:
         judge = _judge(name, spec)
@@ -78,29 +80,31 @@ def judge_pairs(
         judged = _judged(judge, pairs, spec.max_errors)
         for group in dict.fromkeys(one.a.group for one in judged) or {"": None}:
             mine = [one for one in judged if one.a.group == group]
-            found.append(_finding(name, signature, group, mine, agents, spec))
+            records.append(_record(name, signature, group, mine, agents, spec))
         lines += [_line(name, one) for one in judged]
     if spec.folder is not None:
         with replacing(spec.folder / PAIRS) as file:
             file.writelines(msgspec.json.encode(line) + b"\n" for line in lines)
-    return found
+    return records
 
 
-def dry_run(
+def judge_costs(
     names: Sequence[str], spec: "Compare", census: Census, agents: tuple[str, str]
-) -> dict[str, list[dict[str, Any]]]:
-    """What the judges would be asked about a pair, or the cost of all pairs; nothing is sent.
+) -> tuple[Forecast, ...]:
+    """What the judges would cost on all pairs; nothing is sent."""
+    return forecasts({name: pair_cost(*_asked(name, spec, census, agents)) for name in names})
+
+
+def judge_prompts(
+    names: Sequence[str], spec: "Compare", census: Census, agents: tuple[str, str]
+) -> tuple[JudgePrompt, ...]:
+    """What the judges would be asked about a pair, in both orders; nothing is sent.
 
     Raises `DataError` if no pair has the item that the spec names.
     """
-    prompts: list[dict[str, Any]] = []
-    costs = {}
+    prompts = []
     for name in names:
-        judge = _judge(name, spec)
-        pairs = list(_pairs(spec, census, agents, whole=judge.prompt.rubric.level == "dialogue"))
-        if spec.show_prompt is None:
-            costs[name] = pair_cost(judge, pairs)
-            continue
+        judge, pairs = _asked(name, spec, census, agents)
         asked = [(a, b) for a, b in pairs if spec.show_prompt in ("", a.id, b.id)]
         if not asked:
             raise DataError(
@@ -109,10 +113,16 @@ def dry_run(
         a, b = asked[0]
         for first, second in ((a, b), (b, a)):
             question = judge.prompt.choice(first, second)
-            messages = list(question.messages)
-            about = {"metric": name, "item": f"{first.id} and {second.id}", "prompt": question.digest}
-            prompts.append({**about, "messages": messages})
-    return {"forecast": costs_record(costs)} if spec.show_prompt is None else {"prompts": prompts}
+            prompts.append(judge_prompt(name, f"{first.id} and {second.id}", question))
+    return tuple(prompts)
+
+
+def _asked(
+    name: str, spec: "Compare", census: Census, agents: tuple[str, str]
+) -> tuple[Judge, list[tuple[Item, Item]]]:
+    """The judge of this name, and the pairs that it is asked about."""
+    judge = _judge(name, spec)
+    return judge, list(_pairs(spec, census, agents, whole=judge.prompt.rubric.level == "dialogue"))
 
 
 def _judge(name: str, spec: "Compare") -> Judge:
@@ -156,25 +166,25 @@ def _judged(judge: Judge, pairs: Sequence[tuple[Item, Item]], allowed: int) -> l
     return found
 
 
-def _finding(
+def _record(
     name: str,
     signature: str,
     group: str,
     judged: Sequence[_Judged],
     agents: tuple[str, str],
     spec: "Compare",
-) -> Finding:
-    """The finding of one group."""
+) -> DifferenceRecord:
+    """The record of one group."""
     lost = Counter(reason for one in judged if (reason := one.lost))
     about = About(metric=name, group=group or None, unscored=dict(lost))
     choices = [choice for one in judged for choice in _choices(one)]
-    finding = win_rate(choices, agents, about)
-    if finding.estimate is None:
+    record = win_rate(choices, agents, about)
+    if record.estimate is None:
         reason = (
             "; ".join(f"{why} ({count})" for why, count in lost.most_common())
             or f"the two agents have no items with the same context; {setting('--pair', 'KEY')} names what pairs them"
         )
-        return replace(finding, signature=signature, reason=reason)
+        return replace(record, signature=signature, reason=reason)
     known = [one for one in judged if one.lost is None]
     shares = np.array([_first_share(one) - 0.5 for one in known])
     interval, method = interval_of_sums(
@@ -185,18 +195,17 @@ def _finding(
         bounds=None,
     )
     consistent = [one for one in known if isinstance(one.verdict, PairVerdict) and one.verdict.consistent]
-    details = {
-        "win_rate": finding.details["win_rate"],
-        "position_bias": float(shares.mean()),
-        "position_bias_interval": interval,
-        "position_bias_method": method,
-        "consistent": len(consistent) / len(known),
-        "flips": _examples(known),
-    }
     return replace(
-        finding, signature=signature, n_items=len(known), details={**finding.details, **details},
-        method=f"{finding.method}; both orders of each pair",
-    )  # fmt: skip
+        record,
+        signature=signature,
+        n_items=len(known),
+        method=f"{record.method}; both orders of each pair",
+        position_bias=float(shares.mean()),
+        position_bias_interval=interval,
+        position_bias_method=method,
+        consistent=len(consistent) / len(known),
+        flips=tuple(_examples(known)),
+    )
 
 
 def _choices(one: _Judged) -> Iterator[ComparedPair]:
@@ -231,25 +240,24 @@ def _by_cluster(values: Floats, clusters: Sequence[str]) -> Floats:
     return sums
 
 
-def _examples(judged: Sequence[_Judged]) -> list[dict[str, Any]]:
-    """Pairs with texts and reasons: those that A won in both orders, then those that B won."""
+def _examples(judged: Sequence[_Judged]) -> Iterator[ItemDifference]:
+    """Yield pairs with texts and reasons: those that A won in both orders, then those that B won."""
     ordered = sorted(judged, key=lambda one: -(one.share_a or 0.0))
     won = [one for one in ordered if one.share_a == 1.0][:EXAMPLES]
     lost = [one for one in ordered if one.share_a == 0.0][-EXAMPLES:]
-    return [
-        {
-            "id_a": one.a.id,
-            "id_b": one.b.id,
-            "a": one.share_a,
-            "b": 1 - (one.share_a or 0.0),
-            "difference": 2 * (one.share_a or 0.0) - 1,
-            "context": one.a.context[-1].text if one.a.context else "",
-            "reply_a": one.a.reply,
-            "reply_b": one.b.reply,
-            "reason": one.verdict.a_first.reason if isinstance(one.verdict, PairVerdict) else "",
-        }
-        for one in [*won, *lost]
-    ]
+    for one in [*won, *lost]:
+        share = one.share_a or 0.0
+        yield ItemDifference(
+            id_a=one.a.id,
+            id_b=one.b.id,
+            a=share,
+            b=1 - share,
+            difference=2 * share - 1,
+            context=one.a.context[-1].text if one.a.context else "",
+            reply_a=one.a.reply,
+            reply_b=one.b.reply,
+            reason=one.verdict.a_first.reason if isinstance(one.verdict, PairVerdict) else "",
+        )
 
 
 def _line(name: str, one: _Judged) -> dict[str, Any]:

@@ -2,10 +2,11 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from turnwise.errors import DataError, UsageError, setting, unknown
 from turnwise.logs.items.items import all_items
@@ -14,7 +15,7 @@ from turnwise.meta.correlate import STATISTICS, correlate, has_level
 from turnwise.meta.correlate_systems import SYSTEMS_ONLY
 from turnwise.meta.differences import differences, with_adjusted_p
 from turnwise.meta.disagreements import disagreement_records
-from turnwise.meta.examples import disagreements, with_texts
+from turnwise.meta.examples import RankedApart, disagreements, with_texts
 from turnwise.meta.gold import Gold, gold
 from turnwise.meta.length_bias import length_bias_records
 from turnwise.meta.system_draws import SystemDraws
@@ -23,7 +24,14 @@ from turnwise.metrics import is_rating
 from turnwise.metrics.rating import parse
 from turnwise.protocols import SamplesRaters
 from turnwise.ratings.matrix import RatedLevel
-from turnwise.records import MetaDocument
+from turnwise.records import (
+    AgreementRecord,
+    DisagreementCount,
+    LengthBias,
+    MetaDocument,
+    MetricDifference,
+    ScreenedRater,
+)
 from turnwise.report import results
 from turnwise.run.cut_agents import cut_agents
 from turnwise.run.resume.block_store import BlockStore
@@ -46,12 +54,11 @@ from turnwise.run.scoring.tally import generator
 from turnwise.run.spec import finish
 from turnwise.run.workers.execute import Executor
 from turnwise.stats.shared_draws import SharedDraws
-from turnwise.types import Finding, Level, Metric, Rating, Summed
+from turnwise.types import Level, Metric, Rating, Summed
 
 if TYPE_CHECKING:
     from turnwise.commands.meta import MetaEvaluate
 
-ADEM = ("length_bias", "normalised")  # analyses of the ADEM paper, for rated replies
 UNEVEN = (
     1.5  # ratio of items of two agents above which a metric that depends on their number is not comparable
 )
@@ -75,7 +82,7 @@ class _LevelTask:
     At system level these are all dimensions of a group, because they share the resamples; else it is one question.
     """
 
-    questions: list[tuple[int, Question, Gold]]  # with the place of their findings in the results
+    questions: list[tuple[int, Question, Gold]]  # with the place of their records in the results
     level: Level
     tables: Sequence[ScoreTable]
 
@@ -108,25 +115,26 @@ def meta(spec: "MetaEvaluate") -> MetaDocument:
     watch = Watch(spec.max_errors)
     units = {level: rated_units(spec, census, level) for level in rated_levels(census, spec.dimension)}
     questions = list(_questions(units, ratings, spec.dimension, spec.level))
-    found: list[Finding] = [*absent]
-    compared: list[dict[str, Any]] = []
-    reports: list[dict[str, Any]] = []
+    records = [metric.record(AgreementRecord) for metric in absent]
+    compared: list[MetricDifference] = []
+    screened: list[ScreenedRater] = []
     rated: list[dict[str, Any]] = []
-    examples: list[dict[str, Any]] = []
+    examples: list[RankedApart] = []
+    length_biases: list[LengthBias] = []
+    counts: list[DisagreementCount] = []
     tasks: dict[tuple[object, ...], _LevelTask] = {}
     places = 0
-    more: dict[str, list[dict[str, Any]]] = {name: [] for name in ADEM if getattr(spec, name)}
     with spec.executor() as workers:
         collected = _collected(spec, census, metrics, questions, watch, workers)
         known = {at: seen.in_training for at, (_, seen) in collected.items()}
-        found += watch.findings()
+        records += [metric.record(AgreementRecord) for metric in watch.unavailable()]
         for question in questions:
             of_group = [table.of_group(question.group) for table in collected[question.rated][0].values()]
             mine = units[question.rated][question.group]
             kept, reported = screened_ratings(
                 mine.ratings(ratings), question.dimension, question.rated, question.group, spec
             )
-            reports += reported
+            screened += reported
             about = mine.rated(kept, question.rated)
             people = gold(about, question.dimension, question.rated, rescale=spec.rescale)
             rated += _rated(question, people)
@@ -138,18 +146,18 @@ def meta(spec: "MetaEvaluate") -> MetaDocument:
             if spec.folder is not None:
                 for table in of_group:
                     examples += disagreements(table, people, group=question.group)
-            if "length_bias" in more and question.rated == "turn":
+            if spec.length_bias and question.rated == "turn":
                 gaps = collected[question.rated][1].length_gaps
-                more["length_bias"] += length_bias_records(of_group, people, gaps, group=question.group)
-            if "normalised" in more and question.rated == "turn":
-                more["normalised"] += disagreement_records(of_group, people, group=question.group)
+                length_biases += length_bias_records(of_group, people, gaps, group=question.group)
+            if spec.normalised and question.rated == "turn":
+                counts += disagreement_records(of_group, people, group=question.group)
         answers = [
             answer for _, several in workers.in_order(_answers, spec, tasks.values()) for answer in several
         ]
-    for _, question, findings, differing in sorted(answers, key=lambda answer: answer[0]):
-        found += [marked(finding, known[question.rated]) for finding in findings]
+    for _, question, agreements, differing in sorted(answers, key=lambda answer: answer[0]):
+        records += [marked(record, known[question.rated]) for record in agreements]
         compared += differing
-    if all(finding.details.get("undefined") for finding in found):
+    if all(record.undefined for record in records):
         raise UsageError(
             "none of these metrics has a number at that level; `turnwise ls metrics` shows levels"
         )
@@ -157,11 +165,21 @@ def meta(spec: "MetaEvaluate") -> MetaDocument:
         results.write_lines(spec.folder / "people.jsonl", rated)
         read = all_items(spec.paths, selection(spec, "turn"), census) if examples else ()
         results.write_lines(spec.folder / "examples.jsonl", with_texts(examples, read))
-    add_agreement(metrics, found, [spec.names.get(path, path) for path in spec.paths])
-    sections: dict[str, Any] = {"differences": with_adjusted_p(compared), "raters": reports, **more}
-    sections |= census.automatic_section()
-    sections |= {"notes": notes} if (notes := [*cut_agents(spec, census), *watch.silence()]) else {}
-    return finish(MetaDocument, spec, tuple(found), census.sha256, **sections, **census.unseen.section())
+    document = finish(
+        MetaDocument,
+        spec,
+        records,
+        census.sha256,
+        differences=with_adjusted_p(compared),
+        raters=tuple(screened),
+        length_bias=tuple(length_biases),
+        normalised=tuple(counts),
+        notes=(*cut_agents(spec, census), *watch.silence()),
+        **census.automatic_section(),
+        **census.unseen.section(),
+    )
+    add_agreement(metrics, document.results, [spec.names.get(path, path) for path in spec.paths])
+    return document
 
 
 def check_not_itself(spec: "MetaEvaluate", census: Census) -> None:
@@ -211,7 +229,7 @@ def _rated(question: Question, people: Gold) -> list[dict[str, Any]]:
 
 def _answers(
     spec: "MetaEvaluate", task: _LevelTask
-) -> list[tuple[int, Question, list[Finding], list[dict[str, Any]]]]:
+) -> list[tuple[int, Question, list[AgreementRecord], list[MetricDifference]]]:
     """For each question: its place, the agreement of each metric with people, and the tests of every two metrics."""
     group = task.questions[0][1].group
     shared = SharedDraws(lambda: generator(spec.seed, "meta", group, task.level))
@@ -229,7 +247,7 @@ def _answer(
     task: _LevelTask,
     shared: SharedDraws,
     systems: SystemDraws,
-) -> tuple[list[Finding], list[dict[str, Any]]]:
+) -> tuple[list[AgreementRecord], list[MetricDifference]]:
     """The agreement of each metric with people, and the tests of every two metrics, at one level."""
     level = task.level
     able = [table for table in task.tables if has_level(table, level)]
@@ -241,41 +259,42 @@ def _answer(
         "rng": shared,
         "systems": systems,
     }
-    findings = [
+    agreements = [
         _with_uneven_counts(correlate(table, people, level, name, **settings), table, level)
         for table in able
         for name in spec.statistics
         if level == "system" or name not in SYSTEMS_ONLY
     ]
-    findings += [_lacking(table, question, level) for table in task.tables if table not in able]
+    agreements += [_lacking(table, question, level) for table in task.tables if table not in able]
     tested = [name for name in spec.statistics if name in DIFFERING and spec.differences]
-    return findings, differences(
+    return agreements, differences(
         able, people, level, tested, group=question.group, draws=spec.draws, rng=shared
     )
 
 
-def _with_uneven_counts(finding: Finding, table: ScoreTable, level: Level) -> Finding:
-    """The finding with the fewest and most items of an agent, if the metric depends on their number and they differ."""
+def _with_uneven_counts(record: AgreementRecord, table: ScoreTable, level: Level) -> AgreementRecord:
+    """The record with the fewest and most items of an agent, if the metric depends on their number and they differ."""
     if level != "system" or isinstance(table.metric, Summed | SamplesRaters) or not len(table):
-        return finding
+        return record
     counts = Counter(table.agents).values()
     if max(counts) <= UNEVEN * min(counts):
-        return finding
-    return replace(finding, details={**finding.details, "uneven": [min(counts), max(counts)]})
+        return record
+    return replace(record, uneven=(min(counts), max(counts)))
 
 
-def _lacking(table: ScoreTable, question: Question, level: Level) -> Finding:
-    """The finding for a metric without a number at this level. One finding stands for all statistics."""
-    return Finding(
-        what={
-            "metric": table.name, "dimension": question.dimension, "group": question.group or None, "level": level,
-        },
+def _lacking(table: ScoreTable, question: Question, level: Level) -> AgreementRecord:
+    """The record of a metric without a number at this level. One stands for all statistics."""
+    return AgreementRecord(
+        metric=table.name,
+        dimension=question.dimension,
+        group=question.group or None,
+        level=level,
         estimate=None,
         status="skipped",
         reason=f"it has no number for a single {level}; its finest level is the {table.metric.level}",
         signature=str(table.metric.signature),
-        details={"undefined": True},
-    )  # fmt: skip
+        undefined=True,
+    )
 
 
 def _questions(

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from msgspec import structs
 
 from turnwise.errors import DataError, UsageError, setting
 from turnwise.logs.scan import Census
@@ -15,7 +16,7 @@ from turnwise.meta.preferences import ComparedPair
 from turnwise.meta.rater_choices import Asked, rater_agreement
 from turnwise.meta.table import ScoreTable, unit_scores
 from turnwise.metrics.rows import better_direction
-from turnwise.records import MetaDocument
+from turnwise.records import AgreementRecord, MetaDocument, MetricDifference
 from turnwise.run.resume.block_store import BlockStore
 from turnwise.run.scoring.blocks import item_scores
 from turnwise.run.scoring.collect import collect, listing
@@ -24,7 +25,6 @@ from turnwise.run.scoring.seen_items import in_training, marked
 from turnwise.run.scoring.shards import Watch, prepare
 from turnwise.run.spec import finish
 from turnwise.stats.clusters import codes
-from turnwise.types import Finding
 
 if TYPE_CHECKING:
     from turnwise.commands.meta import MetaEvaluate
@@ -47,8 +47,8 @@ def pair_meta(spec: "MetaEvaluate", census: Census) -> MetaDocument:
     ):
         settings: dict[str, Any] = {"watch": watch, "workers": workers, "lines": lines}
         tables, items = collect(spec, census, metrics, store, chosen, **settings)
-    found: list[Finding] = [*absent, *watch.findings()]
-    compared: list[dict[str, Any]] = []
+    records = [metric.record(AgreementRecord) for metric in (*absent, *watch.unavailable())]
+    compared: list[MetricDifference] = []
     scores = {name: _Scored(table) for name, table in tables.items()}
     for dimension in dimensions:
         groups, _ = compared_pairs(spec, census, dimension)
@@ -57,24 +57,33 @@ def pair_meta(spec: "MetaEvaluate", census: Census) -> MetaDocument:
             compared_ids = {item for pair in pairs for item in pair.items}
             there = [item for item in items.values() if {item.id, item.dialogue} & compared_ids]
             known = in_training(metrics, there)
-            found += [marked(pair_accuracy(one, dimension=dimension, group=group), known) for one in scored]
+            records += [
+                marked(pair_accuracy(metric, dimension=dimension, group=group), known) for metric in scored
+            ]
             if spec.differences:
                 compared += accuracy_differences(scored, dimension=dimension, group=group)
-    sections = {"differences": with_adjusted_p(compared), "raters": [], **census.automatic_section()}
-    return finish(MetaDocument, spec, tuple(found), census.sha256, **sections)
+    return finish(
+        MetaDocument,
+        spec,
+        records,
+        census.sha256,
+        differences=with_adjusted_p(compared),
+        raters=(),
+        **census.automatic_section(),
+    )
 
 
-def with_automatic_raters(findings: Sequence[Finding], census: Census) -> list[Finding]:
-    """The findings on the agreement of raters, with `raters_are` automatic where names identify raters, of whom none
-    is a person.
+def with_automatic_raters(records: Sequence[AgreementRecord], census: Census) -> list[AgreementRecord]:
+    """The records of the agreement of raters, with `raters_are` automatic where names identify raters, of whom none is
+    a person.
     """
     return [
-        replace(one, details={**one.details, "raters_are": "automatic"})
-        if one.details.get("raters_are") == "people"
-        and f"{'preference' if one.what['level'] == 'pair' else 'rating'}:{one.what['dimension']}"
+        structs.replace(record, raters_are="automatic")
+        if record.raters_are == "people"
+        and f"{'preference' if record.level == 'pair' else 'rating'}:{record.dimension}"
         in census.automatic_raters
-        else one
-        for one in findings
+        else record
+        for record in records
     ]
 
 
@@ -84,16 +93,16 @@ def pair_raters(spec: "MetaEvaluate", census: Census) -> MetaDocument:
     Raises `DataError` if the data has no preferences, and `UsageError` for a dimension without any.
     """
     dimensions = _dimensions(spec.changed(dimension=spec.dimension or "all"), census)
-    found: list[Finding] = []
+    records: list[AgreementRecord] = []
     for dimension in dimensions:
         groups, _ = compared_pairs(spec, census, dimension)
         for group, pairs in groups.items():
             asked = Asked(dimension=dimension, group=group or None)
-            found += rater_agreement(pairs, asked, stable_raters=spec.stable_raters) if pairs else []
-    if not found:
+            records += rater_agreement(pairs, asked, stable_raters=spec.stable_raters) if pairs else []
+    if not records:
         raise DataError("no two that were compared are both in the selected data")
-    found = with_automatic_raters(found, census)
-    return finish(MetaDocument, spec, tuple(found), census.sha256, raters=[], **census.automatic_section())
+    records = with_automatic_raters(records, census)
+    return finish(MetaDocument, spec, records, census.sha256, raters=(), **census.automatic_section())
 
 
 def _dimensions(spec: "MetaEvaluate", census: Census) -> Sequence[str]:

@@ -1,4 +1,4 @@
-"""Preferences of the data as pairs of compared items, and their findings: win rates and Bradley-Terry strengths."""
+"""Preferences of the data as pairs of compared items, and their results: win rates and Bradley-Terry strengths."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,8 +12,9 @@ from turnwise.logs.items.items import all_items
 from turnwise.logs.scan import Census
 from turnwise.meta.preferences import SAME_AGENT, About, ComparedPair, cluster_count, strengths, win_rate
 from turnwise.metrics import PREFERENCE
+from turnwise.records import DifferenceRecord, PreferenceFit
 from turnwise.run.spec import Selects
-from turnwise.types import OTHER_TURN, Dialogue, Finding, Item, Preference, item_id
+from turnwise.types import OTHER_TURN, Dialogue, Item, Preference, item_id
 
 CONTROLS = ("position", "length")
 OUTCOMES: Mapping[str, int] = {"this": 1, "other": -1, "tie": 0, "both_bad": 0}
@@ -71,46 +72,49 @@ def parse(name: str, known: Sequence[str]) -> Wanted:
 
 def preferences(
     names: Sequence[str], spec: Selects, census: Census, agents: Sequence[str]
-) -> tuple[list[Finding], list[dict[str, Any]]]:
-    """Win rates of every two agents, and a record of strengths, for each name and group.
+) -> tuple[list[DifferenceRecord], list[PreferenceFit]]:
+    """Win rates of every two agents, and a fit of strengths, for each name and group.
 
     `agents` are the two to compare; without them it is every two agents that somebody compared.
     """
     wanted = [parse(name, tuple(census.preferences)) for name in names]
-    findings: list[Finding] = []
-    fits: list[dict[str, Any]] = []
+    records: list[DifferenceRecord] = []
+    fits: list[PreferenceFit] = []
     for one in wanted:
         groups, lost = compared_pairs(spec, census, one.dimension)
         if not groups:
-            what = {"metric": one.name, "group": None, "level": "system"}
             chosen = ", ".join(map(setting, ("--role", "--where", "--limit")))
             why = f"no preference is about a reply or a dialogue that was selected ({chosen})"
-            findings.append(Finding(what=what, estimate=None, status="refused", reason=why))
+            records.append(
+                DifferenceRecord(estimate=None, metric=one.name, level="system", status="refused", reason=why)
+            )
         for group, pairs in groups.items():
             about = About(metric=one.name, group=group or None, unscored=dict(lost[group]))
             there = tuple(agents) or tuple(dict.fromkeys(name for pair in pairs for name in pair.agents))
             compared = {frozenset(pair.agents) for pair in pairs}
             asked = [two for two in combinations(there, 2) if agents or frozenset(two) in compared]
             if not asked:
-                findings.append(_same_agent(about, pairs))
+                records.append(_same_agent(about, pairs))
                 continue
             # What was left out is counted once, with the first two agents.
             rest = replace(about, unscored={})
-            findings += [win_rate(pairs, two, rest if at else about) for at, two in enumerate(asked)]
+            records += [win_rate(pairs, two, rest if at else about) for at, two in enumerate(asked)]
             among = [pair for pair in pairs if set(pair.agents) <= set(there)]
             fits.append(strengths(among, there, about, control=one.control))
-    return findings, fits
+    return records, fits
 
 
-def _same_agent(about: About, pairs: Sequence[ComparedPair]) -> Finding:
+def _same_agent(about: About, pairs: Sequence[ComparedPair]) -> DifferenceRecord:
     """The refusal of preferences that all are between two replies of one agent."""
     why = (
         f"{SAME_AGENT} in all {len(pairs)} preferences; name the agents in the records (`agent`), or measure how well "
         "a metric predicts them: turnwise meta --level pair -m METRIC"
     )
-    return Finding(
-        what={"metric": about.metric, "group": about.group, "level": "system"},
+    return DifferenceRecord(
         estimate=None,
+        metric=about.metric,
+        group=about.group,
+        level="system",
         status="refused",
         reason=why,
         n_items=len(pairs),

@@ -3,7 +3,7 @@
 The rated items and their clusters are those of the selection, as in `meta` with a metric.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from math import isnan
 from typing import TYPE_CHECKING, Any
@@ -15,10 +15,10 @@ from turnwise.metrics import RATING
 from turnwise.ratings.agreement import Agreement, Coefficient, agreement
 from turnwise.ratings.matrix import RatedLevel, dialogue_of, dimensions
 from turnwise.ratings.quality import screen
-from turnwise.records import MetaDocument
+from turnwise.records import AgreementRecord, MetaDocument, ScreenedRater, finite
 from turnwise.run.scoring.pair_meta import pair_raters, with_automatic_raters
 from turnwise.run.spec import finish
-from turnwise.types import Finding, Rating
+from turnwise.types import Rating
 
 if TYPE_CHECKING:
     from turnwise.commands.meta import MetaEvaluate
@@ -71,8 +71,8 @@ def raters(spec: "MetaEvaluate") -> MetaDocument:
         return pair_raters(spec, census)
     check_dimension(census, spec.dimension)
     every = with_direction(census.read_ratings(), spec.lower_is_better)
-    found: list[Finding] = []
-    reports: list[dict[str, Any]] = []
+    records: list[AgreementRecord] = []
+    reports: list[ScreenedRater] = []
     for level, group, units in _questions(spec, census):
         there = units.rated(every, level)
         for name in dimensions(there) if spec.dimension in (None, "all") else (spec.dimension,):
@@ -80,13 +80,13 @@ def raters(spec: "MetaEvaluate") -> MetaDocument:
                 continue
             kept, reported = screened_ratings(units.ratings(every), name, level, group, spec)
             reports += reported
-            found += _agreement(units.rated(kept, level), units, name, level, group, spec)
-    if not found:
+            records += _agreement(units.rated(kept, level), units, name, level, group, spec)
+    if not records:
         at = f" at {spec.level} level" if spec.level else ""
         raise DataError(f"no selected item was rated on `{spec.dimension or 'any dimension'}`{at}")
-    found = with_automatic_raters(found, census)
+    records = with_automatic_raters(records, census)
     return finish(
-        MetaDocument, spec, tuple(found), census.sha256, raters=reports, **census.automatic_section()
+        MetaDocument, spec, records, census.sha256, raters=tuple(reports), **census.automatic_section()
     )
 
 
@@ -179,18 +179,21 @@ def with_direction(ratings: Sequence[Rating], lower: Collection[str]) -> list[Ra
 
 def screened_ratings(
     ratings: Sequence[Rating], dimension: str, level: RatedLevel, group: str, spec: "MetaEvaluate"
-) -> tuple[list[Rating], list[dict[str, Any]]]:
+) -> tuple[list[Rating], list[ScreenedRater]]:
     """The ratings of one dimension and level by the raters who pass the screening, and a record of each rater.
 
     Without --screen every rater passes, and there are no records.
     """
-    kept, reports = ratings, []
+    kept, reports = ratings, list[ScreenedRater]()
     if spec.screen:
         # Attention checks may be on any dimension, so the screening gets all ratings.
         screened = screen(ratings, dimension, level=level, stable_raters=spec.stable_raters)
         kept = screened.kept
-        about = {"group": group or None, "dimension": dimension, "level": level}
-        reports = [{**about, **asdict(one)} for one in screened.raters]
+        about: dict[str, Any] = {"group": group or None, "dimension": dimension, "level": level}
+        reports = [
+            ScreenedRater(**about | asdict(report) | {"kappa": finite(report.kappa)})
+            for report in screened.raters
+        ]
     whole = level == "dialogue"
     mine = [r for r in kept if r.dimension == dimension and (r.turn is None) == whole]
     return mine, reports
@@ -203,15 +206,15 @@ def _agreement(
     level: RatedLevel,
     group: str,
     spec: "MetaEvaluate",
-) -> list[Finding]:
-    """A finding for each agreement coefficient of one dimension, level and group.
+) -> list[AgreementRecord]:
+    """A record for each agreement coefficient of one dimension, level and group.
 
-    One `skipped` finding without ratings.
+    One `skipped` record without ratings.
     """
-    what: dict[str, str | None] = {"dimension": dimension, "group": group or None, "level": level}
+    about: dict[str, Any] = {"dimension": dimension, "group": group or None, "level": level}
     if not ratings:
         reason = f"{setting('--screen')} set every rating apart"
-        return [Finding(what=what, estimate=None, status="skipped", reason=reason)]
+        return [AgreementRecord(**about, estimate=None, status="skipped", reason=reason)]
     (row,) = agreement(
         ratings,
         stable_raters=spec.stable_raters,
@@ -220,19 +223,23 @@ def _agreement(
     )
     n_clusters = len({units.clusters[rating.item] for rating in ratings})
     named: dict[str, Coefficient] = {name: getattr(row, field) for field, name in COEFFICIENTS.items()}
-    return [_finding({**what, "statistic": name}, figure, row, n_clusters) for name, figure in named.items()]
+    return [_record({**about, "statistic": name}, figure, row, n_clusters) for name, figure in named.items()]
 
 
-def _finding(what: dict[str, str | None], figure: Coefficient, row: Agreement, n_clusters: int) -> Finding:
-    """The finding of one agreement coefficient."""
-    return Finding(
-        what=what,
-        estimate=None if isnan(figure.value) else figure.value,
+def _record(
+    about: Mapping[str, Any], figure: Coefficient, row: Agreement, n_clusters: int
+) -> AgreementRecord:
+    """The record of one agreement coefficient; `about` has the fields that say what it is about."""
+    return AgreementRecord(
+        **about,
+        estimate=finite(figure.value),
         interval=figure.interval,
         n_items=row.n_items,
         n_clusters=n_clusters,
         method="jackknife by cluster" if figure.interval else "",
         status="skipped" if isnan(figure.value) else "ok",
         reason=figure.reason,
-        details={"n_raters": row.n_raters, "n_ratings": row.n_ratings, "raters_are": row.identity},
+        n_raters=row.n_raters,
+        n_ratings=row.n_ratings,
+        raters_are=row.identity,
     )

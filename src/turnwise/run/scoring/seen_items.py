@@ -6,11 +6,16 @@ scores of them are no evidence beside their ratings.
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from typing import TypeVar
+
+from msgspec.structs import replace
 
 from turnwise.meta.length_bias import length_difference
 from turnwise.protocols import KnowsTraining
-from turnwise.types import Finding, Item, Metric
+from turnwise.records import AgreementRecord, DifferenceRecord, ScoreRecord
+from turnwise.types import Item, Metric
+
+Marked = TypeVar("Marked", ScoreRecord, DifferenceRecord, AgreementRecord)
 
 
 def in_training(metrics: Mapping[str, Metric], items: Sequence[Item]) -> dict[str, str]:
@@ -32,10 +37,10 @@ def shares(counts: Mapping[str, int], total: int) -> dict[str, str]:
     return {name: f"{count} of {total}" for name, count in counts.items() if count}
 
 
-def marked(finding: Finding, known: Mapping[str, str]) -> Finding:
-    """The finding with `in_training`, the text that `known` has for its metric, or unchanged."""
-    count = known.get(str(finding.what.get("metric")))
-    return replace(finding, details={**finding.details, "in_training": count}) if count else finding
+def marked(record: Marked, known: Mapping[str, str]) -> Marked:
+    """The record with `in_training`, the text that `known` has for its metric, or unchanged."""
+    count = known.get(str(record.metric))
+    return replace(record, in_training=count) if count else record
 
 
 class SeenItems:

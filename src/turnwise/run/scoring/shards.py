@@ -4,11 +4,11 @@ Blocks that the store already has are read from it. The others are scored and st
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from msgspec import structs
@@ -32,6 +32,7 @@ from turnwise.metrics import is_rating, resolve
 from turnwise.metrics.rows import no_rows
 from turnwise.metrics.task.tables import FOLDER, NoTables
 from turnwise.protocols import Priced, metric_extras
+from turnwise.records import Record, WhyNot
 from turnwise.run.resume.block_store import BlockStore
 from turnwise.run.scoring.blocks import Block, Failure, content_key, ratings_key, score
 from turnwise.run.scoring.costs import announce, forecast
@@ -39,10 +40,12 @@ from turnwise.run.scoring.rated import prepared_rating, rating_selection
 from turnwise.run.spec import Prepares
 from turnwise.run.workers.execute import Executor
 from turnwise.settings.option import as_text
-from turnwise.types import Finding, Item, Metric, NeedsFitting, Summed, Turn, digest
+from turnwise.types import Item, Metric, NeedsFitting, Status, Summed, Turn, digest
 
 if TYPE_CHECKING:
     from turnwise.settings.groups import Evaluating
+
+AnyRecord = TypeVar("AnyRecord", bound=Record)
 
 SHARD = 512  # items; an interrupted run loses at most the shards in work
 
@@ -65,12 +68,30 @@ class _Task:
     wanted: tuple[str, ...]  # metrics whose block is not in the store
 
 
-def prepare(spec: Prepares, census: Census) -> tuple[dict[str, Metric], list[Finding]]:
-    """The metrics by name, fitted where they need it, and a finding for each metric that is not available."""
+@dataclass(frozen=True, slots=True)
+class Unavailable:
+    """A metric that could not be made or was stopped, and why."""
+
+    metric: str
+    status: Status
+    reason: str
+    why: WhyNot | None = None
+
+    @classmethod
+    def of(cls, metric: str, status: Status, error: Exception) -> "Unavailable":
+        """The metric that this error prevents."""
+        return cls(metric, status, str(error), WhyNot.of(error))
+
+    def record(self, kind: Callable[..., AnyRecord]) -> AnyRecord:
+        """The metric as a record of this type, without an estimate."""
+        return kind(metric=self.metric, estimate=None, status=self.status, reason=self.reason, why=self.why)
+
+
+def prepare(spec: Prepares, census: Census) -> tuple[dict[str, Metric], list[Unavailable]]:
+    """The metrics by name, fitted where they need it, and those that are not available."""
     metrics: dict[str, Metric] = {}
-    absent: list[Finding] = []
+    absent: list[Unavailable] = []
     for name in dict.fromkeys(spec.metrics):
-        what = {"metric": name}
         try:
             db, cache = as_text(spec.db) or tables_beside(spec.paths), None if spec.reuse else False
             if is_rating(name):
@@ -82,11 +103,11 @@ def prepare(spec: Prepares, census: Census) -> tuple[dict[str, Metric], list[Fin
             if foreign(metric):
                 check_half_width(metric)
         except Refused as error:
-            absent.append(Finding.refusal(what, error))
+            absent.append(Unavailable.of(name, "refused", error))
         except PluginError as error:  # the other metrics are still scored
-            absent.append(Finding(what=what, estimate=None, status="error", reason=str(error)))
+            absent.append(Unavailable.of(name, "error", error))
         except (MissingExtra, NotFetched, NoTables) as error:
-            absent.append(Finding(what=what, estimate=None, status="skipped", reason=str(error)))
+            absent.append(Unavailable.of(name, "skipped", error))
         else:
             metrics[name] = metric
     return metrics, absent
@@ -196,12 +217,9 @@ class Watch:
         what = f"{counted(self.without_reply.total(), 'dialogue')} in which the agent says nothing"
         return [f"{what}: left out, as metrics of replies have nothing to score there"]
 
-    def findings(self) -> list[Finding]:
-        """A finding with the reason for each stopped metric."""
-        return [
-            Finding(what={"metric": name}, estimate=None, status="error", reason=reason)
-            for name, reason in self.stopped.items()
-        ]
+    def unavailable(self) -> list[Unavailable]:
+        """The stopped metrics."""
+        return [Unavailable(name, "error", reason) for name, reason in self.stopped.items()]
 
 
 def shards(

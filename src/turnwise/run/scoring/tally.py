@@ -1,4 +1,4 @@
-"""Accumulates the rows of one metric for one agent and computes the finding.
+"""Accumulates the rows of one metric for one agent and computes its score.
 
 For a metric that is a function of summed rows, one sum for each cluster is kept. Memory then grows with the number of
 dialogues and not with their text. Beyond `Clusters.MOST` clusters, one sum for each draw of the Poisson bootstrap is
@@ -7,27 +7,37 @@ After that they are added up, and a seeded sample of clusters is kept for the in
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 from zlib import crc32
 
 import numpy as np
+from msgspec import structs
 
 from turnwise.conformance.calls import called, foreign, number_of, numbers_of
 from turnwise.errors import PluginError, Refused, counted
 from turnwise.logs.ids import IdSet
 from turnwise.metrics.rows import better_direction, dense, stack_rows, subset_scorer
 from turnwise.protocols import Curved, SamplesRaters, metric_extras
+from turnwise.records import ScoreRecord, WhyNot
 from turnwise.registry import plugin_name
 from turnwise.run.scoring.blocks import Block
-from turnwise.stats.interval import interval_of_rows, interval_of_sums, percentile, rescaled, wilson_of_rare
+from turnwise.run.scoring.said import with_curve, with_said
+from turnwise.stats.interval import (
+    NO_VARIATION,
+    interval_of_rows,
+    interval_of_sums,
+    percentile,
+    rescaled,
+    unvarying,
+    wilson_of_rare,
+)
 from turnwise.stats.poisson import PoissonSums
 from turnwise.stats.reservoir import Reservoir
 from turnwise.types import (
     Addable,
     ChecksSample,
-    Finding,
     Floats,
     HasMoments,
     Ints,
@@ -176,33 +186,47 @@ class Tally:
             more = np.zeros((max(have, self._clusters.n_groups - have, 64), columns))
             self._sums = np.concatenate([self._sums.reshape(have, columns), more])
 
-    def finding(self, what: dict[str, str | None], *, draws: int, rng: np.random.Generator) -> Finding:
-        """The finding of the accumulated rows, with its interval; an error or a refusal if the metric raises one."""
+    def record(
+        self, metric: str, *, agent: str, group: str | None = None, draws: int, rng: np.random.Generator
+    ) -> ScoreRecord:
+        """The score of the accumulated rows, with its interval; an error or a refusal if the metric raises one.
+
+        `metric`, `agent` and `group` are names.
+        """
+        blank = ScoreRecord(
+            estimate=None,
+            metric=metric,
+            agent=agent,
+            group=group,
+            level="system",
+            signature=str(self.metric.signature),
+        )
         try:
             estimate, interval, method = self._measure(draws, rng)
             if np.isinf(estimate) and foreign(self.metric):
                 raise PluginError(f"{self._reduction()} returned {estimate}; expected a finite number or NaN")
-            details = self._details() if not np.isnan(estimate) else {}
-            interval = self._clipped(interval) if not np.isnan(estimate) else None
+            scored = structs.replace(
+                blank,
+                better=better_direction(self.metric),
+                n_items=round(self.weight),
+                n_clusters=len(self._clusters),
+                unscored=dict(self.unscored),
+            )
+            if np.isnan(estimate):
+                return self._without_estimate(scored)
+            return self._with_details(
+                structs.replace(
+                    scored,
+                    estimate=estimate,
+                    interval=self._clipped(interval),
+                    unvarying=unvarying(interval, method),
+                    method=method,
+                )
+            )
         except Refused as error:
-            return Finding.refusal(what, error, str(self.metric.signature))
+            return structs.replace(blank, status="refused", reason=str(error), why=WhyNot.of(error))
         except PluginError as error:
-            signature = str(self.metric.signature)
-            return Finding(what=what, estimate=None, status="error", reason=str(error), signature=signature)
-        found = not np.isnan(estimate)
-        return Finding(
-            what=what,
-            estimate=estimate if found else None,
-            interval=interval,
-            n_items=round(self.weight),
-            n_clusters=len(self._clusters),
-            unscored=dict(self.unscored),
-            method=method if found else "",
-            signature=str(self.metric.signature),
-            status="ok" if found else self._status(),
-            reason=None if found else self._reason(),
-            details={"better": better_direction(self.metric), **details},
-        )
+            return structs.replace(blank, status="error", reason=str(error))
 
     def _clipped(self, interval: tuple[float, float] | None) -> tuple[float, float] | None:
         """The interval within the metric's range; None stays None.
@@ -212,33 +236,35 @@ class Tally:
         low, high = metric_extras(self.metric).span
         return interval and (max(interval[0], low), min(interval[1], high))
 
-    def _details(self) -> Mapping[str, Any]:
-        """The extra diagnostics of the metric and its curve, where it has them.
+    def _with_details(self, record: ScoreRecord) -> ScoreRecord:
+        """The record with the extra diagnostics of the metric and its curve, where it has them.
 
-        Empty for a metric that is not `ChecksSample`.
+        None for a metric that is not `ChecksSample`.
         """
         if not isinstance(self.metric, ChecksSample):
-            return {}
+            return record
         rows = self._table()[0]
-        curve = (
-            {"curve": _thinned(called(self.metric, "curve", rows))} if isinstance(self.metric, Curved) else {}
-        )
-        return {**called(self.metric, "details", rows), **curve}
+        record = with_said(record, self.metric, "details", called(self.metric, "details", rows))
+        if not isinstance(self.metric, Curved):
+            return record
+        return with_curve(record, _thinned(called(self.metric, "curve", rows)))
 
-    def _status(self) -> Status:
-        """The status of a missing number: the most serious status of its items."""
-        grave: tuple[Status, ...] = ("error", "refused")
-        return next((status for status in grave if self.statuses[status]), "skipped")
-
-    def _reason(self) -> str:
-        """Why there is no number: the reasons of the items and their counts.
+    def _without_estimate(self, record: ScoreRecord) -> ScoreRecord:
+        """The record with the most serious status of the items, and their reasons with counts.
 
         A plugin whose number is NaN although items were scored is named.
         """
+        grave: tuple[Status, ...] = ("error", "refused")
         reasons = [f"{reason} ({counted(count, 'item')})" for reason, count in self.unscored.most_common()]
-        if foreign(self.metric) and (n_scored := round(self.weight)):
-            reasons.insert(0, f"{self._reduction()} returned NaN for {counted(n_scored, 'scored item')}")
-        return "; ".join(reasons) or "the metric is undefined on what was scored"
+        n_scored = round(self.weight) if foreign(self.metric) else 0
+        returned = [f"{self._reduction()} returned NaN for {counted(n_scored, 'scored item')}"]
+        return structs.replace(
+            record,
+            status=next((status for status in grave if self.statuses[status]), "skipped"),
+            reason="; ".join([*returned[: bool(n_scored)], *reasons])
+            or "the metric is undefined on what was scored",
+            only_unscored=bool(reasons) and not n_scored,
+        )
 
     def _reduction(self) -> str:
         """The name of the method of a plugin that reduces rows to the number."""
@@ -290,7 +316,7 @@ class Tally:
             return estimate, edge, "Wilson by cluster"
         interval = percentile(numbers_of(metric, drawn.sums), n_clusters=len(self._clusters))
         method = f"percentile of the Poisson bootstrap by cluster, {self.draws} draws"
-        return estimate, interval, method if interval else "none: no variation"
+        return estimate, interval, method if interval else NO_VARIATION
 
     def _interval_of_rare(self, estimate: float) -> tuple[float, float] | None:
         """The Wilson interval of a proportion near 0 or 1, where few or no draws have another value; otherwise None."""

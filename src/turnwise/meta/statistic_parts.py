@@ -1,4 +1,4 @@
-"""What every statistic of agreement shares: settings of resampling, intervals with p-values, and fields of findings."""
+"""What every statistic of agreement shares: settings of resampling, intervals with p-values, and reasons for none."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,9 +6,11 @@ from math import isnan
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from turnwise.meta.points import Points
 from turnwise.meta.system_draws import SystemDraws
+from turnwise.records import AgreementRecord
 from turnwise.stats.interval import Interval
 from turnwise.stats.shared_draws import SharedDraws
 from turnwise.types import Floats
@@ -87,8 +89,8 @@ def clipped(bounds: Interval | None, statistic: str) -> Interval | None:
     return bounds and (max(bounds[0], low), min(bounds[1], 1.0))
 
 
-def finding_fields(value: float, p: float, *, reason: str, method: str, **more: Any) -> dict[str, Any]:
-    """The fields of a finding with this estimate; if it is NaN, `skipped` with the reason, and without p and method."""
-    if isnan(value):
-        return {**more, "estimate": None, "status": "skipped", "reason": reason}
-    return {**more, "estimate": value, "p": None if isnan(p) else p, "method": method}
+def skipped_if_undefined(record: AgreementRecord, reason: str) -> AgreementRecord:
+    """The record; one without an estimate is `skipped` for this reason, and has no p and no method."""
+    if record.estimate is not None:
+        return record
+    return replace(record, status="skipped", reason=reason, p=None, method="", unvarying=False)
