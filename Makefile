@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test test-core lint format docs screenshots bench lava-small clean
+.PHONY: demo test test-slow test-installs lint format docs screenshots bench lava-small clean
 
 $(VENV)/.core: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -27,20 +27,24 @@ demo: $(VENV)/.neural ## the whole loop on embedded worlds; ends with out/demo/r
 	-$(BIN)/turnwise fetch -q minilm # without it the demo leaves out what needs it, and says so
 	OMP_NUM_THREADS=1 $(BIN)/turnwise demo -o out/demo
 
-test: $(VENV)/.weights
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist loadgroup
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist loadgroup
 
-test-core: $(VENV)/.core ## the tests that need no extra but `tables` and `pandas`
-	$(PIP) -e '.[tables,pandas,test]'
-	OMP_NUM_THREADS=1 $(BIN)/python -m tools.core_tests
+test: $(VENV)/.weights ## the tests of a change: 6 minutes on two cores
+	$(PYTEST) -m 'not slow'
 
-lint: $(VENV)/.dev
+test-slow: $(VENV)/.weights ## the rest: trainings, published tables, whole pages of the docs, browsers, a cluster
+	$(PYTEST) -m slow
+
+test-installs: $(VENV)/.weights ## the wheel without extras and with each alone; the README after `make demo`
+	$(BIN)/python -m tools.test_installs
+
+lint: $(VENV)/.dev ## format, rules, types, layers
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
-format: $(VENV)/.dev
+format: $(VENV)/.dev ## the formatter, and what the rules can mend themselves
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
@@ -54,14 +58,14 @@ docs: $(VENV)/.docs ## the site in out/site; a broken link or anchor is an error
 screenshots: $(VENV)/.dev ## docs/images, made anew with Chromium
 	$(BIN)/python -m tools.screenshots
 
-bench: $(VENV)/.weights
+bench: $(VENV)/.weights ## times and sizes; ONLY=NAME for one benchmark
 	$(BIN)/python -m benchmarks $(ONLY)
 
-# papers/lava.md without a GPU: a small LAVA in a quarter of an hour. DATA: the folder of the corpora.
-lava-small: $(VENV)/.neural
+# DATA: the folder of the corpora.
+lava-small: $(VENV)/.neural ## papers/lava.md without a GPU: a small LAVA in a quarter of an hour
 	$(BIN)/python papers/lava_corpus.py $(DATA)/multiwoz_delex.jsonl.gz $(DATA)/multiwoz_db out/lava-gpu
 	OMP_NUM_THREADS=1 $(BIN)/python papers/lava.py joint --size small --data out/lava-gpu --tables $(DATA)/multiwoz_db \
 	  --work out/lava-small/models --output out/lava-small
 
-clean:
-	rm -rf $(VENV) out
+clean: ## remove all environments and outputs
+	rm -rf $(VENV) .venv-installs out

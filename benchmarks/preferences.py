@@ -178,13 +178,13 @@ def study(design: Design, seed: int) -> dict[str, list[bool]]:
         return found
     real = truth(design)
     fit = strengths(pairs, AGENTS, ABOUT)
-    for one in fit["strengths"]:
-        found["strengths"] += _covered(one["interval"], float(real.strengths[AGENTS.index(one["agent"])]))
-    found["win rate"] += _covered(won.interval, real.win_rate)
+    for one in fit.strengths:
+        found["strengths"] += _covered(one.bounds, float(real.strengths[AGENTS.index(one.agent)]))
+    found["win rate"] += _covered(won.bounds, real.win_rate)
     if not design.ties:  # with ties the accuracy is that at the calibrated epsilon, which has no true value
         scored = PairScores("m", "m|v:1", tuple(pairs), choices.metric, {}, "higher")
         found["accuracy"] += _covered(
-            pair_accuracy(scored, dimension="overall", group="").interval, real.accuracy
+            pair_accuracy(scored, dimension="overall", group="").bounds, real.accuracy
         )
     return found
 

@@ -11,14 +11,17 @@ import pytest
 from hypothesis import HealthCheck, settings
 from tiny_models import write_bert, write_llama
 
+from tests import user_variables
+
 settings.register_profile("turnwise", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("turnwise")
 
 # Commands that tests start would compile every module again: .35 s each, a third of a short command.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
+user_variables.forget()
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-CORPORA = Path(os.environ.get("TURNWISE_DATA", Path(__file__).parents[2] / "shared" / "data"))
+CORPORA = user_variables.corpora()
 
 
 @pytest.fixture

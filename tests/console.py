@@ -5,7 +5,8 @@
 * ```sh: each command is run on small replacements of a reader's data and models (stand_ins.py).
 * ```json is a dialogue, ```toml the settings of a study, ```yaml a workflow.
 
-`python -m tests.console PAGE...` updates the output of console blocks in the page.
+`python -m tests.console PAGE...` updates the output of console blocks in the page. With `--check` nothing changes: it
+runs console and python blocks with the packages of this Python, and ends with 1 if one prints something else.
 """
 
 import os
@@ -17,9 +18,12 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from http.client import HTTPConnection
+from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 from threading import Timer
 
+from tests import user_variables
 from tests.warm_start import warm_path
 
 ROOT = Path(__file__).parents[1]
@@ -167,6 +171,26 @@ def rewrite(page: Path) -> None:
         page.write_text(FENCE.sub(filled, page.read_text()))
 
 
+def differences(page: Path) -> Iterator[str]:
+    """Where the console and python blocks of a page do not do what the page shows; tests need pytest here."""
+    has_pytest = find_spec("pytest") is not None
+    with tempfile.TemporaryDirectory() as folder:
+        for fence in fences(page):
+            place = f"{page.name}:{fence.line}"
+            if fence.kind == "console":
+                for example in examples(fence.text):
+                    actual = output(example, Path(folder))
+                    if not matches(example.shown, actual):
+                        yield f"{place}\n$ {example.command}\n{actual}"
+            elif fence.kind == "python" and (has_pytest or "def test_" not in fence.text):
+                status, actual = run_python(fence.text, Path(folder), {})
+                if status:
+                    yield f"{place}\n{actual}"
+
+
 if __name__ == "__main__":
+    user_variables.forget()
+    if sys.argv[1] == "--check":
+        sys.exit("\n\n".join(chain.from_iterable(differences(Path(name)) for name in sys.argv[2:])) or 0)
     for name in sys.argv[1:]:
         rewrite(Path(name))

@@ -37,8 +37,9 @@ def test_the_public_names_are_these():
     assert dir(tw) == sorted(tw.__all__)
     assert tw.__all__ == [
         "Agreement", "Attack", "Calibration", "Changes", "Comparison", "Converted", "DataError", "Dialogue",
-        "Estimates", "ExportedRatings", "Extra", "Finding", "Hardened", "Installation", "Listing", "MissingExtra",
-        "Power", "Rating", "RatingLinks", "Refused", "Replies", "Reply", "Report", "Result", "Scores", "Simulated",
+        "Estimates", "ExportedRatings", "Extra", "Hardened", "Installation", "Listing", "MissingExtra",
+        "Power", "Rating", "RatingLinks", "Record", "Refused", "Replies", "Reply", "Report", "Result", "Scores",
+        "Simulated",
         "TooManyErrors", "Trained", "Turn", "TurnwiseError", "Unmeasured", "UsageError", "Validation", "ViewerLink",
         "__version__",
         "attack", "calibrate", "compare", "convert", "demo_corpus", "diff", "doctor", "export_ratings", "fetch",
@@ -48,11 +49,12 @@ def test_the_public_names_are_these():
     assert sorted(make_api.public("turnwise.plugins")) == [
         "Abstains", "Agent", "AgentExtras", "Asks", "Card", "Choice", "Curved", "DataError", "Dialogue",
         "DimensionScores", "Episodes", "Estimate", "EstimatesMany", "Estimator", "EstimatorExtras", "Explains",
-        "Finding", "Floats",
+        "Floats",
         "Folder", "GROUPS", "HasMoments", "Ints", "Item", "Kind", "KnowsTraining", "Learns", "Level", "Mean",
         "Metric", "MetricExtras", "Need", "NeedsFitting", "Options", "PluginError", "Preference", "Preferences",
         "Priced", "Problem", "Rating", "Ratings", "Ratio", "ReadsPlaceholders", "Refused", "RepliesAtPoints", "Reply",
-        "Role", "Rows", "SamplesRaters", "Scene", "Signature", "SumEstimator", "Summarises", "Summed", "Sums",
+        "Role", "Rows", "SamplesRaters", "Scene", "Signature", "StatisticRecord", "SumEstimator",
+        "Summarises", "Summed", "Sums",
         "TakesMetrics", "TakesSelfPlay", "TaskCritic", "TrainedModel", "TrainerExtras", "TrainingTask", "Turn",
         "UsageError", "World", "WorldExtras", "load_model",
     ]  # fmt: skip

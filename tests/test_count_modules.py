@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 # Command -> modules; one that is added needs a reason. When the rooms were made there were 37, 49, 51, 42 and 28. Since
 # then every command reads foreign files (library/reading, logs/dialogue), fits its tables to the terminal (terminal,
 # report/fitting), checks the sums of what it reads again, runs plugins in one place (plugin_code), and limits threads

@@ -61,7 +61,7 @@ def test_numbers_of_other_types_are_accepted_where_they_mean_the_same(logs):
     import numpy as np
 
     found = tw.score(logs, metrics="length", draws=np.int64(200))
-    assert found.document["origin"]["settings"]["draws"] == 200
+    assert found.document.origin.settings.draws == 200
     with pytest.raises(UsageError, match="`fraction` must be a float <= 1 and > 0, not 2"):
         tw.ope(logs, targets="good", fraction=2)
 

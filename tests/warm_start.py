@@ -115,7 +115,8 @@ def _preload() -> None:
     """Import our modules that need no torch, what they import inside functions, and torch, which half of them need."""
     import turnwise
 
-    for found in pkgutil.walk_packages(turnwise.__path__, "turnwise."):
+    # A package that needs an extra which is not installed is passed over.
+    for found in pkgutil.walk_packages(turnwise.__path__, "turnwise.", onerror=lambda _: None):
         if found.name.split(".")[1] in (
             "cli",
             "library",

@@ -7,19 +7,18 @@ it. Sources and licences are in `tests/fixtures/wild/README.md`.
 import csv
 import io
 import json
-import os
 import shutil
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tests.user_variables import corpora
 from turnwise.logs.conversion import Converted, convert
 from turnwise.logs.readers.source import Options
 from turnwise.types import Role
 
-DATA = Path(os.environ.get("TURNWISE_DATA", Path(__file__).parents[2] / "shared" / "data"))
-WILD = DATA.parent / "wild"
+WILD = corpora().parent / "wild"
 FOLDER = Path(__file__).parent / "fixtures" / "wild"
 QUESTION = 82  # of MT-bench
 DAYS = ("enrique/2016-01-14.json", "enrique/2016-01-15.json", "enrique/2016-01-16.json")

@@ -187,12 +187,11 @@ class Candidates:
         context = [self.corpus.turn(turn) for turn in range(first, target)]
         replies, kinds = [], []
         last = target == end - 1
-        machine = bool(self.corpus.arrays["machine"][target])
         right = self.corpus.turn(target)
-        if last and not machine and (others := self.positives.get(dialogue)):
+        if last and (others := self.positives.get(dialogue)):
             right = self.corpus.turn(others[rng.integers(len(others))])
         replies.append(right)
-        kinds.append(KINDS.index("machine" if machine else "right"))
+        kinds.append(KINDS.index("right"))
         wanted = dict(self.weights)
         if last and dialogue in self.wrong:
             wanted["wrong"] = WRONG

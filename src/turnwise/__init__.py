@@ -71,9 +71,9 @@ if TYPE_CHECKING:  # each name of the table below, exported by `as`
     from turnwise.library.results import Trained as Trained
     from turnwise.library.written import Replies as Replies
     from turnwise.library.written import Simulated as Simulated
+    from turnwise.records import Record as Record
     from turnwise.run.inventory import Listing as Listing
     from turnwise.types import Dialogue as Dialogue
-    from turnwise.types import Finding as Finding
     from turnwise.types import Rating as Rating
     from turnwise.types import Reply as Reply
     from turnwise.types import Turn as Turn
@@ -102,15 +102,22 @@ _HOMES = {  # module -> its public names
     "errors": "DataError MissingExtra Refused TooManyErrors TurnwiseError Unmeasured UsageError",
     "library.results": "Agreement Attack Calibration Changes Comparison Estimates Hardened Power Result Scores Trained",
     "library.written": "Replies Simulated",
+    "records": "Record",
     "run.inventory": "Listing",
-    "types": "Dialogue Finding Rating Reply Turn",
+    "types": "Dialogue Rating Reply Turn",
 }
+_FORMER = {"Finding": "Record"}  # names before version 0.3, which still work
 _HOME = {name: home for home, names in _HOMES.items() for name in names.split()}
 __all__ = sorted([*_HOME, "__version__"])
 
 if not TYPE_CHECKING:  # a type checker would accept any attribute of a module that has this function
 
     def __getattr__(name: str) -> object:
+        if name in _FORMER:
+            from warnings import warn
+
+            warn(f"`turnwise.{name}` is `turnwise.{_FORMER[name]}` now", DeprecationWarning, stacklevel=2)
+            name = _FORMER[name]
         if name not in _HOME:
             raise AttributeError(f"module `turnwise` has no `{name}`{_advice(name)}", name=name)
         from importlib import import_module

@@ -436,45 +436,6 @@ class Estimator(Protocol, metaclass=PluginProtocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """The one result record of every command. Verdicts, gates, tables and reports are derived from it."""
-
-    what: Mapping[str, str | None]  # metric, agent, group, level, dimension, ...: what the number is about
-    estimate: float | None
-    interval: tuple[float, float] | None = None
-    p: float | None = None
-    n_items: int = 0
-    n_clusters: int = 0
-    unscored: Mapping[str, int] = field(default_factory=dict)  # why -> how many items
-    method: str = ""
-    signature: str = ""
-    status: Status = "ok"
-    reason: str | None = None  # why there is no estimate
-    details: Mapping[str, Any] = field(default_factory=dict)  # further keys of this command's results
-
-    @property
-    def about(self) -> Mapping[str, str]:
-        """What the number is about: metric, agent, group, ...; without what is None."""
-        return {name: value for name, value in self.what.items() if value is not None}
-
-    @property
-    def undefined(self) -> bool:
-        """Whether the metric has no number at this level by its nature."""
-        return bool(self.details.get("undefined"))
-
-    @property
-    def verdict(self) -> str | None:
-        """The verdict of `compare` or `diff` in words; None in results of other commands."""
-        found = self.details.get("verdict")
-        return None if found is None else str(found)
-
-    @classmethod
-    def refusal(cls, what: Mapping[str, str | None], reason: Exception, signature: str = "") -> Finding:
-        """The finding, without an estimate, for data that cannot support one; `reason` is the error that says why."""
-        return cls(what=what, estimate=None, status="refused", reason=str(reason), signature=signature)
-
-
 def digest(*parts: bytes | str | Floats) -> str:
     """Sixteen hex digits of a hash (64 bits) over the parts in order, each with its length; a text counts as UTF-8."""
     hasher = blake2b(digest_size=8)

@@ -25,6 +25,8 @@ from turnwise.worlds.booking.tokens import FEATURES, customer_pieces, own_values
 from turnwise.worlds.booking.wording import WORDINGS
 from turnwise.worlds.play import simulate_turns
 
+pytestmark = pytest.mark.slow
+
 SMALL = Settings(layers=1, width=32, updates=110, batch=16)
 
 

@@ -39,6 +39,7 @@ def attacked(  # type: ignore[no-untyped-def]
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("name", [*PLANTED, *PLANTED_IN_KINDS])
 def test_a_planted_weakness_is_found_and_described(name: str, seed: int) -> None:
@@ -89,11 +90,13 @@ def alarms(noise: Callable[[Floats], Floats], seeds: int) -> float:
     return float(np.mean([attacked_by(seed).gameable for seed in range(seeds)]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NOISE)
 def test_at_most_one_attack_in_twenty_reports_a_fraud_by_chance(name: str) -> None:
     assert alarms(NOISE[name], seeds=60) <= 0.05
 
 
+@pytest.mark.slow
 def test_without_the_corrected_level_false_positives_are_several_times_as_frequent(monkeypatch) -> None:  # type: ignore[no-untyped-def]
     measure_strategy = verdict.measure_strategy
     monkeypatch.setattr(

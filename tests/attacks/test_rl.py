@@ -37,6 +37,7 @@ def tuned(agent: LanguageModelAgent, metric=loves_x, *, budget: int = 100_000, *
     )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["llama", "bart"])
 def test_the_reward_rises_within_a_few_updates(tmp_path: Path, kind: str) -> None:
     found = tuned(agent_of(tmp_path, kind))
@@ -55,6 +56,7 @@ def test_a_collapse_shows_in_entropy_and_response_frequency(tmp_path: Path) -> N
     assert curves.response_frequency[-1] > 0.7
 
 
+@pytest.mark.slow
 def test_the_kl_term_keeps_the_policy_near_the_untuned_model(tmp_path: Path) -> None:
     agent = agent_of(tmp_path)
     free, held = tuned(agent, kl=1e-6), tuned(agent, kl=20.0)

@@ -169,6 +169,7 @@ def test_another_setting_is_another_signature(name: str, setting: str) -> None:
     assert str(metric.signature) != str(made(name).signature)
 
 
+@pytest.mark.slow
 def test_another_process_finds_the_same_without_assertions_and_with_other_hashes() -> None:
     code = f"import json, runpy; print(json.dumps(runpy.run_path({__file__!r})['numbers']()))"
     run = subprocess.run(

@@ -131,6 +131,7 @@ def test_data_that_cannot_be_read_fails_the_job_without_a_report(workspace: Work
     assert "no report: nothing was scored" in said
 
 
+@pytest.mark.slow
 def test_the_change_from_an_earlier_run_has_gates_of_its_own(workspace: Workspace):
     first = {"metrics": "length", "options": "--pair meta.topic"}
     assert workspace.run(data="logs.jsonl", output="main", **first)[0] == 0

@@ -151,6 +151,7 @@ def listen() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
+@pytest.mark.slow
 def test_the_demo_resumes_after_an_interrupt_and_needs_no_weights(tmp_path: Path):
     command = [sys.executable, "-m", "turnwise", "demo", "--dialogues", "12", "-o", "out"]
     here = {**os.environ, **no_weights(tmp_path), "COLUMNS": "60"}

@@ -190,6 +190,7 @@ def report(process: subprocess.Popen[bytes]) -> list[str]:
     return err.decode().splitlines()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("source", "suffix"),
     [
@@ -223,6 +224,7 @@ def test_a_conversion_killed_several_times_has_the_same_bytes(tmp_path: Path):
     assert (tmp_path / "out.jsonl").read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", ["input", "option", "damaged journal"])
 def test_a_changed_input_or_option_starts_from_the_beginning_and_says_so(change: str, tmp_path: Path):
     arguments = lines(tmp_path)

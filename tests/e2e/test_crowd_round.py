@@ -17,6 +17,8 @@ from tests.rating_server import PATIENCE, Server
 from tests.visitor import Visitor
 from turnwise.cli.common.group import run
 
+pytestmark = pytest.mark.slow
+
 PEOPLE, DROP_OUTS, TASKS, PER_TASK = 30, 10, 50, 6
 STUDY = """
 per_task = 6

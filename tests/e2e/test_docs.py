@@ -18,10 +18,21 @@ from turnwise.metrics.judge.rubric import rubric
 from turnwise.web.study.definition import read_study
 
 KINDS = {"console", "python", "sh", "json", "toml", "yaml", "text"}
+# Pages that train, simulate, or run the whole loop: 5 to 60 seconds each, where the others take less than 3.
+LONG = {
+    "adem.md", "attack.md", "calibrate.md", "compare.md", "critic.md", "demo.md", "distances.md", "extend.md", "ope.md",
+    "power.md", "simulate.md", "tutorial.md",
+}  # fmt: skip
 ADDRESS = re.compile(r"https?://[\w.:]+/v1")
 
 
-@pytest.mark.parametrize("page", pages(), ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, id=page.name, marks=[pytest.mark.slow] if page.name in LONG else [])
+        for page in pages()
+    ],
+)
 def test_the_examples_of_a_page_print_what_the_page_shows(page: Path, tmp_path: Path):
     with judging(page.name) as environment:
         for fence in fences(page):

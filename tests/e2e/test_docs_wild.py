@@ -7,6 +7,8 @@ import pytest
 from tests.console import Example, examples, fences, matches, output, pages
 from tests.wild_corpora import WILD, needs_wild
 
+pytestmark = pytest.mark.slow
+
 
 def on_wild_files(page: Path) -> list[list[Example]]:
     """The text blocks of a page whose commands name files of other tools."""

@@ -13,6 +13,7 @@ pytestmark = pytest.mark.xdist_group("mypy")  # one process, so that the package
 FILE = re.compile(r"\$ cat > (example/\w+\.py|test_example\.py) <<'END'\n(.*?)\nEND\n", re.DOTALL)
 
 
+@pytest.mark.slow
 def test_the_example_package_passes_mypy_in_strict_mode(typed_folder: Path) -> None:
     files = FILE.findall((ROOT / "docs" / "extend.md").read_text(encoding="utf-8"))
     assert len(files) == 8

@@ -37,6 +37,7 @@ def score(folder: Path, out: str, *options: str, cache: str = "cache") -> bytes:
     return (folder / out / "items.jsonl").read_bytes() + (folder / out / "results.json").read_bytes()
 
 
+@pytest.mark.slow
 def test_one_process_or_two_a_cold_cache_or_a_warm_one_give_the_same_bytes(folder):
     cold = score(folder, "cold")
     assert (folder / "cache" / FILE).is_file()

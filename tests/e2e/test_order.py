@@ -157,6 +157,7 @@ def matters(kind: str, way: str) -> bool:
     return way in ("lines", "files") or not kind.startswith(WITHOUT_JOBS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "way"), [(kind, way) for kind in COMMANDS for way in WAYS if matters(kind, way)]
 )

@@ -79,6 +79,7 @@ def opinions(data: Path, *, shift: int = 0) -> Callable[[str], int]:
     return lambda shown: known[shown]
 
 
+@pytest.mark.slow
 def test_the_loop_from_raters_through_the_export_to_meta_to_training_adem_to_ope(
     serve, tmp_path: Path, capsys
 ):

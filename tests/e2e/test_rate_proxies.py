@@ -17,6 +17,8 @@ from tests.studies import short_dialogue
 from turnwise.logs import native
 from turnwise.types import Dialogue, Turn
 
+pytestmark = pytest.mark.slow
+
 DOCS = Path(__file__).parents[2] / "docs" / "rate-serve.md"
 HOST = "rate.example.org"
 SNI = {"sni_hostname": HOST}

@@ -43,6 +43,7 @@ def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command(*words), cwd=folder, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 def test_a_killed_run_resumes_and_writes_the_same_bytes(folder: Path):
     words = ("--agent", "bot:reply", "--name", "new", "--samples", "2", "-o")
     assert run(folder, *words, "whole.jsonl").returncode == 0

@@ -12,6 +12,8 @@ import pytest
 
 from tests.corpus import corpus
 
+pytestmark = pytest.mark.slow
+
 FILES = ("results.json", "items.jsonl", "dialogues.jsonl", "rows.json", "rows.bin")
 SLOW = """
 import time

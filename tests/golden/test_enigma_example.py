@@ -36,17 +36,20 @@ def solved(turns: tuple[int, int], *, padding: bool, by_step: bool = False) -> t
     return value, value / diagnostics["mean_zeta"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("turns", [(1, 3), (3, 1)])
 def test_with_padding_the_value_is_that_of_the_policy(turns) -> None:
     assert solved(turns, padding=True) == pytest.approx((0.8, 0.8), abs=0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("turns", [(1, 3), (3, 1)])
 def test_a_mean_of_1_at_each_step_leaves_the_value_as_it_is(turns) -> None:
     """The constraint of `by_step` follows from the flow equations: it moves nothing where these can be met."""
     assert solved(turns, padding=True, by_step=True) == pytest.approx((0.8, 0.8), abs=0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("turns", [(1, 3), (3, 1)])
 def test_without_padding_the_value_depends_on_how_long_dialogues_are(turns) -> None:
     t1, t2 = turns

@@ -15,6 +15,8 @@ import pytest
 from turnwise.cli.common.group import run
 from turnwise.encode.models.catalogue import NotFetched, locate
 
+pytestmark = pytest.mark.slow
+
 SCRIPT = Path(__file__).parents[2] / "papers" / "fbd_prd.py"
 
 

@@ -19,6 +19,7 @@ from turnwise.stats.correlation import STATISTICS
 TABLE = json.loads((Path(__file__).parents[2] / "papers" / "learned.json").read_text())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["usr-ret", "usr-ret[context=one]", "maude", "att"])
 def test_a_shipped_head_agrees_with_people_as_the_table_says(name: str, corpora: Path) -> None:
     for group in rated(corpora):
@@ -31,6 +32,7 @@ def test_a_shipped_head_agrees_with_people_as_the_table_says(name: str, corpora:
         assert value == pytest.approx(TABLE["cells"][name][TABLE["groups"].index(group.name)][0], abs=0.005)
 
 
+@pytest.mark.slow
 def test_turnwise_fitted_without_a_corpus_agrees_with_its_people_as_the_table_says(corpora: Path) -> None:
     every = Corpora(corpora)
     row = TABLE["cells"]["**turnwise**, corpus left out"]
@@ -41,6 +43,7 @@ def test_turnwise_fitted_without_a_corpus_agrees_with_its_people_as_the_table_sa
         assert value == pytest.approx(row[n][0], abs=0.005)
 
 
+@pytest.mark.slow
 def test_the_score_of_the_large_reader_agrees_with_people_as_the_table_says(corpora: Path) -> None:
     (group,) = (one for one in rated(corpora) if one.name == "holistic")
     reader = ReplyReader(load(shipped("reader-large") or "", "reader-large"))

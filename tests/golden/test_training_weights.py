@@ -39,6 +39,8 @@ from turnwise.networks.training.task import TrainedModel, TrainingTask  # noqa: 
 from turnwise.run.train import lava  # noqa: E402
 from turnwise.types import Dialogue, Reply, Turn, digest  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 RECORDED = Path(__file__).with_name("training_weights.json")
 Numbers = Mapping[str, Any]
 

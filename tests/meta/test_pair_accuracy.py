@@ -204,6 +204,7 @@ def rated() -> list[dict[str, object]]:
 
 @needs_wild
 def test_the_150_pairs_of_hh_rlhf_are_read_and_neither_metric_predicts_them() -> None:
+    pytest.importorskip("torch")
     found = turnwise.meta_evaluate(
         WILD / "hh_rlhf_pairs.jsonl",
         reader="preferences",

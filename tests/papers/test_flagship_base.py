@@ -17,7 +17,7 @@ import torch
 from transformers import AutoTokenizer, BertConfig, BertModel, Qwen2Config, Qwen2ForCausalLM
 from transformers.convert_slow_tokenizer import bytes_to_unicode
 
-from papers.flagship import cut_vocabulary, train_large, train_rated, train_student
+from papers.flagship import carry, cut_vocabulary, train_large, train_rated, train_student, weights
 from papers.flagship.candidates import Candidates
 from papers.flagship.corpus import Corpus, save, table_arrays
 from papers.flagship.weights import base_llama, base_name
@@ -102,7 +102,6 @@ def text(whole, tmp_path_factory) -> Path:
     rated = [(group, 6 * n, 6 * n + 2, 7 * n + 3, n) for group in range(1, 6) for n in range(3)]
     arrays = {
         "flat": np.concatenate(turns), "turn_ends": np.cumsum([len(one) for one in turns]),
-        "machine": np.zeros(len(turns), np.uint8),
         "dialogues": np.array([(6 * n, 6 * n + 6, n) for n in range(4)]),
         "extra": np.zeros((0, 3), np.int64), "probes": np.array([(0, 0, 2, 2)]),
         "pairs": np.array([(0, 1, 0), (1, 2, 2)]),
@@ -162,6 +161,7 @@ def test_a_first_token_starts_a_word(text):
     assert words([]) == []
 
 
+@pytest.mark.slow
 def test_every_stage_runs_from_the_cut_file(text, tmp_path):
     given = ["--text", str(text), "--base", str(text / "qwen.gguf"), "--out", str(tmp_path), "--rank", "2",
              "--device", "cpu", "--workers", "0"]  # fmt: skip
@@ -196,6 +196,7 @@ def test_every_stage_runs_from_the_cut_file(text, tmp_path):
         assert found["rated"].shape == (15, len(COLUMNS))
 
 
+@pytest.mark.slow
 def test_a_round_teaches_what_the_mean_of_three_models_is_fooled_by(text, tmp_path, monkeypatch):
     # Trainings end by the clock: here it advances by a quarter of a second at each look, on a busy machine too.
     ticks = count(step=0.25)
@@ -279,3 +280,19 @@ def test_a_table_of_other_words_is_refused(text, tmp_path):
     (tmp_path / "qwen_tokens.npz").write_bytes((text / "qwen_tokens.npz").read_bytes())
     with pytest.raises(SystemExit, match="other words"):
         Corpus.load(tmp_path)
+
+
+def test_what_travels_of_a_gguf_file_is_the_very_model(whole, monkeypatch):
+    stored, shape = weights.stored_rows(whole)
+    kept = {name: one for name, one in stored.items() if one[0].name in ("F32", "Q8_0")}
+    rng = np.random.default_rng(0)
+    quarter = gguf.quantize(rng.normal(size=(4, 64)).astype(np.float32), of := gguf.GGMLQuantizationType.Q4_1)
+    kept["quarter"] = (of, quarter)
+    monkeypatch.setattr(weights, "stored_rows", lambda path: (kept, shape))
+    monkeypatch.setattr(weights, "_WHOLE_VOCABULARY", 0)
+    kept["model.embed_tokens.weight"] = (
+        kept["lm_head.weight"] if "lm_head.weight" in kept else kept["output.weight"]
+    )
+    found, expected = carry.unpack_llama(carry.pack_llama(whole)), weights.read_gguf(whole)[0]
+    assert set(found) == set(expected)
+    assert all(torch.equal(found[name].reshape(one.shape), one) for name, one in expected.items())

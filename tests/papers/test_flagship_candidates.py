@@ -28,7 +28,6 @@ def corpus() -> Corpus:
         "turn_ends": np.cumsum([len(turn) for turn in said]),
         "dialogues": np.array([(4 * at, 4 * at + 4, 0) for at in range(20)]),
         "extra": np.zeros((0, 3), np.int64),
-        "machine": np.zeros(len(said), np.int64),
     }
     return Corpus(arrays, words)
 
@@ -107,3 +106,23 @@ def test_a_step_whose_gradient_is_not_finite_changes_no_weight(tmp_path: Path) -
     assert (trainer.skipped, trainer.step) == (1, 1)
     trainer.update(model.weight.sum())
     assert max(model.weight.tolist()) < 1.0
+
+
+def test_a_training_goes_on_from_the_small_form_of_a_checkpoint(tmp_path: Path) -> None:
+    class Model:
+        def __init__(self) -> None:
+            self.weight = torch.nn.Parameter(torch.linspace(-1, 1, 60).reshape(20, 3))
+
+        def trainable(self) -> dict[str, torch.nn.Parameter]:
+            return {"weight": self.weight}
+
+    first = Trainer(Model(), 0.1, 100.0, tmp_path / "large-0.pt", 8)  # type: ignore[arg-type]
+    first.used, first.step = 40.0, 6
+    assert first.share == 0.75
+    first.save()
+    (tmp_path / "large-0.pt").unlink()  # the machine was lost, and the small file sent
+    again = Model()
+    again.weight.data.zero_()
+    second = Trainer(again, 0.1, 100.0, tmp_path / "large-0.pt")  # type: ignore[arg-type]
+    assert (second.used, second.step) == (40.0, 6)
+    assert torch.allclose(again.weight, Model().weight, atol=0.01)

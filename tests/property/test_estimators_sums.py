@@ -41,6 +41,7 @@ def test_sums_of_shards_in_any_order_are_the_sums_of_all(shard: list[int], rando
                 )
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(st.lists(st.integers(0, 3), min_size=40, max_size=40))
 def test_spreads_of_shards_add_up(shard: list[int]) -> None:

@@ -155,6 +155,7 @@ def test_a_mutated_line_is_read_or_refused(folder: Path, dialogue: Dialogue, dat
         assert native.parse(native.dump(found), file="", line_number=1) == found
 
 
+@pytest.mark.slow
 @given(dialogue=dialogues(), path=st.data())
 def test_a_value_put_anywhere_in_a_record_is_read_or_refused(
     folder: Path, dialogue: Dialogue, path: st.DataObject
@@ -220,6 +221,7 @@ def test_the_structs_read_every_valid_line_without_unknown_keys(dialogue: Dialog
     assert typed_alike(native.dump(without_unknown_keys(dialogue)))
 
 
+@pytest.mark.slow
 @given(dialogue=dialogues())
 def test_unknown_keys_content_in_parts_and_preferences_are_left_to_the_checker(dialogue: Dialogue) -> None:
     unknown = any(record.extra for record in (dialogue, *dialogue.turns, *dialogue.ratings))
@@ -269,6 +271,7 @@ odd_values = (
 )
 
 
+@pytest.mark.slow
 @given(dialogue=dialogues(), data=st.data())
 def test_the_structs_accept_nothing_that_the_checker_refuses_in_mutated_records(
     dialogue: Dialogue, data: st.DataObject

@@ -236,6 +236,7 @@ def test_a_broken_file_is_refused_or_no_message_changes_its_role(
     roles_are_those_of_the_source(found or [], said)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in FORMS if name not in TEXTS])
 def test_no_place_of_a_file_can_be_spoilt_so_that_a_message_changes_its_role(
     tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch

@@ -103,6 +103,7 @@ def test_a_row_of_a_table_has_the_pairwise_accuracy_at_no_threshold(columns) -> 
     )
 
 
+@pytest.mark.slow
 @given(two_columns(least=6), st.data())
 @pytest.mark.parametrize("statistic", sorted(STATISTICS))
 def test_bootstrap_by_weights_equals_a_loop_over_resampled_rows(statistic, columns, data) -> None:

@@ -19,6 +19,7 @@ from turnwise.estimators.linear.dice import LinearDice
 from turnwise.estimators.linear.regression import Direct, Fqe, Lstdq
 from turnwise.estimators.linear.stream import FirstSums, SecondSums, TargetBasis
 from turnwise.metrics import resolve
+from turnwise.records import Record
 from turnwise.run.scoring import tally as tally_module
 from turnwise.run.scoring.blocks import score
 from turnwise.run.scoring.tally import Clusters, Tally, generator
@@ -26,7 +27,7 @@ from turnwise.stats.poisson import PoissonSums, poisson_counts
 from turnwise.stats.reservoir import Reservoir
 from turnwise.stats.weighted import moments as products
 from turnwise.stats.weighted import pearson_from_sums
-from turnwise.types import Finding, Item, Metric, NeedsFitting, Summed, Turn
+from turnwise.types import Item, Metric, NeedsFitting, Summed, Turn
 
 WORDS = "sea bike tea rain cat dog book song train road moon lamp tree cake wind why not".split()
 SUMMED = ("bleu-1", "bleu-4", "chrf", "rouge-1", "rouge-l", "length", "question-rate", "meteor")
@@ -169,7 +170,7 @@ def test_linear_estimators_and_what_calibrates_them(deal: tuple[Sequence[int], R
             assert found.level == pytest.approx(expected.level, rel=1e-9)
 
 
-def tallied(one: Metric, items: Sequence[Item], deal: tuple[Sequence[int], Random] | None = None) -> Finding:
+def tallied(one: Metric, items: Sequence[Item], deal: tuple[Sequence[int], Random] | None = None) -> Record:
     tally = Tally(one, seed=0, draws=400)
     whole = list(range(len(items)))
     for places in [whole] if deal is None else parts(*deal):

@@ -189,6 +189,7 @@ def simulated(rng: np.random.Generator, dialogues: int) -> RatingMatrix:
     )
 
 
+@pytest.mark.slow
 def test_intervals_cover_the_truth_on_clustered_dialogues() -> None:
     names = ("alpha_interval", "leave_one_out", "ceiling")
     rng = np.random.default_rng(17)

@@ -3,12 +3,12 @@ from xml.etree import ElementTree
 import pytest
 
 from turnwise.errors import UsageError
+from turnwise.records import Record, ScoreRecord
 from turnwise.report.gate import Gate, junit
-from turnwise.types import Finding
 
 
-def finding(estimate=3.0, interval=(2.5, 3.5), **more) -> Finding:
-    return Finding(what={"metric": "bleu-4", "agent": "bot"}, estimate=estimate, interval=interval, **more)
+def finding(estimate=3.0, interval=(2.5, 3.5), **more) -> Record:
+    return ScoreRecord(metric="bleu-4", agent="bot", estimate=estimate, interval=interval, **more)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,10 @@ from tests.finished_runs import CORPUS, KINDS, ran, write_hostile, write_neural
 from turnwise.report.labels import Box
 
 pytest.importorskip("torch", reason="trained figures need the extra `neural`")
-pytestmark = pytest.mark.xdist_group("report")  # one process, so that the runs are made once
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.xdist_group("report"),
+]  # one process, so that the runs are made once
 
 WIDTHS = (1280, 390)
 PATIENCE = 180_000  # milliseconds: a busy machine is no failure

@@ -1,10 +1,8 @@
 """Bradley-Terry strengths, held against choix and a logistic regression, with coverage of their intervals."""
 
-import choix
 import numpy as np
 import pytest
 from scipy.optimize import minimize
-from sklearn.linear_model import LogisticRegression
 
 from turnwise.errors import Refused
 from turnwise.stats.bradley_terry import fit
@@ -23,6 +21,7 @@ def comparisons(rng: np.random.Generator, n: int = 400, *, ties: float = 0.0) ->
 
 
 def test_strengths_without_ties_are_those_of_choix() -> None:
+    choix = pytest.importorskip("choix", reason="choix is absent: pip install choix")
     first, second, outcome = comparisons(np.random.default_rng(0))
     won = [
         (a, b) if o > 0 else (b, a) for a, b, o in zip(first.tolist(), second.tolist(), outcome, strict=True)
@@ -33,6 +32,9 @@ def test_strengths_without_ties_are_those_of_choix() -> None:
 
 
 def test_strengths_and_effects_of_covariates_are_those_of_a_logistic_regression() -> None:
+    linear = pytest.importorskip(
+        "sklearn.linear_model", reason="scikit-learn is absent: pip install scikit-learn"
+    )
     rng = np.random.default_rng(1)
     first, second, outcome = comparisons(rng)
     position = rng.choice([-1.0, 1.0], len(outcome))
@@ -40,7 +42,9 @@ def test_strengths_and_effects_of_covariates_are_those_of_a_logistic_regression(
     design[np.arange(len(outcome)), first] = 1
     design[np.arange(len(outcome)), second] = -1
     design = np.column_stack([design[:, 1:], position])
-    model = LogisticRegression(C=np.inf, fit_intercept=False, tol=1e-12, solver="newton-cg", max_iter=1000)
+    model = linear.LogisticRegression(
+        C=np.inf, fit_intercept=False, tol=1e-12, solver="newton-cg", max_iter=1000
+    )
     expected = model.fit(design, outcome > 0).coef_[0]
     strengths = np.append(0.0, expected[:-1])
     found = fit(first, second, outcome, NAMES, covariates=position[:, None])

@@ -11,6 +11,8 @@ from scipy.stats import binom
 
 from benchmarks import calibration, simulated
 
+pytestmark = pytest.mark.slow
+
 SIMULATIONS = 300
 CHECKS = {check.key: check for check in calibration.checks()}
 SAMPLE = [

@@ -234,6 +234,7 @@ def votes(
     return outcomes.ravel(), np.repeat(np.arange(contexts), each), raters.ravel()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("people", "leaning"), [(6, 0.0), (6, 0.4), (40, 0.4)])
 def test_the_power_of_a_win_rate_is_that_of_the_test_by_contexts_and_raters(
     people: int, leaning: float

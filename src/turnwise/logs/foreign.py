@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Any, Literal
 
 from turnwise.errors import DataError, Problem, UsageError
+from turnwise.extras import require
 from turnwise.logs import native
 from turnwise.logs.archive import SUFFIXES, members, one_of, unpacked
 from turnwise.logs.checks import RuleError, shown
@@ -234,7 +235,7 @@ def _zip(path: str, command: Asking | None) -> str:
 
 def recognised(path: str) -> str:
     """The name of the reader that recognises a file; `DataError` if there is no file, `UsageError` if no reader
-    recognises it.
+    recognises it, `MissingExtra` if it is Parquet and that cannot be read here.
     """
     if path == PIPE:
         raise UsageError("the format of standard input is not recognised; name it with --from")
@@ -244,6 +245,8 @@ def recognised(path: str) -> str:
     if not os.path.exists(path):
         raise DataError(Problem(path, None, "", "cannot be read: No such file or directory"))
     looked = sample(path)
+    if looked.form == "parquet":  # whose columns cannot be seen without the extra
+        require("tables", f"reading {path}, which is Parquet,")
     if (damage := _damage(looked)) is not None:
         raise damage
     if (message := _unrecognised(path, looked, command=None, in_convert=True)) is not None:

@@ -5,47 +5,14 @@ There is no time of day in it: the same input gives the same bytes.
 
 import contextlib
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import msgspec
 
 from turnwise.logs.files import atomic
-from turnwise.records import SCHEMA_VERSION, Document, plain
-from turnwise.types import Finding
-
-
-def record(finding: Finding) -> dict[str, Any]:
-    """One finding as a record of `results.json`: `what` and `details` are merged into the fields."""
-    return {
-        **finding.what,
-        "estimate": finding.estimate,
-        "interval": finding.interval,
-        "p": finding.p,
-        "n_items": finding.n_items,
-        "n_clusters": finding.n_clusters,
-        "unscored": finding.unscored,
-        "status": finding.status,
-        "reason": finding.reason,
-        "method": finding.method,
-        "signature": finding.signature,
-        **finding.details,
-    }
-
-
-def document(
-    command: str, findings: Sequence[Finding], origin: Mapping[str, Any], **sections: Any
-) -> dict[str, Any]:
-    """The content of `results.json`: records of the findings, `sections` (further keys) and the origin."""
-    results = [record(finding) for finding in findings]
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "command": command,
-        "results": results,
-        **sections,
-        "origin": origin,
-    }
+from turnwise.records import Document, plain
 
 
 def to_json(value: Any) -> bytes:

@@ -18,7 +18,6 @@ from turnwise.logs.items.items import Selection
 from turnwise.records import Document, InputFile, Origin, Record, RunSettings
 from turnwise.registry import package_version, used_offer
 from turnwise.report import results
-from turnwise.types import Finding
 
 AnyDocument = TypeVar("AnyDocument", bound=Document)
 
@@ -123,7 +122,7 @@ SETTINGS: dict[str, Any] = {
 def finish(
     kind: type[AnyDocument],
     spec: Recorded,
-    found: Sequence[Record | Finding],
+    records: Sequence[Record],
     sha256: Mapping[str, str],
     **sections: Any,
 ) -> AnyDocument:
@@ -131,7 +130,7 @@ def finish(
 
     `sha256`: input path -> digest. `sections` are further fields of the document.
     """
-    document = document_of(kind, spec, found, sha256, **sections)
+    document = document_of(kind, spec, records, sha256, **sections)
     if spec.folder is not None:
         results.write(spec.folder / "results.json", document)
     return document
@@ -140,18 +139,12 @@ def finish(
 def document_of(
     kind: type[AnyDocument],
     spec: Recorded,
-    found: Sequence[Record | Finding],
+    records: Sequence[Record],
     sha256: Mapping[str, str],
     **sections: Any,
 ) -> AnyDocument:
     """As `finish`, without a file."""
-    about = origin(spec, sha256)
-    findings = [one for one in found if isinstance(one, Finding)]
-    if not findings:
-        records = tuple(one for one in found if isinstance(one, Record))
-        return kind(results=records, origin=about, **sections)
-    content = results.document(spec.command, findings, msgspec.to_builtins(about), **sections)
-    return msgspec.json.decode(results.to_json(content), type=kind)
+    return kind(results=tuple(records), origin=origin(spec, sha256), **sections)
 
 
 def origin(spec: Recorded, sha256: Mapping[str, str]) -> Origin:

@@ -49,6 +49,7 @@ assert likely[0] > odd[0]
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", USES)
 def test_a_fetched_model_works_without_network(name: str) -> None:
     if not (weights.folder_of(name) / weights.MANIFEST).is_file():
@@ -74,6 +75,7 @@ METRICS = ("bertscore", "fbd[fewest=10]", "prd[fewest=10]", "mmd[fewest=10]", "p
            "average")  # fmt: skip
 
 
+@pytest.mark.slow
 def test_every_kind_of_metric_scores_without_network(tmp_path: Path) -> None:
     """With models loaded, not with vectors that the cache has kept: only the weights are those of before."""
     pytest.importorskip("torch")

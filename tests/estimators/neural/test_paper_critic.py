@@ -46,6 +46,7 @@ def test_the_logged_agent_is_worth_about_its_discounted_length_when_every_dialog
     assert found.value == pytest.approx(found.q[episodes.first[:-1]].mean())
 
 
+@pytest.mark.slow
 def test_saying_goodbye_at_every_turn_beats_people_as_published(episodes: Episodes) -> None:
     training = PaperCritic(reward="one", **SMALL).evaluation(episodes)
     people = training.value(episodes.alternatives[LOGGED]).value

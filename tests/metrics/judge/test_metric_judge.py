@@ -591,6 +591,7 @@ def patient(server: Server, **options: Any) -> Judge:
     return judge
 
 
+@pytest.mark.slow
 def test_a_language_model_with_constrained_decoding_gives_scores(model_server: Server) -> None:
     judge = patient(model_server, parameters={"guided": True})
     items = [item("The North Sea, for its long beaches."), item(NASTY[2])]
@@ -599,6 +600,7 @@ def test_a_language_model_with_constrained_decoding_gives_scores(model_server: S
     assert rows[1:].tolist() == judge.rows(items[1:]).tolist()
 
 
+@pytest.mark.slow
 def test_a_language_model_without_constrained_decoding_is_unscored(model_server: Server) -> None:
     before = len(model_server.requests)
     block = score(patient(model_server, longest=6), [item("The North Sea, I would give it 5 of 5.")])
@@ -623,6 +625,7 @@ def test_a_reply_cannot_form_special_tokens_of_the_chat_template(weights: Path) 
     assert special(nasty, raw=True) > special("Hello.", raw=True)
 
 
+@pytest.mark.slow
 def test_the_server_of_the_transformers_library_is_supported(weights: Path, tmp_path: Path) -> None:
     from transformers.utils.import_utils import is_serve_available
 

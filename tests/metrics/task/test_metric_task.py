@@ -328,6 +328,7 @@ def test_predicted_states_of_another_number_than_the_replies_are_an_error(db: st
         task_score(db, item)
 
 
+@pytest.mark.slow
 def test_published_inform_and_success_are_reproduced_within_a_point_for_eleven_of_thirteen_systems(
     corpora: Path,
 ) -> None:

@@ -13,6 +13,7 @@ from turnwise.types import Item, Turn
 
 @pytest.fixture(scope="module")
 def llama(tmp_path_factory) -> str:
+    pytest.importorskip("torch")
     return str(write_llama(tmp_path_factory.mktemp("m") / "llama", chat=True))
 
 

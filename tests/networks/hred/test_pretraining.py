@@ -54,6 +54,7 @@ def test_the_dual_encoder_learns_which_reply_follows():
     assert set(result.config["replies"]) == {turn.text for one in small_talk() for turn in one.turns[1:]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", [{}, LATENT, {"negatives": 4}], ids=["hred", "vhred", "dual"])
 def test_one_part_of_eight_and_eight_parts_of_one_give_one_curve(settings):
     whole = bounds(trained(updates=12, every=3, **settings))

@@ -35,6 +35,7 @@ def moved(anchor: str, closeness: float) -> float:
     return float((after - before).square().mean())
 
 
+@pytest.mark.slow
 def test_a_policy_anchored_to_itself_stays_where_it_was_if_closeness_is_huge() -> None:
     free, kept, logged = moved("policy", 0.0), moved("policy", 1e4), moved("logged", 1e4)
     assert free > 1e-3

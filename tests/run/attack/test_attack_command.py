@@ -131,6 +131,7 @@ def policy(tmp_path: Path) -> str:
     return str(write_llama(tmp_path / "llama"))
 
 
+@pytest.mark.slow
 def test_a_tuned_policy_is_tested_with_the_other_strategies(
     capsys, corpus: str, policy: str, tmp_path: Path
 ) -> None:
@@ -151,6 +152,7 @@ def test_a_tuned_policy_is_tested_with_the_other_strategies(
     assert not (out / "calls.jsonl").exists()
 
 
+@pytest.mark.slow
 def test_repetitions_in_two_processes_give_the_same_result_as_in_one(
     capsys, corpus: str, policy: str, tmp_path: Path
 ) -> None:
@@ -292,6 +294,7 @@ def test_errors_of_the_metric_are_reported_with_their_number(
     assert "no score for 60 replies: " in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_repetitions_of_another_metric_are_not_reused(
     capsys, corpus: str, policy: str, tmp_path: Path, monkeypatch
 ) -> None:

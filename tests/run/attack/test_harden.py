@@ -55,6 +55,7 @@ def trained(files: dict[str, str], *settings: str) -> int:
     )
 
 
+@pytest.mark.slow
 def test_hardening_trains_on_the_frauds_that_were_found(capsys, parroted: dict[str, str]) -> None:
     files = parroted
     code = run(
@@ -100,6 +101,7 @@ def parroted(files: dict[str, str], parrot: Path) -> dict[str, str]:
     return files
 
 
+@pytest.mark.slow
 def test_hardening_a_guarded_metric_teaches_its_guard_and_leaves_the_metric(
     capsys, parroted: dict[str, str], tmp_path: Path
 ) -> None:
@@ -122,6 +124,7 @@ def test_hardening_a_guarded_metric_teaches_its_guard_and_leaves_the_metric(
     assert not np.array_equal(old["guard.several.first"], new["guard.several.first"])
 
 
+@pytest.mark.slow
 def test_a_model_of_other_settings_in_the_same_folder_is_not_reused(capsys, parroted: dict[str, str]) -> None:
     model = Path(parroted["out"]) / "model-1"
 

@@ -29,6 +29,7 @@ def made(path: Path, *, jobs: int = 1, **settings) -> bytes:
     return path.read_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("world", "family"), [("booking", "behaviour"), ("chat", "failings")])
 def test_the_same_seed_gives_the_same_bytes_whatever_the_number_of_processes(tmp_path, world, family):
     settings = {"world": world, "family": family, "agents": 2, "dialogues": 12, "truth": 510}

@@ -203,6 +203,7 @@ def town(tmp_path_factory: pytest.TempPathFactory) -> str:
     return logs
 
 
+@pytest.mark.slow
 def test_the_returns_of_several_logging_agents_calibrate_the_values_of_a_task_reward(
     capsys, town: str, tmp_path: Path
 ) -> None:
@@ -236,6 +237,7 @@ def test_the_returns_of_several_logging_agents_calibrate_the_values_of_a_task_re
     assert alone["results"][0]["interval"] == pytest.approx(whole["interval"])
 
 
+@pytest.mark.slow
 def test_a_logging_agent_needs_no_alternatives_in_its_own_dialogues(
     capsys, town: str, tmp_path: Path
 ) -> None:
@@ -263,6 +265,7 @@ def test_a_logging_agent_needs_no_alternatives_in_its_own_dialogues(
     assert after[0]["estimate"] == pytest.approx(before[0]["estimate"])
 
 
+@pytest.mark.slow
 def test_raw_values_of_agents_left_out_are_compared_with_their_returns_too(capsys, town: str) -> None:
     capsys.readouterr()
     found = answer(capsys, town, "--all", "--estimator", "critic[reward=progress]")
@@ -546,6 +549,7 @@ def test_rated_single_replies_have_a_critic_without_controls(capsys, tmp_path: P
     assert spearman(np.array(raw), np.arange(6.0)) > 0.8
 
 
+@pytest.mark.slow
 def test_graded_systems_of_the_task_world_are_ranked_and_no_control_reaches_them(capsys, town: str) -> None:
     capsys.readouterr()
     found = answer(capsys, town, "--all", "--calibrate", "--rating", "success", "--model", "hashing")
@@ -577,6 +581,7 @@ def test_semantic_acts_are_actions_from_the_command_line(
     assert "actions:semantic|form:one" in rows["good"]["signature"]
 
 
+@pytest.mark.slow
 def test_on_multiwoz_every_control_lies_below_every_system_and_people_get_their_return(
     capsys, corpora: Path, tmp_path: Path
 ) -> None:

@@ -87,6 +87,7 @@ def test_ratings_whose_squares_are_no_numbers_are_an_error(
         assert "expected a number between -1e+50 and 1e+50" in said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "value",
     [

@@ -54,6 +54,7 @@ def counted(monkeypatch: pytest.MonkeyPatch, module: object, name: str) -> list[
     return seen
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "after", "todo"),
     [

@@ -53,6 +53,7 @@ def tallied(
     return tally.record("fbd", agent="bot", draws=draws, rng=generator(0, "fbd"))
 
 
+@pytest.mark.slow
 def test_more_rows_than_are_kept_give_the_number_of_all_of_them() -> None:
     items = talk(600)
     metric = fitted(items)
@@ -74,6 +75,7 @@ def test_two_readings_are_told_apart_in_their_moments() -> None:
     assert found == pytest.approx(metric.reduce(metric.rows(items)), rel=1e-9)
 
 
+@pytest.mark.slow
 def test_the_interval_of_a_sample_is_about_as_wide_as_that_of_all_rows() -> None:
     items = talk(1200, in_cluster=2)
     metric = fitted(items)
@@ -138,6 +140,7 @@ def test_a_rate_at_the_edge_has_an_interval_however_many_clusters_there_are(
     assert many.interval == pytest.approx(few.interval, abs=0.01 if method == "Poisson" else 1e-9)
 
 
+@pytest.mark.slow
 def test_one_process_and_two_find_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tally_module, "Reservoir", partial(Reservoir, 150))
     rng = np.random.default_rng(1)

@@ -11,6 +11,8 @@ from turnwise.cli.common.group import run
 from turnwise.logs import native
 from turnwise.worlds.task.system_sentences import REPEAT_PLEASE
 
+pytestmark = pytest.mark.slow
+
 GOALS = [
     {"attraction": {"info": {"area": area, "type": kind}, "reqt": ["phone"]}}
     for area, kind in (("north", "museum"), ("east", "museum"), ("east", "park"), ("south", "park"))

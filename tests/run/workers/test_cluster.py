@@ -29,7 +29,10 @@ from turnwise.run.resume import partial_results
 from turnwise.run.workers.execute import executor
 
 ray = pytest.importorskip("ray")
-pytestmark = pytest.mark.xdist_group("ray")  # one cluster, whatever the number of test processes
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.xdist_group("ray"),
+]  # one cluster, whatever the number of test processes
 
 # Work that takes its worker with it, as kill -9 and the kernel do: the first time that it meets the file
 # `once`, or each time that a metric comes to the last question while there is a file `deadly`. It is no less

@@ -13,6 +13,8 @@ from tests.browsing import QUIET, arrive, picture
 from tests.studies import short_dialogue
 from turnwise.types import Dialogue, Turn
 
+pytestmark = pytest.mark.slow
+
 AXE = os.environ.get("TURNWISE_AXE", "")
 needs_axe = pytest.mark.skipif(not AXE, reason="TURNWISE_AXE does not name axe.min.js (npm pack axe-core)")
 

@@ -2,9 +2,13 @@
 
 import json
 
+import pytest
+
 from tests.browsing import QUIET, arrive, picture, rated
 from tests.studies import short_dialogue
 from turnwise.types import Dialogue, Turn
+
+pytestmark = pytest.mark.slow
 
 
 def test_a_rater_rates_twenty_items_by_keyboard_with_an_interruption(serve, visit):

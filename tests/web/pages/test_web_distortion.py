@@ -8,6 +8,8 @@ from tests.browsing import QUIET, arrive, picture, rated
 from tests.studies import short_dialogue
 from turnwise.types import Dialogue, Turn
 
+pytestmark = pytest.mark.slow
+
 LONG_REPLY = "\n".join(f"line {k} of a long reply that must be read to its end" for k in range(60))
 SLIDERS = QUIET + "".join(
     f'[[question]]\nname = "{name}"\nkind = "slider"\nscale = [0, 100]\nlabels = ["none", "all"]\n'

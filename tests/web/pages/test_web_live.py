@@ -5,6 +5,8 @@ import pytest
 from tests.browsing import QUIET, arrive, picture, rated
 from turnwise.types import Dialogue, Turn
 
+pytestmark = pytest.mark.slow
+
 TASKS = [
     Dialogue(f"goal-{k}", "none", (Turn("system", "sell"),), goal={"name": f"Ann {k}"}) for k in range(3)
 ]

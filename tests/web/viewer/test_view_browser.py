@@ -17,6 +17,8 @@ import pytest
 from tests.web.viewer.conftest import exchange, rating, write_records
 from tests.web.viewer.test_view_pages import EVIL, evil_dialogue
 
+pytestmark = pytest.mark.slow
+
 WIDTHS = (1280, 390)
 PATIENCE = 180_000  # milliseconds: a busy machine is no failure
 

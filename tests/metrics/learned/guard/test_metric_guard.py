@@ -78,6 +78,7 @@ def hardened(tmp_path_factory: pytest.TempPathFactory, kind: str) -> tuple[Path,
     return with_guard(tmp_path_factory.mktemp("guard"), kind)
 
 
+@pytest.mark.slow
 def test_training_a_guard_keeps_the_heads_and_the_signature_names_the_guard(
     hardened: tuple[Path, Path], kind: str
 ) -> None:
@@ -101,6 +102,7 @@ def test_a_guard_lowers_the_scores_of_frauds_but_not_of_people(
     assert np.array_equal(alone, guarded.rows(people)[:5])
 
 
+@pytest.mark.slow
 def test_a_guard_needs_frauds(
     capsys: pytest.CaptureFixture[str], hardened: tuple[Path, Path], kind: str
 ) -> None:

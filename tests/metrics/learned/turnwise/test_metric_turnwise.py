@@ -156,6 +156,7 @@ def test_standardised_ratings_have_mean_zero_and_spread_one() -> None:
     assert found.std() == pytest.approx(1)
 
 
+@pytest.mark.slow
 def test_punctuation_and_case_change_the_shipped_metric_by_less_than_a_tenth_of_a_deviation(
     corpora: Path,
 ) -> None:

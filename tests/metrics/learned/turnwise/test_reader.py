@@ -41,6 +41,7 @@ def reader(request: pytest.FixtureRequest) -> ReplyReader:
     return made
 
 
+@pytest.mark.slow
 def test_a_reply_is_read_in_the_same_way_in_every_batch(reader: ReplyReader) -> None:
     together = _network(reader.folder).read(TEXTS)
     backwards = _network(reader.folder).read(TEXTS[::-1])[::-1]
@@ -63,11 +64,13 @@ def test_the_kinds_of_replies_are_told_apart(reader: ReplyReader) -> None:
     assert rows[FITS][score] > max(rows[text][score] for text in (SHUFFLED, OTHER, COPY))
 
 
+@pytest.mark.slow
 def test_a_long_text_is_cut(reader: ReplyReader) -> None:
     long = " ".join(["word"] * 5000)
     assert np.isfinite(_network(reader.folder).read([(FITS, (long,)), (long, CONTEXT)])).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["turnwise", "turnwise-large"])
 def test_replies_of_which_only_the_beginning_is_read_are_counted_once(name: str) -> None:
     model = load(shipped(name) or "", name)

@@ -1,0 +1,53 @@
+"""What `tools/test_installs.py` calls right and wrong; the program itself runs in `make test-installs`."""
+
+import pytest
+
+from tools.test_installs import OK, TRIALS, WRONG, Outcome, available, extras, print_matrix, trial, verdict
+from turnwise.cli import COMMANDS
+from turnwise.errors import MissingExtra
+
+SERVED = trial("rate logs.jsonl", "web", "postgres")
+
+
+@pytest.mark.parametrize(
+    ("here", "code", "output", "expected"),
+    [
+        ({"web", "postgres"}, 0, "http://127.0.0.1", OK),
+        ({"web"}, 2, str(MissingExtra("the rating app", "postgres")), "needs postgres"),
+        (set(), 3, str(MissingExtra("the rating app", "web")), "needs web"),
+        ({"web", "postgres"}, 2, str(MissingExtra("the rating app", "web")), WRONG),
+        ({"web"}, 2, str(MissingExtra("the rating app", "web")), WRONG),
+        (set(), 2, str(MissingExtra("the rating app", "neural")), WRONG),
+        (set(), 2, "turnwise: error: no such file", WRONG),
+        (set(), 70, str(MissingExtra("the rating app", "web")), WRONG),
+        (set(), 0, "", WRONG),
+        ({"web", "postgres"}, 0, "Traceback (most recent call last):", WRONG),
+    ],
+)
+def test_a_trial_succeeds_or_names_an_extra_that_it_needs_and_that_is_missing(here, code, output, expected):
+    assert verdict(SERVED, frozenset(here), code, output) == expected
+
+
+def test_a_command_that_asks_for_more_says_so_and_names_no_extra():
+    asking = trial("score judge", says="needs an address")
+    assert verdict(asking, frozenset(), 2, "it needs an address") == OK
+    assert verdict(asking, frozenset(), 2, f"it needs an address; {MissingExtra('it', 'web')}") == WRONG
+
+
+def test_an_extra_is_there_if_all_its_packages_are_whoever_brought_them():
+    assert available(["jsonschema", "polars"]) == {"tools"}
+    assert available(["polars", "zstandard"]) == {"tables"}
+
+
+def test_every_command_and_every_extra_has_a_trial():
+    assert {each.words.split()[0] for each in TRIALS} >= set(COMMANDS)
+    assert {extra for each in TRIALS for extra in each.needs} == set(extras())
+
+
+def test_the_matrix_has_a_row_for_each_trial(capsys):
+    print_matrix({"none": [Outcome("ls", OK), Outcome("view", "needs web")], "web": [Outcome("ls", OK)]})
+    assert [line.split() for line in capsys.readouterr().out.splitlines()] == [
+        ["none", "web"],
+        ["ok", "ok", "ls"],
+        ["needs", "web", "view"],
+    ]
