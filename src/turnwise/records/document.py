@@ -187,7 +187,7 @@ class AttackDocument(Document, frozen=True, kw_only=True, tag="attack"):
     summary: str | None = None
     told: str | None = None  # the name of `summary` before version 0.2
     rounds: tuple[HardeningRound, ...] = ()
-    agreement: tuple[KeptAgreement, ...] = ()
+    agreement: tuple[KeptAgreement, ...] = field(default_factory=no_rows)
 
 
 class OpeDocument(Document, frozen=True, kw_only=True, tag="ope"):
@@ -196,7 +196,7 @@ class OpeDocument(Document, frozen=True, kw_only=True, tag="ope"):
     results: tuple[EstimateRecord, ...]
     known: tuple[KnownMeans, ...] = ()
     validation: tuple[EstimatorCheck, ...] = ()
-    critics: dict[str, CriticCheck] = field(default_factory=dict)
+    critics: dict[str, CriticCheck] = field(default_factory=no_keys)
 
     @property
     def rewarded_by_task(self) -> bool:
@@ -226,7 +226,8 @@ class TrainDocument(Document, frozen=True, kw_only=True, tag="train"):
 
     results: tuple[StatisticRecord, ...]
     model: TrainedModelFolder | None = None
-    curve: tuple[dict[str, Any], ...] = ()  # one point for each epoch; its keys depend on the trainer
+    # One point for each epoch; its keys depend on the trainer.
+    curve: tuple[dict[str, Any], ...] = field(default_factory=no_rows)
 
 
 AnyDocument: TypeAlias = (

@@ -20,15 +20,17 @@ class StrategyRecord(Record, frozen=True, kw_only=True):
     better: Direction | None = field(default_factory=nothing)
     description: str | None = None
     example: str | None = None
-    gain: Number = None
-    gain_interval: Interval = None
-    beats_human: Number = None
+    gain: Number = field(default_factory=nothing)
+    gain_interval: Interval = field(default_factory=nothing)
+    beats_human: Number = field(default_factory=nothing)
     significant: bool | None = None
-    transcript: tuple[tuple[str, str], ...] = ()  # last turn of a context, and the strategy's reply
-    people_said: tuple[str, ...] = ()
-    transcript_scores: tuple[tuple[Number, Number], ...] = ()  # of the strategy and of the person
-    score: Number = None
-    human_score: Number = None
+    # Last turn of a context, and the strategy's reply.
+    transcript: tuple[tuple[str, str], ...] = field(default_factory=no_rows)
+    people_said: tuple[str, ...] = field(default_factory=no_rows)
+    # Of the strategy and of the person.
+    transcript_scores: tuple[tuple[Number, Number], ...] = field(default_factory=no_rows)
+    score: Number = field(default_factory=nothing)
+    human_score: Number = field(default_factory=nothing)
 
 
 class GamingVerdict(Part, frozen=True, kw_only=True):

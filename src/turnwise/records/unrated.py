@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from msgspec import field
 
-from turnwise.records.record import Interval, Number, Part, Record, no, no_rows, nothing
+from turnwise.records.record import Interval, Number, Part, Record, no, no_numbers, no_rows, nothing
 
 
 class Withheld(Part, frozen=True, kw_only=True):
@@ -49,13 +49,14 @@ class EstimateRecord(Record, frozen=True, kw_only=True):
     logged: Number = field(default_factory=nothing)  # mean of the target's own dialogues
     truth: Number = field(default_factory=nothing)
     truth_se: Number = field(default_factory=nothing)
-    difference: Number = None  # less the logged replies
-    difference_interval: Interval = None
-    fooled_by: tuple[str, ...] = ()  # controls that are worth as much as a system
-    bleu_delex: Number = field(name="bleu-delex", default=None)
-    length: Number = None
-    entropy_2: Number = field(name="entropy-2", default=None)
-    success: Number = None
+    difference: Number = field(default_factory=nothing)  # less the logged replies
+    difference_interval: Interval = field(default_factory=nothing)
+    # Controls that are worth as much as a system.
+    fooled_by: tuple[str, ...] = field(default_factory=no_rows)
+    bleu_delex: Number = field(name="bleu-delex", default_factory=nothing)
+    length: Number = field(default_factory=nothing)
+    entropy_2: Number = field(name="entropy-2", default_factory=nothing)
+    success: Number = field(default_factory=nothing)
     diagnostics: EstimateDiagnostics
 
     @property
@@ -95,11 +96,11 @@ class CriticCheck(Part, frozen=True, kw_only=True):
     fooled_by: tuple[str, ...]
     worst_system: str | None
     margin: Number
-    controls: dict[str, Number] = field(default_factory=dict)
+    controls: dict[str, Number] = field(default_factory=no_numbers)
     taught: tuple[str, ...] = field(default_factory=no_rows)  # controls that it was trained with
     unvalued: tuple[str, ...] = field(default_factory=no_rows)
     logged: str | None = None
     logged_value: Number = None
     logged_return: Number = None
     possible: Number = None
-    above_possible: tuple[str, ...] = ()
+    above_possible: tuple[str, ...] = field(default_factory=no_rows)

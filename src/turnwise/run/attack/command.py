@@ -111,8 +111,8 @@ def run_attack(spec: "Attacking", *, report: Report = lambda _: None) -> AttackD
     census = scan_data(spec)
     metrics, absent = prepare(spec, census)
     if not metrics:
-        unattacked = [one.record(StrategyRecord) for one in absent]
-        return finish(AttackDocument, spec, unattacked, census.sha256)
+        records = [unavailable.record(StrategyRecord) for unavailable in absent]
+        return finish(AttackDocument, spec, records, census.sha256)
     ((name, metric),) = metrics.items()
     card = model_folder(name) if spec.card else None
     run = attack_metric(spec, name, metric, census, report=report)
