@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+import turnwise
 from tests.attacks.planted import talks
 from tests.tiny_models import write_llama
-from turnwise import library
 from turnwise.attacks.target import THREAD, Hangs
 from turnwise.cli.common.group import run
 
@@ -258,7 +258,7 @@ def test_a_calling_program_gets_an_error_for_a_metric_that_hangs(
     )
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(Hangs, match="gave no score"):
-        library.attack("deaf:score", corpus, timeout=0.2)
+        turnwise.attack("deaf:score", corpus, timeout=0.2)
     import deaf
 
     deaf.go.set()
