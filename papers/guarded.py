@@ -29,9 +29,10 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
-from papers.probing import CORPORA, judged_on, quoted
+from papers.probing import CORPORA, attack_results, judged_on, quoted
 from papers.rated_corpora import pretraining, rated
 from turnwise.attacks.strategy import strategy
 from turnwise.cli.common.group import run
@@ -39,7 +40,8 @@ from turnwise.commands.attack import Harden
 from turnwise.logs import native
 from turnwise.metrics import names, resolve
 from turnwise.metrics.learned.guard.metric import guarded
-from turnwise.run.attack.harden import MAX_TEMPLATES, attack_files, train_guard
+from turnwise.records import plain
+from turnwise.run.attack.harden import MAX_TEMPLATES, FinishedRound, attack_files, train_guard
 from turnwise.stats.correlation import STATISTICS
 from turnwise.types import Summed
 
@@ -83,14 +85,13 @@ def wearing(metric: str, setting: str, trained: Path | None) -> str:
     return f"guarded[{','.join((f'metric={metric}', *more))}]"
 
 
-def _promising(spec: Harden, name: str, number: int, kept: Path) -> dict[str, Any]:
+def _promising(spec: Harden, name: str, number: int, kept: Path) -> FinishedRound:
     """The frauds of one metric on one corpus in a round of `teach`; kept, so that a killed run continues."""
     if not kept.exists():
         _large_batches()
         kept.parent.mkdir(parents=True, exist_ok=True)
-        kept.write_text(json.dumps(attack_files(spec, name, number, print)))
-    found: dict[str, Any] = json.loads(kept.read_text())
-    return found
+        kept.write_bytes(msgspec.json.encode(attack_files(spec, name, number, (), print)))
+    return msgspec.json.decode(kept.read_bytes(), type=FinishedRound)
 
 
 def teach(data: Path, metrics: Sequence[str], given: argparse.Namespace) -> None:
@@ -123,20 +124,23 @@ def teach(data: Path, metrics: Sequence[str], given: argparse.Namespace) -> None
                 part = spec.changed(contexts=(str(path),), metric=now, output=str(own))
                 jobs.append((part, now, number, own / f"round-{number}.json"))
         with ProcessPoolExecutor(given.jobs, mp_context=get_context("spawn")) as pool:
-            found = list(pool.map(_promising, *zip(*jobs, strict=True)))
+            finished = list(pool.map(_promising, *zip(*jobs, strict=True)))
         # The best frauds of every metric first.
-        columns = zip_longest(*(one["promising"] for one in found))
+        columns = zip_longest(*(attacks.promising for attacks in finished))
         new = [text for text in chain.from_iterable(columns) if text]
         taught = list(dict.fromkeys([*new, *taught]))[:MAX_TEMPLATES]
+        first = [attacks.result.attacked[0] for attacks in finished]
         attacked = {
             job[3].parent.name: {
-                key: one["record"]["attacked"][0][key] for key in ("people", "score", "gain")
+                "people": file.people,
+                "score": file.score,
+                "gain": file.gain,
+                "description": quoted(file.description),
             }
-            | {"description": quoted(one["record"]["attacked"][0]["description"])}
-            for job, one in zip(jobs, found, strict=True)
+            for job, file in zip(jobs, first, strict=True)
         }
         rounds.append({"round": number, "attacked": attacked, "taught": len(taught)})
-        prefixes = {prefix for one in found for prefix in one["contexts"]}
+        prefixes = {prefix for attacks in finished for prefix in attacks.contexts}
         model = out / f"model-{number + 1}"
         if not (model / "card.json").exists():
             train_guard(spec, taught, model, prefixes, print)
@@ -156,13 +160,13 @@ def attack(data: Path, metric: str, corpus: str, out: Path, given: argparse.Name
         )  # fmt: skip
         if code:
             raise SystemExit(code)
-    document = json.loads((out / "results.json").read_bytes())
-    frauds = [one for one in document["results"] if one["kind"] not in OWN and one["gain"] is not None]
-    best = max(frauds, key=lambda one: one["gain"])
-    kept = {key: best[key] for key in ("kind", "score", "gain", "gain_interval", "significant")}
+    document = attack_results(out)
+    tested = [record for record in document.results if record.kind not in OWN and record.gain is not None]
+    best = max(tested, key=lambda record: record.gain)
+    kept = {key: plain(best)[key] for key in ("kind", "score", "gain", "gain_interval", "significant")}
     return {
-        "people": document["people"]["score"], **kept, "description": quoted(best["description"]),
-        "frauds": document["verdict"]["frauds"], "tested": document["verdict"]["judged"], "calls": document["calls"],
+        "people": document.people.score, **kept, "description": quoted(best.description),
+        "frauds": document.verdict.frauds, "tested": document.verdict.judged, "calls": document.calls,
     }  # fmt: skip
 
 

@@ -12,12 +12,13 @@ import argparse
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from offline_critic import write
 
 import turnwise as tw
+from turnwise.records import EstimateRecord
 
 AGENTS, DIALOGUES, ALONE = 10, 40, 160  # systems of a world; dialogues of each; dialogues of the only logger
 
@@ -46,17 +47,16 @@ def left_out(path: str, critic: str, *, calibrate: bool) -> list[Guess]:
     found = tw.ope(
         path, all_agents=True, estimators=critic, db="town", calibrate=calibrate, progress=False
     ).document
-    known = {row["target"]: row["logged"] for row in found["results"]} if calibrate else None
-    systems = [row for row in found["results"] if row.get("kind", "system") == "system"]
+    known = {record.target: record.logged for record in found.results} if calibrate else None
+    systems = [record for record in found.results if record.kind in (None, "system")]
     returns = known or _returns(path, critic)
-    return [_guess(row, returns[row["target"]]) for row in systems]
+    return [_guess(record, returns[record.target]) for record in systems]
 
 
 def _returns(path: str, critic: str) -> dict[str, float]:
     """System -> mean discounted return of its own dialogues."""
     found = tw.ope(path, targets="grade-00", estimators=critic, db="town", progress=False).document
-    means: dict[str, float] = found["known"][0]["means"]
-    return means
+    return dict(found.known[0].means)
 
 
 def alone(path: str, critic: str) -> list[Guess]:
@@ -68,18 +68,17 @@ def alone(path: str, critic: str) -> list[Guess]:
             path, where={"agent": logger}, targets=others, estimators=critic, db="town", calibrate=False,
             progress=False,
         ).document  # fmt: skip
-        possible = next(iter(found["critics"].values()))["possible"]
-        for row in found["results"]:
-            if row["kind"] == "system":
-                guesses.append(_guess(row, returns[row["target"]], possible))
+        possible = next(iter(found.critics.values())).possible
+        for record in found.results:
+            if record.kind == "system":
+                guesses.append(_guess(record, returns[record.target], possible))
     return guesses
 
 
-def _guess(row: dict[str, Any], known: float, possible: float = np.inf) -> Guess:
-    low, high = row["interval"] or (np.nan, np.nan)
-    return Guess(
-        row["estimate"], low, high, known, row["estimate"] is not None and row["estimate"] > possible
-    )
+def _guess(record: EstimateRecord, known: float, possible: float = np.inf) -> Guess:
+    low, high = record.bounds or (np.nan, np.nan)
+    above = record.estimate is not None and record.estimate > possible
+    return Guess(record.estimate, low, high, known, above)
 
 
 def summary(guesses: Sequence[Guess]) -> dict[str, float]:

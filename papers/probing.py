@@ -22,6 +22,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from papers.probing_gpu import validation
@@ -34,11 +35,12 @@ from turnwise.attacks.target import Target
 from turnwise.attacks.verdict import measure_strategy
 from turnwise.cli.common.group import run
 from turnwise.commands.attack import Attack
-from turnwise.encode.text.normalise import plain
+from turnwise.encode.text import normalise
 from turnwise.logs import native
 from turnwise.logs.items.items import Selection, all_items
 from turnwise.logs.scan import scan
 from turnwise.metrics import names
+from turnwise.records import AttackDocument, plain
 from turnwise.run.attack.command import scorer
 from turnwise.run.scoring.shards import prepare
 from turnwise.run.scoring.tally import generator
@@ -71,12 +73,15 @@ def text(data: Path, path: str) -> None:
     """Write the training dialogues: those that share no long turn with a rated item and are not used as contexts."""
     files = sorted({file for file, _, _ in GROUPS.values()})
     turns = {
-        plain(turn.text) for file in files for one in native.read(str(data / file)) for turn in one.turns
+        normalise.plain(turn.text)
+        for file in files
+        for one in native.read(str(data / file))
+        for turn in one.turns
     }
     rated = {turn for turn in turns if len(turn.split()) >= SHARED_WORDS}
 
     def free(dialogue: Dialogue) -> bool:
-        return not any(plain(turn.text) in rated for turn in dialogue.turns)
+        return not any(normalise.plain(turn.text) in rated for turn in dialogue.turns)
 
     kept = [
         dialogue
@@ -88,7 +93,12 @@ def text(data: Path, path: str) -> None:
     print(f"{len(kept)} dialogues", file=sys.stderr)
 
 
-def attacked(data: Path, corpus: str, metric: str, out: Path, *more: str) -> dict[str, Any]:
+def attack_results(folder: Path) -> AttackDocument:
+    """The results of an attack in this folder."""
+    return msgspec.json.decode((folder / "results.json").read_bytes(), type=AttackDocument)
+
+
+def attacked(data: Path, corpus: str, metric: str, out: Path, *more: str) -> AttackDocument:
     """The results of `turnwise attack`, which is run only if the output folder has none."""
     file, (key, value) = CORPORA[corpus]
     if not (out / "results.json").exists():
@@ -98,8 +108,7 @@ def attacked(data: Path, corpus: str, metric: str, out: Path, *more: str) -> dic
         )  # fmt: skip
         if code:
             raise SystemExit(code)
-    found: dict[str, Any] = json.loads((out / "results.json").read_bytes())
-    return found
+    return attack_results(out)
 
 
 def judged_on(data: Path, corpus: str) -> list[Context]:
@@ -151,19 +160,22 @@ def table(data: Path, metrics: Sequence[str], corpora: Sequence[str], out: Path,
         name, _, metric = given.partition("=")
         for corpus in corpora:
             document = attacked(data, corpus, metric, out / f"{name}-{corpus}", *more)
-            found: dict[str, Any] = {"people": document["people"]["score"]}
+            found: dict[str, Any] = {"people": document.people.score}
             found["bot"] = bot(data, corpus, metric, out / f"bot-{corpus}.json")
             for row, wanted in ROWS.items():
-                of_row = [one for one in document["results"] if wanted in (one["kind"], one["strategy"])]
-                best = max(of_row, key=lambda one: one["gain"], default=None)
+                of_row = [record for record in document.results if wanted in (record.kind, record.strategy)]
+                best = max(of_row, key=lambda record: record.gain, default=None)
                 if best is not None:
-                    keys = ("score", "gain", "significant", "beats_human", "description")
-                    found[row] = {key: best[key] for key in keys} | {
-                        "description": quoted(best["description"])
+                    found[row] = {
+                        "score": best.score,
+                        "gain": best.gain,
+                        "significant": best.significant,
+                        "beats_human": best.beats_human,
+                        "description": quoted(best.description),
                     }
-            verdict = document["verdict"]
-            found["verdict"] = {**verdict, "description": quoted(verdict["description"] or ""), "worst": None}
-            found["signature"] = document["results"][0]["signature"]
+            description = quoted(document.verdict.description or "")
+            found["verdict"] = {**plain(document.verdict), "description": description, "worst": None}
+            found["signature"] = document.results[0].signature
             line = {"what": "table", "metric": name, "corpus": corpus, **found}
             (out / f"{name}-{corpus}.json").write_text(json.dumps(line))
             print(json.dumps(line), flush=True)
@@ -206,22 +218,23 @@ def rl(data: Path, metrics: Sequence[str], corpora: Sequence[str], out: Path, mo
         name, _, metric = given.partition("=")
         for corpus in corpora:
             document = attacked(data, corpus, metric, out / f"rl-{name}-{corpus}", "--stages", "rl", *more)
-            policy = [one for one in document["results"] if one["strategy"].startswith("rl: ")]
+            policy = [record for record in document.results if record.strategy.startswith("rl: ")]
             keys = ("score", "gain", "gain_interval", "beats_human", "significant")
             tested = [
-                {"strategy": quoted(one["description"]), **{key: one[key] for key in keys}} for one in policy
+                {"strategy": quoted(record.description), **{key: plain(record)[key] for key in keys}}
+                for record in policy
             ]
             # The policy's replies may be copies of the corpus, so they are left out here.
             repetitions = [
                 {
-                    **one,
+                    **plain(repetition),
                     "examples": None,
                     "most_frequent": None,
-                    "description": quoted(one["description"] or ""),
+                    "description": quoted(repetition.description or ""),
                 }
-                for one in document["repetitions"]
+                for repetition in document.repetitions
             ]
-            line = {"what": "rl", "metric": name, "corpus": corpus, "people": document["people"]["score"],
+            line = {"what": "rl", "metric": name, "corpus": corpus, "people": document.people.score,
                     "judged": tested, "repetitions": repetitions}  # fmt: skip
             (out / f"rl-{name}-{corpus}.json").write_text(json.dumps(line))
             print(json.dumps({**line, "repetitions": len(line["repetitions"])}), flush=True)
@@ -247,16 +260,16 @@ def harden(data: Path, metric: str, learn_from: str, out: Path, more: Sequence[s
                     "--count", str(COUNT), "-o", str(out), *more])  # fmt: skip
         if code:
             raise SystemExit(code)
-    document = json.loads((out / "results.json").read_bytes())
+    document = attack_results(out)
     rounds = [
-        {**one, "metric": None, "attacked": [
-            {**part, "best": None, "description": quoted(part["description"])} for part in one["attacked"]
+        {**plain(made), "metric": None, "attacked": [
+            {**plain(file), "best": None, "description": quoted(file.description)} for file in made.attacked
         ]}
-        for one in document["rounds"]
+        for made in document.rounds
     ]  # fmt: skip
     # Runs with other settings are kept beside each other.
-    line = {"what": "harden", "metric": metric, "corpus": " ".join(more), "robust": document["robust"],
-            "rounds": rounds, "agreement": document["agreement"]}  # fmt: skip
+    line = {"what": "harden", "metric": metric, "corpus": " ".join(more), "robust": document.robust,
+            "rounds": rounds, "agreement": [plain(change) for change in document.agreement]}  # fmt: skip
     (out / "harden.json").write_text(json.dumps(line))
 
 

@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from papers.flagship.prepare import PROBED
-from papers.probing import quoted, write_cards
+from papers.probing import attack_results, quoted, write_cards
 from turnwise.cli.common.group import run
 from turnwise.metrics import resolve
+from turnwise.records import plain
 
 RESULTS = Path(__file__).with_name("attacks.json")
 OWN = ("people", "other")  # kinds of replies that are people's own, or edits of them
@@ -36,20 +37,21 @@ def attack(contexts: Path, edition: str, corpus: str, seed: int, given: argparse
         code = run(["attack", edition, "--contexts", path, *asked, "-q", "-o", str(out)])
         if code:
             raise SystemExit(code)
-    document = json.loads((out / "results.json").read_bytes())
-    signature = document["results"][0]["signature"]
+    document = attack_results(out)
+    signature = document.results[0].signature
     if signature != (now := str(resolve(edition).signature)):
         raise SystemExit(
             f"{out} was made with {signature}; {edition} is now {now}: name another folder with -o"
         )
-    frauds = [one for one in document["results"] if one["kind"] not in OWN and one["gain"] is not None]
-    best = sorted(frauds, key=lambda one: one["gain"], reverse=True)[:KEPT]
+    tested = [record for record in document.results if record.kind not in OWN and record.gain is not None]
+    best = sorted(tested, key=lambda record: record.gain, reverse=True)[:KEPT]
     return {
         "command": f"turnwise attack {edition} --contexts DIR/{corpus}.jsonl {' '.join(asked)}",
-        "signature": signature, "gameable": document["verdict"]["gameable"], "frauds": document["verdict"]["frauds"],
-        "tested": document["verdict"]["judged"], "calls": document["calls"], "people": document["people"]["score"],
+        "signature": signature, "gameable": document.verdict.gameable, "frauds": document.verdict.frauds,
+        "tested": document.verdict.judged, "calls": document.calls, "people": document.people.score,
         "strategies": [
-            {"description": quoted(one["description"]), **{key: one[key] for key in KEYS}} for one in best
+            {"description": quoted(record.description), **{key: plain(record)[key] for key in KEYS}}
+            for record in best
         ],
     }  # fmt: skip
 

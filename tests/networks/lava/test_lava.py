@@ -58,7 +58,7 @@ def save(trained: TrainedModel, path: Path) -> Path:
 
 
 def measured(trained: TrainedModel) -> dict[str | None, float | None]:
-    return {finding.what["statistic"]: finding.estimate for finding in trained.findings}
+    return {finding.statistic: finding.estimate for finding in trained.findings}
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-import turnwise
+import turnwise as tw
 from tests.attacks.planted import talks
 from tests.tiny_models import write_llama
 from turnwise.attacks.target import THREAD, Hangs
@@ -220,7 +220,8 @@ def sleepy(corpus: str, folder: Path, source: str, *more: str) -> subprocess.Com
     (folder / "sleepy.py").write_text(source)
     return subprocess.run(
         [sys.executable, "-m", "turnwise", "attack", "sleepy:score", "--contexts", corpus, *more],
-        env={**os.environ, "PYTHONPATH": str(folder)}, capture_output=True, text=True, check=False,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), *sys.path])},
+        capture_output=True, text=True, check=False,
     )  # fmt: skip
 
 
@@ -258,7 +259,7 @@ def test_a_calling_program_gets_an_error_for_a_metric_that_hangs(
     )
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(Hangs, match="gave no score"):
-        turnwise.attack("deaf:score", corpus, timeout=0.2)
+        tw.attack("deaf:score", corpus, timeout=0.2)
     import deaf
 
     deaf.go.set()

@@ -209,7 +209,7 @@ def test_training_without_a_system_and_with_less_data_is_measured():
     }
     asked = {**quick, "leave_out_systems": True, "shares": "1/0.5"}
     found = train(replace(given_, items=two, settings=asked)).findings
-    rows = {(one.what["metric"], one.what["statistic"]): one for one in found}
+    rows = {(one.metric, one.statistic): one for one in found}
     whole = rows["adem, nothing left out", "spearman"]
     assert rows["adem, 100% of the contexts", "spearman"].estimate == whole.estimate
     assert rows["adem, a left out", "spearman"].n_items == whole.n_items == 40

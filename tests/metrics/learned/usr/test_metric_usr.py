@@ -13,7 +13,7 @@ from turnwise.metrics.learned.usr import retrieval
 
 def test_the_retrieval_head_separates_logged_replies_from_random_ones() -> None:
     made = retrieval.train(task("usr-ret", dialogues=dialogues(200), settings={"epochs": 15, "patience": 15}))
-    above = {str(finding.what["statistic"]): finding.estimate for finding in made.findings}
+    above = {str(finding.statistic): finding.estimate for finding in made.findings}
     assert above["above a negative, one"] is not None
     assert above["above a negative, one"] > 0.75
     assert made.curve[-1]["loss"] < made.curve[0]["loss"]
