@@ -7,6 +7,7 @@ from typing import Any, Literal, get_args, get_origin
 import msgspec
 
 from turnwise.records import COMMANDS
+from turnwise.report.run_files import StoredFiles
 from turnwise.report.runs import RunOf
 
 EMPTY: tuple[Any, ...] = (None, "", 0, False, [], {})
@@ -16,7 +17,7 @@ def made_run(command: str, *records: Mapping[str, Any], name: str = "x", **secti
     """A run of this command, with required keys that the test does not give filled with nothing."""
     kind = COMMANDS[command]
     given = {"command": command, "schema_version": 1, "results": list(records), **sections}
-    return RunOf(name, Path(name), msgspec.convert(completed(kind, given), kind))
+    return RunOf(name, StoredFiles(Path(name)), msgspec.convert(completed(kind, given), kind))
 
 
 def completed(kind: Any, given: Any) -> Any:

@@ -246,7 +246,7 @@ class Attack(Attacking):
 
         with opened(self) as ready:
             outcome = run_attack(ready, report=ready.report)
-            return result(AttackResult, outcome, ready.folder, figures=self.figures)
+            return result(AttackResult, outcome, ready.files, figures=self.figures)
 
     def show(self, attack: AttackResult, screen: AttackScreen) -> int:
         """Print the strongest strategies and the verdict; 1 if --gate fails."""
@@ -284,7 +284,7 @@ class Harden(Hardening, Attacking):
 
         with opened(self) as ready:
             outcome = run(ready, report=ready.report)
-            return result(Hardened, outcome, ready.folder, figures=self.figures)
+            return result(Hardened, outcome, ready.files, figures=self.figures)
 
     def show(self, hardened: Hardened, screen: AttackScreen) -> int:
         """Print what is left of the frauds and the rounds; 1 if --gate fails."""

@@ -90,7 +90,7 @@ class Calibrate(Grouping, Evaluating):
 
         self._check_plan()
         with opened(self) as ready:
-            return result(Calibration, run(ready), ready.folder, figures=self.figures)
+            return result(Calibration, run(ready), ready.files, figures=self.figures)
 
     def _check_plan(self) -> None:
         """Raise `UsageError` for a plan without a folder, of several metrics or groups, or for an unknown draw."""

@@ -139,7 +139,7 @@ class Compare(Gated, Trying, Drawing, LowerIsBetter, AsAgents, Selecting, Evalua
             if finished:
                 self._check_unselected()
             outcome = compare_runs(ready) if finished else run(ready)
-            made = result(Comparison, outcome, ready.folder, figures=self.figures)
+            made = result(Comparison, outcome, ready.files, figures=self.figures)
             return replace(made, shared_agent=ready.shared_agent)
 
     def _check_unselected(self) -> None:

@@ -1,6 +1,6 @@
 """What changed between two runs of an agent? Paired test, items that changed most."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, ClassVar
@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar
 from turnwise.commands.function import function
 from turnwise.commands.screen import Gated, Gating
 from turnwise.errors import UsageError
-from turnwise.library.results import Changes, folder_of, result
+from turnwise.library.results import Changes, result
 from turnwise.records import ChangeRecord, ItemChange
 from turnwise.report.text import number
 from turnwise.settings.groups import Drawing, Measuring, Resumption, Writing
@@ -33,7 +33,6 @@ class Diff(Gated, Drawing, Writing, Measuring):
 
     command: ClassVar[str] = "diff"
     resumption: ClassVar[Resumption] = "never"
-    names: ClassVar[Mapping[str, str]] = {}
 
     old: Annotated[
         PathLike, Option("A folder that `score` or `compare` wrote.", flags="OLD", record=None)
@@ -74,9 +73,8 @@ class Diff(Gated, Drawing, Writing, Measuring):
                 raise UsageError(
                     f"{folder} is no folder; `turnwise score DATA -m NAMES -o {folder}` would write one"
                 )
-        with folder_of(self.output, figures=self.figures) as place:
-            ready = self.changed(output=None if place is None else str(place))
-            return result(Changes, run(ready), place, figures=self.figures)
+        ready = self.changed(files=self.files)
+        return result(Changes, run(ready), ready.files, figures=self.figures)
 
     def show(self, changes: Changes, screen: Gating) -> int:
         """Print the changes, and the items that changed most."""

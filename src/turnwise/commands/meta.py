@@ -166,7 +166,7 @@ class MetaEvaluate(Gated, Drawing, LowerIsBetter, Selecting, Evaluating):
 
         with opened(self) as ready:
             outcome = meta(ready) if ready.metrics else raters(ready)
-            return result(Agreement, outcome, ready.folder, figures=self.figures)
+            return result(Agreement, outcome, ready.files, figures=self.figures)
 
     def show(self, agreement: Agreement, screen: Gating) -> int:
         """Print the part of the agreement that fits a screen, and with -v all of it."""

@@ -188,7 +188,7 @@ class Ope(Gated, Showing, Working, Seeding, Writing, Filtering, Reading):
         from turnwise.run.ope.command import ope as run
 
         with opened(self) as ready:
-            return result(Estimates, run(ready), ready.folder, figures=self.figures)
+            return result(Estimates, run(ready), ready.files, figures=self.figures)
 
     def show(self, estimates: Estimates, screen: Gating) -> int:
         """Print the estimates, and what limits them."""

@@ -5,8 +5,7 @@ from contextlib import contextmanager, nullcontext
 from typing import TypeVar
 
 from turnwise.library.data import Files, files
-from turnwise.library.results import folder_of
-from turnwise.settings.groups import Formatted
+from turnwise.settings.groups import Command, Formatted, Writing
 
 ReadingCommand = TypeVar("ReadingCommand", bound=Formatted)
 
@@ -15,7 +14,7 @@ ReadingCommand = TypeVar("ReadingCommand", bound=Formatted)
 def opened(
     command: ReadingCommand, *, agent: str | None = None, name_files: bool = False, empty: bool = False
 ) -> Iterator[ReadingCommand]:
-    """The command with its data as files of the native format, and with a folder to write to if it has `output`.
+    """The command with its data as files of the native format.
 
     `empty`: there is no data.
     """
@@ -28,11 +27,7 @@ def opened(
         )
     )  # fmt: skip
     with held as given:
-        ready = command.changed(
-            **{command.source: given.paths}, names=given.names, shared_agent=given.shared_agent
-        )
-        if not hasattr(command, "output"):
-            yield ready
-            return
-        with folder_of(command.output, figures=getattr(command, "figures", False)) as folder:
-            yield ready.changed(output=None if folder is None else str(folder))
+        ready = command.changed(**{command.source: given.paths}, shared_agent=given.shared_agent)
+        writing: Command = command
+        # The same files in every copy of the command.
+        yield ready.changed(files=writing.files) if isinstance(writing, Writing) else ready

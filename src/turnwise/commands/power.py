@@ -212,7 +212,7 @@ class Power(Pairing, Evaluating):
         from turnwise.run.power.command import run
 
         with opened(self, empty=not self.has_pilot) as ready:
-            return results.result(results.Power, run(ready), ready.folder, figures=self.figures)
+            return results.result(results.Power, run(ready), ready.files, figures=self.figures)
 
     def show(self, plan: results.Power, screen: Printing) -> int:
         """Print the designs, and the one that costs least."""

@@ -38,7 +38,7 @@ class Score(Gated, Trying, Drawing, AsAgents, Selecting, Evaluating):
         from turnwise.run.scoring.score import score as run
 
         with opened(self, agent=self.agent) as ready:
-            return result(Scores, run(ready), ready.folder, figures=self.figures)
+            return result(Scores, run(ready), ready.files, figures=self.figures)
 
     def show(self, scores: Scores, screen: Gating) -> int:
         """Print the scores, or what judges would be asked."""

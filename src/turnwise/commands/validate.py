@@ -106,10 +106,9 @@ class Validate(Reading):
         read: list[Census] = []
         with opened(self) as ready:
             for path in ready.paths:
-                before, problems.file = problems.count, ready.names.get(path)
+                before = problems.count
                 census = survey([path], problems.note)
-                name = ready.names.get(path, path)
-                records.append({"file": name, "problems": problems.count - before, **_holdings(census)})
+                records.append({"file": str(path), "problems": problems.count - before, **_holdings(census)})
                 read.append(census)
         for record, census in zip(records, read, strict=True):
             # The other record may be in a file that is read together with this one.
@@ -135,20 +134,12 @@ class _Problems:
     def __init__(self) -> None:
         self.first: list[Problem] = []
         self.count = 0
-        self.file: str | None = None  # the user's name of a temporary file
 
     def note(self, problem: Problem) -> None:
-        """Count a problem, and keep it with the user's name of the file if it is among the first 20."""
+        """Count a problem, and keep it if it is among the first 20."""
         self.count += 1
         if self.count <= SHOWN:
-            named = problem if self.file is None else _named(problem, self.file)
-            self.first.append(named)
-
-
-def _named(problem: Problem, name: str) -> Problem:
-    """The problem with another name for its file, also in its message."""
-    message = problem.message.replace(problem.file, name)
-    return Problem(name, problem.line, problem.path, message)
+            self.first.append(problem)
 
 
 def _holdings(census: "Census") -> dict[str, Any]:

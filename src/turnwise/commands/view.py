@@ -207,7 +207,7 @@ def _open(data: Data, reader: str | None, mapping: MappingLike | None, stack: Ex
         held = stack.enter_context(files(others, reader=reader, mapping=mapping, name_files=True))
         for path in held.paths:
             checksum = sha256(path) if of_runs else ""
-            _add_file(sources, path, held.names.get(path, path), checksum, folder)
+            _add_file(sources, path, path, checksum, folder)
     for run in find_runs(of_runs) if of_runs else ():
         sources.runs.append((run, _inputs_of(run, sources, reader, stack, folder)))
     if not sources.files and not strategies([run for run, _ in sources.runs]):

@@ -5,7 +5,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -36,7 +36,6 @@ class Files:
     """The data as paths, or as names of lines in memory."""
 
     paths: tuple[str, ...]
-    names: Mapping[str, str] = field(default_factory=dict)
     shared_agent: str | None = None  # the agent of all records, which the files' names replace
 
 

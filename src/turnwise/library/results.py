@@ -2,10 +2,8 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
 
 from turnwise.errors import REFUSED, UNMEASURED, MissingExtra, counted
@@ -49,7 +47,7 @@ from turnwise.records import (
 from turnwise.report import text
 from turnwise.report.figure import Figure
 from turnwise.report.fitting import Layout, sized
-from turnwise.settings.option import PathLike
+from turnwise.report.run_files import RunFiles
 from turnwise.terminal import visible
 
 if TYPE_CHECKING:
@@ -60,26 +58,16 @@ AnyResult = TypeVar("AnyResult", bound="Result")
 AnyRecord = TypeVar("AnyRecord", bound=Record)
 
 
-@contextmanager
-def folder_of(output: PathLike | None, *, figures: bool) -> Iterator[Path | None]:
-    """The folder that a run writes to; a temporary one if there is no output but figures are made, None if neither."""
-    if output is not None or not figures:
-        yield None if output is None else Path(output)
-        return
-    with TemporaryDirectory() as folder:
-        yield Path(folder)
-
-
-def result(kind: type[AnyResult], document: Document, folder: Path | None, *, figures: bool) -> AnyResult:
-    """The document of a run as a result of type `kind`; with `figures` and a folder, it has the figures that a
-    report of the folder shows.
+def result(kind: type[AnyResult], document: Document, files: RunFiles | None, *, figures: bool) -> AnyResult:
+    """The document of a run as a result of type `kind`; with `figures` and the files of the run, it has the figures
+    that a report of them shows.
     """
-    if not figures or folder is None:
+    if not figures or files is None:
         return kind(document=document)
     from turnwise.report.report import figures as drawn
     from turnwise.report.runs import RunOf
 
-    return kind(document=document, drawn=tuple(drawn(RunOf(document.command, folder, document))))
+    return kind(document=document, drawn=tuple(drawn(RunOf(document.command, files, document))))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

@@ -2,14 +2,15 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from io import BytesIO
+from pathlib import Path, PurePosixPath
 from typing import Any, Generic, TypeAlias, TypeVar
 
 import msgspec
 
 from turnwise.errors import DataError, UsageError
 from turnwise.records import COMMANDS, SCHEMA_VERSION, Document, Record, decoded
-from turnwise.report.results import to_json
+from turnwise.report.run_files import RunFiles, StoredFiles
 
 RESULTS = "results.json"
 KEYS = frozenset({"schema_version", "command", "results"})  # that every results.json has
@@ -20,11 +21,18 @@ Content = TypeVar("Content")
 
 @dataclass(frozen=True, slots=True)
 class RunOf(Generic[AnyDocument]):
-    """A finished run: its folder and the document in results.json."""
+    """A finished run: its files and the document in results.json."""
 
     name: str  # the folder as given by the user
-    folder: Path
+    files: RunFiles
     document: AnyDocument
+
+    @property
+    def folder(self) -> Path:
+        """The output folder; a run whose files are in memory has none, and raises `TypeError`."""
+        if not isinstance(self.files, StoredFiles):
+            raise TypeError(f"the files of `{self.name}` are in memory")
+        return self.files.folder
 
     @property
     def command(self) -> str:
@@ -51,22 +59,18 @@ class RunOf(Generic[AnyDocument]):
 
         Raises `DataError` with the line number for a bad line.
         """
-        path = self.folder / name
-        if not path.exists():
-            return
         decoder = msgspec.json.Decoder(kind)
-        with path.open("rb") as file:
-            for number, line in enumerate(file, start=1):
-                yield _decode(line, decoder, f"{path}:{number}")
+        for number, line in enumerate(BytesIO(self.files.read(name) or b""), start=1):
+            yield _decode(line, decoder, f"{self.files.place(name)}:{number}")
 
-    def json_files(self, pattern: str, kind: type[Content]) -> Iterator[tuple[Path, Content]]:
-        """Yield path and content of the JSON files in this run's folder that match the glob pattern, sorted by path.
+    def json_files(self, pattern: str, kind: type[Content]) -> Iterator[tuple[PurePosixPath, Content]]:
+        """Yield name and content of the JSON files of this run that match the glob pattern, sorted by name.
 
         Raises `DataError` for a file that is not JSON of this type.
         """
         decoder = msgspec.json.Decoder(kind)
-        for path in sorted(self.folder.glob(pattern)):
-            yield path, _decode(path.read_bytes(), decoder, str(path))
+        for name in self.files.names(pattern):
+            yield PurePosixPath(name), _decode(self.files.read(name) or b"", decoder, self.files.place(name))
 
 
 Run: TypeAlias = RunOf[Document]  # of whatever command
@@ -80,16 +84,11 @@ def _decode(data: bytes, decoder: msgspec.json.Decoder[Content], place: str) -> 
         raise DataError(f"{place}: {error}") from None
 
 
-def run_of(name: str, folder: Path, document: Mapping[str, Any]) -> Run:
-    """The run that has just made this document, as a report of its folder would read it."""
-    return RunOf(name, folder, decoded(to_json(document)))
-
-
 def read_run(path: Path, name: str) -> Run:
     """Read a results.json of the run `name`; raises `DataError` if it is not one of this schema version."""
     data = path.read_bytes()
     try:
-        return RunOf(name, path.parent, decoded(data))
+        return RunOf(name, StoredFiles(path.parent), decoded(data))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise DataError(_problem(path, data) or f"{path}: {error}") from None
 

@@ -35,11 +35,6 @@ class Recorded(Protocol):
         ...
 
     @property
-    def names(self) -> Mapping[str, str]:
-        """Path -> the name that the user gave it."""
-        ...
-
-    @property
     def folder(self) -> Path | None:
         """The output folder."""
         ...

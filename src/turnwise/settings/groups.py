@@ -4,9 +4,9 @@ A group is a mixin: `class Score(Measuring, Reading)` has the settings of both. 
 a setting declares the field again.
 """
 
-from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, cast
 
@@ -14,6 +14,7 @@ from msgspec import Meta
 
 from turnwise.errors import UsageError, setting
 from turnwise.logs.items.items import ItemChoice, Selection
+from turnwise.report.run_files import HeldFiles, RunFiles, StoredFiles
 from turnwise.settings.data import Data, MappingLike
 from turnwise.settings.option import (
     Checked,
@@ -97,7 +98,6 @@ class Command(Checked):
 class Formatted(Command):
     """The format of the dialogues that a command reads."""
 
-    names: ClassVar[Mapping[str, str]] = {}  # path -> the name that the user gave it: `-`
     shared_agent: ClassVar[str | None] = None  # the agent of all records, which the files' names replace
     source: ClassVar[str] = "data"  # the setting that has the dialogues
 
@@ -301,6 +301,13 @@ class Writing(Command):
     def folder(self) -> Path | None:
         """The folder of `output`."""
         return Path(self.output) if self.output else None
+
+    @cached_property
+    def files(self) -> RunFiles | None:
+        """The files that a report reads: in the folder of `output`, in memory for figures without one, else None."""
+        if self.folder is not None:
+            return StoredFiles(self.folder)
+        return HeldFiles() if self.figures else None
 
 
 @dataclass(frozen=True, kw_only=True)

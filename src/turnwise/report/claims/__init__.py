@@ -42,7 +42,7 @@ def claims(runs: Sequence[Run]) -> list[Claim]:
 def claims_of(run: Run, among: Sequence[Run] = ()) -> list[Claim]:
     """The claims of one run; the runs `among` tell what is known of its metrics. Empty for other commands."""
     if isinstance(run.document, CompareDocument):
-        compared = RunOf(run.name, run.folder, run.document)
+        compared = RunOf(run.name, run.files, run.document)
         return list(agent_claims(compared, _knowledge(compared, among)))
     make = _CLAIMS.get(run.command)
     return list(make(run)) if make else []

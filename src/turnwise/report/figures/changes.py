@@ -33,7 +33,7 @@ def changed_items(run: RunOf[DiffDocument]) -> Iterator[Figure]:
 def _compared(run: RunOf[DiffDocument], records: Sequence[ChangeRecord]) -> RunOf[CompareDocument]:
     """The run as a comparison of the new run (A) with the old one (B), with these changes."""
     mine = tuple(map(_difference, records))
-    return RunOf(run.name, run.folder, CompareDocument(results=mine, origin=run.document.origin))
+    return RunOf(run.name, run.files, CompareDocument(results=mine, origin=run.document.origin))
 
 
 def _difference(record: ChangeRecord) -> DifferenceRecord:

@@ -46,9 +46,9 @@ def system_values(run: RunOf[OpeDocument]) -> Iterator[Figure]:
 
 def turn_values(run: RunOf[OpeDocument]) -> Iterator[Figure]:
     """Figures of each critic's two dialogues (of three or more turns) in which the agents' values differ most."""
-    for path in sorted(run.folder.glob(f"*{SUFFIX}")):
+    for name in run.files.names(f"*{SUFFIX}"):
         dialogues: dict[str, list[TurnLine]] = {}
-        for turn in run.lines(path.name, TurnLine):
+        for turn in run.lines(name, TurnLine):
             dialogues.setdefault(turn.dialogue, []).append(turn)
         long = [turns for turns in dialogues.values() if len(turns) >= MIN_TURNS]
         long.sort(key=_mean_spread, reverse=True)

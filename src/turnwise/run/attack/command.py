@@ -121,7 +121,7 @@ def run_attack(spec: "Attacking", *, report: Report = lambda _: None) -> AttackD
     if (
         run.found.gameable or not run.found.unsearched
     ):  # an attack that hardly searched says nothing good of a judge
-        add_attack(metric, document_verdict, [spec.names.get(path, path) for path in spec.paths])
+        add_attack(metric, document_verdict, list(spec.paths))
     sign = run.sign
     records = _strategy_records(name, str(metric.signature), run.found, sign, better_direction(metric))
     if card is not None:

@@ -11,7 +11,7 @@ from turnwise.attacks.converged_strategy import ConvergedStrategy, converged_str
 from turnwise.attacks.strategy import Candidate
 from turnwise.attacks.target import Target
 from turnwise.records import TuningCurves, TuningRepetition, finite
-from turnwise.report import results
+from turnwise.report.run_files import write
 from turnwise.run.resume.progress_journal import Journal
 from turnwise.settings.option import as_text
 from turnwise.types import digest
@@ -68,8 +68,8 @@ class PolicyTuning:
                 found.append((tuned, converged_strategy(track_on, tuned.replies, self.target)))
         found.sort(key=lambda one: -one[0].reward)
         self.repetitions = [_repetition_record(*one) for one in found]
-        if self.spec.folder is not None:
-            results.write(self.spec.folder / CURVES, {"policy": self.spec.policy, "settings": asdict(settings),
+        if self.spec.files is not None:
+            write(self.spec.files, CURVES, {"policy": self.spec.policy, "settings": asdict(settings),
                                                       "repetitions": self.repetitions})  # fmt: skip
         best, strategy = found[0]
         return policy_candidates(strategy, best.replies)

@@ -19,6 +19,7 @@ from turnwise.logs.scan import Census, scan
 from turnwise.protocols import estimator_extras
 from turnwise.records import CriticCheck, EstimateRecord, EstimatorCheck, KnownMeans, OpeDocument
 from turnwise.report import results
+from turnwise.report.run_files import write
 from turnwise.run.ope import task_log
 from turnwise.run.ope.critic import controls, critics_among, rewarded_by_task
 from turnwise.run.ope.critic_of_tasks import ope_of_task
@@ -229,6 +230,6 @@ def _write_projections(spec: "Ope", logged_data: LoggedData, targets: Sequence[s
 
     Without -o nothing is written.
     """
-    if spec.folder is not None:
+    if spec.files is not None:
         found = projections(logged_data, tuple(targets), model=_encoder(spec), seed=spec.seed)
-        results.write(spec.folder / results.file_name(logged_data.rating) / "pairs.json", found)
+        write(spec.files, f"{results.file_name(logged_data.rating)}/pairs.json", found)

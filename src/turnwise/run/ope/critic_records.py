@@ -11,6 +11,7 @@ from turnwise.estimators.critic.controls import LOGGED, PREFIX, Verdict
 from turnwise.protocols import TaskCritic
 from turnwise.records import CriticCheck, EstimateDiagnostics, EstimateRecord, finite
 from turnwise.report import results
+from turnwise.report.run_files import write_lines
 from turnwise.run.ope.critic_values import CriticValues
 from turnwise.stats.interval import Interval, mean_t_interval
 from turnwise.types import Dialogue, Floats
@@ -135,7 +136,7 @@ def write_turns(
 
     Without -o nothing is written.
     """
-    if spec.folder is None:
+    if spec.files is None:
         return
     records, point = [], 0
     for one in dialogues:
@@ -158,4 +159,4 @@ def write_turns(
                 {"dialogue": one.id, "turn": index, "estimator": name, "user": user, "replies": said, "q": q}
             )
             point += 1
-    results.write_lines(spec.folder / f"{results.file_name(name)}.turns.jsonl", records)
+    write_lines(spec.files, f"{results.file_name(name)}.turns.jsonl", records)

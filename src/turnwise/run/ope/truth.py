@@ -9,6 +9,7 @@ import numpy as np
 from turnwise.errors import UsageError, setting
 from turnwise.records import EstimateRecord, EstimatorCheck, KnownMeans, finite
 from turnwise.report import regression, results
+from turnwise.report.run_files import write
 from turnwise.run.ope.estimate import TargetEstimate
 from turnwise.run.ope.logged_data import LoggedData
 from turnwise.stats.correlation import pearson, spearman
@@ -152,9 +153,9 @@ def write_figures(
 
     Without -o nothing is written.
     """
-    if spec.folder is None:
+    if spec.files is None:
         return
-    place = spec.folder / results.file_name(rating)
+    place = results.file_name(rating)
     for name in dict.fromkeys(one.estimator for one in estimates):
         mine = [one for one in estimates if one.estimator == name and one.estimate is not None]
         drawn = [
@@ -163,7 +164,7 @@ def write_figures(
             if one.target in truth and one.estimate is not None
         ]
         if len(drawn) > 1:
-            with results.replacing(place / f"{results.file_name(name)}.svg") as file:
+            with spec.files.replacing(f"{place}/{results.file_name(name)}.svg") as file:
                 file.write(regression.standalone_svg(drawn, title=f"{name}, {rating}").encode())
         curves = {
             one.target: {key: list(map(float, curve)) for key, curve in one.curves.items()}
@@ -171,7 +172,7 @@ def write_figures(
             if one.curves
         }
         if curves:
-            results.write(place / f"{results.file_name(name)}.curves.json", curves)
+            write(spec.files, f"{place}/{results.file_name(name)}.curves.json", curves)
 
 
 def validation(

@@ -176,7 +176,7 @@ def _measured(
     with (
         BlockStore(spec.folder, reuse=spec.reuse) as store,
         spec.executor() as workers,
-        listing(metrics, spec.folder) as lines,
+        listing(metrics, spec.files) as lines,
     ):
         tables, items = collect(
             spec, census, metrics, store, labels.selection, watch=watch, workers=workers, lines=lines

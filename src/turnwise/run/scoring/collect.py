@@ -8,7 +8,6 @@ Commands that need all items at once collect the shards into score tables.
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import msgspec
@@ -21,7 +20,7 @@ from turnwise.logs.scan import Census
 from turnwise.meta.table import COLUMNS, ScoreTable, UnscoredItem
 from turnwise.metrics.rows import no_rows, stack_rows
 from turnwise.protocols import metric_extras
-from turnwise.report.results import replacing
+from turnwise.report.run_files import RunFiles
 from turnwise.run.resume.block_store import BlockStore
 from turnwise.run.resume.finished_run import MetricBlocks
 from turnwise.run.scoring.blocks import item_scores
@@ -142,15 +141,15 @@ class Listing:
 
 
 @contextmanager
-def listing(metrics: Mapping[str, Metric], folder: Path | None) -> Iterator[Listing | None]:
-    """A listing whose files are put into `folder` when all is written; None without a folder."""
-    if folder is None:
+def listing(metrics: Mapping[str, Metric], files: RunFiles | None) -> Iterator[Listing | None]:
+    """A listing whose content becomes files of the run when all is written; None without files."""
+    if files is None:
         yield None
         return
-    with ExitStack() as files:
-        items = files.enter_context(replacing(folder / "items.jsonl"))
-        dialogues = files.enter_context(replacing(folder / "dialogues.jsonl"))
-        transcripts = files.enter_context(replacing(folder / "transcripts.jsonl"))
+    with ExitStack() as stack:
+        items = stack.enter_context(files.replacing("items.jsonl"))
+        dialogues = stack.enter_context(files.replacing("dialogues.jsonl"))
+        transcripts = stack.enter_context(files.replacing("transcripts.jsonl"))
         lines = Listing(metrics, items, dialogues, transcripts)
         yield lines
         lines.flush()

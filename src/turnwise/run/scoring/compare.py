@@ -101,7 +101,7 @@ def _by_metrics(spec: "Compare", census: Census) -> list[DifferenceRecord]:
     with (
         BlockStore(spec.folder, reuse=spec.reuse) as store,
         spec.executor() as workers,
-        listing(metrics, spec.folder) as lines,
+        listing(metrics, spec.files) as lines,
     ):
         tables, items = collect(
             spec,

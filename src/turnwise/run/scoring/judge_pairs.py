@@ -24,7 +24,6 @@ from turnwise.metrics.judge.metric import Judge
 from turnwise.metrics.judge.pairwise import NAME, PairVerdict, pair_cost, pair_verdicts
 from turnwise.metrics.rows import quotient
 from turnwise.records import DifferenceRecord, Forecast, ItemDifference, JudgePrompt
-from turnwise.report.results import replacing
 from turnwise.run.scoring.costs import announce, forecasts, judge_prompt
 from turnwise.run.scoring.tally import generator
 from turnwise.settings.option import as_text
@@ -82,8 +81,8 @@ def judge_pairs(
             mine = [one for one in judged if one.a.group == group]
             records.append(_record(name, signature, group, mine, agents, spec))
         lines += [_line(name, one) for one in judged]
-    if spec.folder is not None:
-        with replacing(spec.folder / PAIRS) as file:
+    if spec.files is not None:
+        with spec.files.replacing(PAIRS) as file:
             file.writelines(msgspec.json.encode(line) + b"\n" for line in lines)
     return records
 

@@ -32,7 +32,7 @@ from turnwise.records import (
     MetricDifference,
     ScreenedRater,
 )
-from turnwise.report import results
+from turnwise.report.run_files import write_lines
 from turnwise.run.cut_agents import cut_agents
 from turnwise.run.resume.block_store import BlockStore
 from turnwise.run.scoring.collect import collect, listing
@@ -143,7 +143,7 @@ def meta(spec: "MetaEvaluate") -> MetaDocument:
                 task = tasks.setdefault(key, _LevelTask([], level, of_group))
                 task.questions.append((places, question, people))
                 places += 1
-            if spec.folder is not None:
+            if spec.files is not None:
                 for table in of_group:
                     examples += disagreements(table, people, group=question.group)
             if spec.length_bias and question.rated == "turn":
@@ -161,10 +161,10 @@ def meta(spec: "MetaEvaluate") -> MetaDocument:
         raise UsageError(
             "none of these metrics has a number at that level; `turnwise ls metrics` shows levels"
         )
-    if spec.folder is not None:
-        results.write_lines(spec.folder / "people.jsonl", rated)
+    if spec.files is not None:
+        write_lines(spec.files, "people.jsonl", rated)
         read = all_items(spec.paths, selection(spec, "turn"), census) if examples else ()
-        results.write_lines(spec.folder / "examples.jsonl", with_texts(examples, read))
+        write_lines(spec.files, "examples.jsonl", with_texts(examples, read))
     document = finish(
         MetaDocument,
         spec,
@@ -178,7 +178,7 @@ def meta(spec: "MetaEvaluate") -> MetaDocument:
         **census.automatic_section(),
         **census.unseen.section(),
     )
-    add_agreement(metrics, document.results, [spec.names.get(path, path) for path in spec.paths])
+    add_agreement(metrics, document.results, list(spec.paths))
     return document
 
 
@@ -205,7 +205,7 @@ def _collected(
     workers: Executor,
 ) -> dict[RatedLevel, tuple[dict[str, ScoreTable], SeenItems]]:
     """For each rated level: the score table of each metric, and what is known of the items."""
-    with BlockStore(spec.folder, reuse=spec.reuse) as store, listing(metrics, spec.folder) as lines:
+    with BlockStore(spec.folder, reuse=spec.reuse) as store, listing(metrics, spec.files) as lines:
         settings: dict[str, Any] = {"watch": watch, "workers": workers, "lines": lines}
         found: dict[RatedLevel, tuple[dict[str, ScoreTable], SeenItems]] = {}
         for level in dict.fromkeys(question.rated for question in questions):

@@ -43,7 +43,7 @@ def pair_meta(spec: "MetaEvaluate", census: Census) -> MetaDocument:
     with (
         spec.executor() as workers,
         BlockStore(spec.folder, reuse=spec.reuse) as store,
-        listing(metrics, spec.folder) as lines,
+        listing(metrics, spec.files) as lines,
     ):
         settings: dict[str, Any] = {"watch": watch, "workers": workers, "lines": lines}
         tables, items = collect(spec, census, metrics, store, chosen, **settings)

@@ -56,7 +56,7 @@ def score(spec: "Score") -> ScoreDocument:
     with (
         BlockStore(spec.folder, reuse=spec.reuse) as store,
         spec.executor() as workers,
-        listing(metrics, spec.folder) as lines,
+        listing(metrics, spec.files) as lines,
         progress("scoring", census.n_dialogues, quiet=spec.quiet) as advance,
     ):
         for shard in shards(spec, census, metrics, store, spec.selection, watch, workers):
@@ -143,9 +143,7 @@ def _unnamed(spec: "Score", census: Census) -> Iterator[str]:
     paths = [source.path for source in census.files if source.n_unnamed]
     if len(paths) < 2 or spec.selection.apart or spec.selection.as_agents:
         return
-    shown = ", ".join(
-        [*(spec.names.get(path, path) for path in paths[:SHOWN]), *(["..."] if paths[SHOWN:] else [])]
-    )
+    shown = ", ".join([*(path for path in paths[:SHOWN]), *(["..."] if paths[SHOWN:] else [])])
     yield (
         f"{counted(len(paths), 'file')} name no agent, so their replies are scored together as `{UNNAMED}`: {shown}; "
         "--by file scores each file by itself, and --agent NAME names the agent"

@@ -291,7 +291,7 @@ def _data(spec: "Train", census: Census) -> dict[str, Any]:
     """The input files and the selection, for the model's card."""
     files = [
         {
-            "file": Path(spec.names.get(source.path, source.path)).name,
+            "file": Path(source.path).name,
             "sha256": source.sha256,
             "dialogues": source.n_dialogues,
         }
@@ -303,7 +303,7 @@ def _data(spec: "Train", census: Census) -> dict[str, Any]:
 
 def _command(spec: "Train", metric: str) -> str:
     """The command line of this training, for the model's card: the data, and every option that changes the model."""
-    words = ["turnwise train", metric, *(Path(spec.names.get(path, path)).name for path in spec.paths)]
+    words = ["turnwise train", metric, *(Path(path).name for path in spec.paths)]
     words += [f"--on {spec.on}"] if spec.on != "ratings" else []
     words += [f"--dimension {spec.dimension}"] if spec.dimension else []
     words += [f"--lower-is-better {','.join(spec.lower_dimensions)}"] if spec.lower_dimensions else []
