@@ -4,6 +4,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from turnwise.errors import Refused
 from turnwise.library.notes import coverage, item_notes, notes, whole_scales
 from turnwise.library.results import Calibration, Estimates, cells
 from turnwise.records import ChangeRecord, EstimateDiagnostics, EstimateRecord, ScoreRecord
@@ -72,14 +73,17 @@ def test_a_missing_interval_has_its_reason_in_a_note() -> None:
 
 
 def test_reasons_that_differ_in_fractions_alone_are_one_line_with_their_ranges() -> None:
-    said = "their estimates correlate {} with their means (p {}); 5 agents"
-    reasons = [said.format(*pair) for pair in (("0.58", "0.15"), ("-0.49", "0.80"), ("0.10", "0.15"))]
-    found = notes([finding(agent, reason=reason) for agent, reason in zip("abc", reasons, strict=True)])
+    def refused(agent: str, **fields: float) -> ScoreRecord:
+        words = "their estimates correlate {correlation:.2f} with their means (p {p:.2f}); {n} agents"
+        return ScoreRecord.refusal(Refused(words, "not-ranked", **fields), metric="rouge-l", agent=agent)
+
+    pairs = {"a": (0.58, 0.15), "b": (-0.49, 0.80), "c": (0.10, 0.15)}
+    found = notes([refused(agent, correlation=r, p=p, n=5) for agent, (r, p) in pairs.items()])
     assert found == [
         "note: rouge-l a and 2 more: refused: their estimates correlate -0.49 to 0.58 with their means "
         "(p 0.15 to 0.80); 5 agents"
     ]
-    assert len(notes([finding("a", reason="4 agents"), finding("b", reason="5 agents")])) == 2
+    assert len(notes([refused("a", correlation=0.58, p=0.15, n=n) for n in (4, 5)])) == 2
 
 
 def test_estimates_of_ope_have_a_column_even_if_there_are_none() -> None:

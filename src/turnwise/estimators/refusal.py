@@ -76,14 +76,18 @@ def check_on_scale(low: float, high: float, scale: tuple[float, float]) -> None:
     inside = min(high, scale[1]) - max(low, scale[0])
     hardly = low < high and inside < INSIDE * (high - low)
     if hardly or high < scale[0] - margin or low > scale[1] + margin:
-        found = f"{low:.3g}" if low == high else f"{low:.3g} to {high:.3g}"
+        where, code = (
+            ("{low:.3g}", "outside-scale")
+            if low == high
+            else ("{low:.3g} to {high:.3g}", "interval-outside-scale")
+        )
         raise Refused(
-            "the estimate lies outside the scale {least:g} to {largest:g} ({reached}): the estimator extrapolates "
-            "beyond what was logged; log agents that talk like the target, or rate some of its dialogues",
-            "outside-scale",
-            least=scale[0],
-            largest=scale[1],
-            reached=found,
+            f"the estimate lies outside the scale {{scale}} ({where}): the estimator extrapolates beyond what was "
+            "logged; log agents that talk like the target, or rate some of its dialogues",
+            code,
+            scale=f"{scale[0]:g} to {scale[1]:g}",
+            low=float(low),
+            high=float(high),
         )
 
 

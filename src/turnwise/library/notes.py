@@ -1,8 +1,8 @@
 """Notes on a result: what was not scored and why, and what limits the findings."""
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
+from typing import TypeVar
 
 from turnwise.errors import counted
 from turnwise.records import (
@@ -16,11 +16,12 @@ from turnwise.records import (
     Record,
     ScoreRecord,
     StatisticRecord,
+    WhyNot,
     both_ends,
 )
 
 SHOWN = 5  # placeholders or agents that a note names
-_FRACTION = re.compile(r"-?\d+\.\d+")
+AnyRecord = TypeVar("AnyRecord", bound=Record)
 WARNING = "warning: "  # of a line that --quiet does not hide
 
 
@@ -188,12 +189,8 @@ def _without_a_result(records: Sequence[Record]) -> list[str]:
 
     A reason that only repeats why items were not scored is left out, as `item_notes` has it.
     """
-    about: dict[tuple[str, str], list[str]] = {}
-    for record in records:
-        if record.status != "ok" and not record.only_unscored:
-            what = " ".join(value for value in record.about.values() if value)
-            about.setdefault((record.status, str(record.reason)), []).append(what)
-    return _grouped(about)
+    there = [record for record in records if record.status != "ok" and not record.only_unscored]
+    return _by_reason(there, lambda record: " ".join(filter(None, record.about.values())))
 
 
 def document_notes(document: Document) -> list[str]:
@@ -203,11 +200,8 @@ def document_notes(document: Document) -> list[str]:
 
 def others_without_a_result(records: Sequence[EstimateRecord]) -> list[str]:
     """As the lines of `notes` on records without a result, for other estimators than those that were asked for."""
-    about: dict[tuple[str, str], list[str]] = {}
-    for record in records:
-        if record.status != "ok" and record.beside:
-            about.setdefault((record.status, str(record.reason)), []).append(_estimate_of(record))
-    return _grouped(about)
+    there = [record for record in records if record.status != "ok" and record.beside]
+    return _by_reason(there, _estimate_of)
 
 
 def whole_scales(records: Sequence[EstimateRecord]) -> list[str]:
@@ -227,27 +221,32 @@ def _first_of(names: Sequence[str]) -> str:
     return f"{names[0]} and {len(names) - 1} more" if len(names) > 1 else names[0]
 
 
-def _grouped(about: Mapping[tuple[str, str], Sequence[str]]) -> list[str]:
-    """A line for each status and reason, which names the first of what it is about and counts the others.
+def _by_reason(records: Sequence[AnyRecord], name: Callable[[AnyRecord], str]) -> list[str]:
+    """A line for each status and reason, which names the first of these records and counts the others.
 
     Reasons that differ in fractions alone, such as a correlation, are one line with the least and largest of each.
     """
-    alike: dict[tuple[str, str], list[str]] = {}
-    for status, reason in about:
-        alike.setdefault((status, _FRACTION.sub("#", reason)), []).append(reason)
+    alike: dict[tuple[str, ...], list[AnyRecord]] = {}
+    for record in records:
+        alike.setdefault((record.status, *_without_fractions(record)), []).append(record)
     lines = []
-    for (status, _), reasons in alike.items():
-        names = [name for reason in reasons for name in about[status, reason]]
-        lines.append(f"note: {_first_of(names)}: {status}: {_with_ranges(reasons)}")
+    for (status, *_), those in alike.items():
+        whys = [record.why for record in those if record.why is not None]
+        reason = WhyNot.merged(whys) if whys else str(those[0].reason)
+        lines.append(f"note: {_first_of([name(record) for record in those])}: {status}: {reason}")
     return lines
 
 
-def _with_ranges(reasons: Sequence[str]) -> str:
-    """The reason that these are, with `LEAST to LARGEST` in place of a fraction that is not the same in all."""
-    columns = zip(*(_FRACTION.findall(reason) for reason in reasons), strict=True)
-    ranges = iter([sorted(set(column), key=float) for column in columns])
-    return _FRACTION.sub(
-        lambda _: " to ".join(dict.fromkeys((one := next(ranges))[:1] + one[-1:])), reasons[0]
+def _without_fractions(record: Record) -> Iterator[str]:
+    """What tells the record's reason from others: its code with the fields that are no fractions; without a code, its
+    words.
+    """
+    if record.why is None:
+        yield str(record.reason)
+        return
+    yield record.why.code
+    yield from (
+        f"{name} {value}" for name, value in record.why.fields.items() if not isinstance(value, float)
     )
 
 

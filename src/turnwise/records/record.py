@@ -4,6 +4,7 @@ A field with a factory of this module is always written, also where it has its d
 earlier versions. Any other field with a default is written only where it has another value.
 """
 
+from collections.abc import Sequence
 from math import isfinite, isnan, nan
 from typing import Any, ClassVar, Self, TypeAlias
 
@@ -11,7 +12,7 @@ import msgspec
 from msgspec import field
 from msgspec.structs import FieldInfo
 
-from turnwise.errors import Refused
+from turnwise.errors import Reason, Refused
 from turnwise.types import Status
 
 Number: TypeAlias = float | None  # null in a file where it is unknown or infinite
@@ -112,6 +113,11 @@ class WhyNot(Part, frozen=True, kw_only=True):
     def error(self) -> Refused:
         """The refusal (not raised) with this reason."""
         return Refused(self.words, self.code, **self.fields)
+
+    @staticmethod
+    def merged(reasons: "Sequence[WhyNot]") -> str:
+        """The words of reasons with the same code; fractions that differ as `LEAST to LARGEST`."""
+        return Reason.merged([Reason(reason.code, reason.words, reason.fields) for reason in reasons])
 
 
 class Estimated(Part, frozen=True, kw_only=True):
