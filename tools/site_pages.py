@@ -5,7 +5,6 @@
 * A link that works in the repository's file view works on the site: it leads to the page, or to the file on the forge.
 """
 
-import ast
 import posixpath
 import re
 from pathlib import Path
@@ -14,6 +13,8 @@ from typing import Any
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
+
+import turnwise
 
 ROOT = Path(__file__).parents[1]
 FENCE = re.compile(r"(^```.*?^```[^\n]*$)", re.MULTILINE | re.DOTALL)
@@ -56,14 +57,8 @@ def reference_pages() -> dict[str, str]:
 
 def top_page() -> str:
     """The page of `turnwise`: its functions, then its classes, each in the order of `__all__`."""
-    tree = ast.parse((ROOT / "src" / "turnwise" / "__init__.py").read_text(encoding="utf-8"))
-    (listed,) = (
-        ast.literal_eval(one.value)
-        for one in tree.body
-        if isinstance(one, ast.Assign) and ast.unparse(one.targets[0]) == "__all__"
-    )
-    functions = [name for name in listed if name[0].islower()]
-    classes = [name for name in listed if name[0].isupper()]
+    functions = [name for name in turnwise.__all__ if name[0].islower()]
+    classes = [name for name in turnwise.__all__ if name[0].isupper()]
     parts = ["# turnwise", f"::: turnwise\n    options: {{members: [{', '.join(functions)}]}}"]
     return "\n\n".join([*parts, *(f"::: turnwise.{name}\n{MEMBER}" for name in classes)]) + "\n"
 

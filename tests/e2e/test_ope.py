@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.made_runs import made_run
 from tests.small_world import held
 from turnwise.cli.common.group import run
 from turnwise.commands.ope import below_table
@@ -267,7 +268,7 @@ def test_a_row_without_an_estimate_has_its_reason_in_a_note(capsys, logs: str) -
 
 
 def test_estimators_that_disagree_with_the_first_are_named_in_a_sentence() -> None:
-    diagnostics = {"disagrees": ["nearest", "direct"]}
+    diagnostics = {"calibrated": True, "disagrees": ["nearest", "direct"]}
     row = {"target": "noise-07", "rating": "reward", "estimator": "robust", "estimate": 0.3}
-    said = below_table({"results": [{**row, "diagnostics": diagnostics}]}, Gating())
+    said = below_table(made_run("ope", {**row, "diagnostics": diagnostics}).document, Gating())
     assert said == "\nnote: noise-07: the mean reward by nearest, direct is outside the interval of robust"

@@ -98,7 +98,7 @@ def file_names(paths: Sequence[str]) -> dict[str, str]:
     """Path -> short name: `a` for `x/a.jsonl.gz`; where several files have the same short name, their paths."""
     stems = {path: Path(path.removesuffix(".gz")).stem for path in paths}
     count = Counter(stems.values())
-    return {path: stem if count[stem] == 1 else path for path, stem in stems.items()}
+    return {path: stem if count[stem] == 1 else str(path) for path, stem in stems.items()}
 
 
 def problems(path: str) -> Iterator[Problem]:
@@ -123,7 +123,8 @@ def checked(
     `roles` is what --roles gives to role names.
     """
     ids = FileIds() if ids is None else ids
-    ids.open(path)
+    name = str(path)
+    ids.open(name)
     empty = True
     try:
         found_in = parquet.native_rows if is_parquet(path) else lines
@@ -134,7 +135,7 @@ def checked(
                 continue
             try:
                 dialogue = parse(
-                    line, file=path, line_number=line_number, prefix=prefix, apart=apart, roles=roles
+                    line, file=name, line_number=line_number, prefix=prefix, apart=apart, roles=roles
                 )
             except DataError as error:
                 yield from _problems(error)
@@ -142,10 +143,10 @@ def checked(
             there = ids.first(dialogue.id)
             if there is not None:
                 found = f"is {shown(dialogue.id)}, which is in {there} already; expected ids that differ"
-                if there == path:
-                    yield Problem(path, line_number, "$.id", found)
+                if there == name:
+                    yield Problem(name, line_number, "$.id", found)
                 else:
-                    yield SharedId(path, line_number, "$.id", found + APART)
+                    yield SharedId(name, line_number, "$.id", found + APART)
             else:
                 yield dialogue
     except DataError as error:  # the file is absent or incomplete, or cannot be converted
@@ -154,7 +155,7 @@ def checked(
         yield from _problems(error)
         return
     if empty:
-        yield Problem(path, None, "", "has no dialogue; expected one JSON object a line")
+        yield Problem(name, None, "", "has no dialogue; expected one JSON object a line")
 
 
 def _problems(error: DataError) -> Iterator[Problem]:

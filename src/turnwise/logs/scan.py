@@ -140,7 +140,7 @@ class Census:
     @property
     def sha256(self) -> Mapping[str, str]:
         """Path -> checksum of the file's bytes as stored."""
-        return {source.path: source.sha256 for source in self.files}
+        return {str(source.path): source.sha256 for source in self.files}
 
     @property
     def automatic_raters(self) -> dict[str, list[str]]:
