@@ -11,6 +11,7 @@ import pytest
 
 import turnwise
 from tests.plugin_sites import install, run
+from tests.tiny_models import write_llama
 from turnwise.logs import native
 from turnwise.testing import dialogues
 
@@ -316,7 +317,8 @@ def test_unreadable_metadata_of_another_package_is_no_defect_of_turnwise(site: P
     pytest.importorskip("torch")
     install(tmp_path, "garbled-pack", "[turnwise.metrics]\nfoo bar baz\n")
     logs = str(site / "logs.jsonl")
-    args = ("--agent", "nobody", "--name", "new", "-o", "new.jsonl")
+    write_llama(tmp_path / "llama")
+    args = ("--agent", str(tmp_path / "llama"), "--name", "new", "-o", "new.jsonl")
     code, _, stderr = run(
         tmp_path, "respond", logs, *args, warm=False
     )  # torch reads metadata when it is imported
