@@ -12,6 +12,7 @@ from turnwise.cli.common.group import run
 from turnwise.commands.ope import below_table
 from turnwise.commands.screen import Gating
 from turnwise.logs import native
+from turnwise.records import EstimateDiagnostics, EstimateRecord, OpeDocument, Origin, RunSettings
 from turnwise.types import Dialogue, Rating, Turn
 
 OPTIONS = ("--model", "hashing", "--format", "json", "-q")
@@ -267,7 +268,12 @@ def test_a_row_without_an_estimate_has_its_reason_in_a_note(capsys, logs: str) -
 
 
 def test_estimators_that_disagree_with_the_first_are_named_in_a_sentence() -> None:
-    diagnostics = {"disagrees": ["nearest", "direct"]}
-    row = {"target": "noise-07", "rating": "reward", "estimator": "robust", "estimate": 0.3}
-    said = below_table({"results": [{**row, "diagnostics": diagnostics}]}, Gating())
+    record = EstimateRecord(
+        target="noise-07", rating="reward", estimator="robust", estimate=0.3, refused=False,
+        diagnostics=EstimateDiagnostics(calibrated=True, disagrees=("nearest", "direct")),
+    )  # fmt: skip
+    origin = Origin(
+        turnwise="0.2", commit=None, python="3.11", packages={}, inputs=(), settings=RunSettings()
+    )
+    said = below_table(OpeDocument(results=(record,), origin=origin), Gating())
     assert said == "\nnote: noise-07: the mean reward by nearest, direct is outside the interval of robust"
