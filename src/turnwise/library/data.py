@@ -56,10 +56,8 @@ def files(
     """
     with _stored(data) as stored:
         paths: tuple[str, ...]
-        if isinstance(stored, NamedLines):
-            paths = (stored,)
-        else:
-            paths = _native(stored, reading(reader, mapping), agent)
+        said = reading(reader, mapping)
+        paths = (stored,) if isinstance(stored, NamedLines) else _native(stored, said, agent)
         named: FileAgents | None = None
         if agent:
             named = FileAgents(dict.fromkeys(paths, agent), UNNAMED)

@@ -1,7 +1,6 @@
-"""The typed description of a run, one class for each command, and the outcome of a run.
+"""What the engine reads of a command, and the document of its results with their origin.
 
-Equal specs over equal files give equal bytes. The outcome has the findings, their origin, and the document that is
-written and printed.
+Equal settings over equal files give equal bytes.
 """
 
 import platform
@@ -9,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import msgspec
 
@@ -20,8 +19,6 @@ from turnwise.registry import package_version, used_offer
 from turnwise.report import results
 
 AnyDocument = TypeVar("AnyDocument", bound=Document)
-
-Place = Literal["local", "ray"]  # where the work is done
 
 
 class Recorded(Protocol):

@@ -453,8 +453,3 @@ class Running(Showing, Limiting, Working, Seeding, Modelling, Writing, Choosing,
 @dataclass(frozen=True, kw_only=True)
 class Evaluating(Measuring, Running):
     """What a command needs to score items of dialogues with metrics that it names."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Scoring(Selecting, Running):
-    """Everything that a command needs to score items of dialogues in groups and pairs."""
