@@ -134,7 +134,8 @@ def test_an_agent_can_talk_to_itself(folder: Path):
     assert "--user plays the user in --self-play" in done.stderr
 
 
-def test_dialogues_can_be_read_from_a_pipe(folder: Path):
+@pytest.mark.parametrize(("more", "said"), [((), b'"n":"'), (("--self-play", "1"), b'"agent":"n"')])
+def test_dialogues_can_be_read_from_a_pipe(folder: Path, more: tuple[str, ...], said: bytes):
     words = [
         sys.executable,
         "-m",
@@ -148,8 +149,9 @@ def test_dialogues_can_be_read_from_a_pipe(folder: Path):
         "-o",
         "-",
         "-q",
+        *more,
     ]
     logs = (folder / "logs.jsonl").read_bytes().splitlines(keepends=True)[0]
     done = subprocess.run(words, cwd=folder, input=logs, capture_output=True, check=True, env=os.environ)
-    assert b'"n":"' in done.stdout
+    assert said in done.stdout
     assert done.stderr == b""

@@ -11,6 +11,8 @@ from papers.flagship import attacked
 from turnwise.metrics import resolve
 from turnwise.metrics.learned.guard.metric import guarded as with_guard
 from turnwise.metrics.learned.trained import HARDENED_MODELS
+from turnwise.records import AttackDocument, Origin, RunSettings, StrategyRecord
+from turnwise.report.results import write
 
 PAPERS = Path(__file__).parents[2] / "papers"
 
@@ -76,7 +78,11 @@ def test_the_cards_name_the_frauds_that_are_shown_against_what_ships() -> None:
 def test_an_attack_of_another_edition_is_not_read(tmp_path: Path) -> None:
     out = tmp_path / "out" / "length-chats-0-600"
     out.mkdir(parents=True)
-    (out / "results.json").write_text(json.dumps({"results": [{"signature": "length|v:0"}]}))
+    old = StrategyRecord(metric="length", estimate=1.0, signature="length|v:0")
+    origin = Origin(
+        turnwise="0.2", commit=None, python="3.11", packages={}, inputs=(), settings=RunSettings()
+    )
+    write(out / "results.json", AttackDocument(results=(old,), origin=origin))
     given = Namespace(output=tmp_path / "out", count=40, budget=600)
     with pytest.raises(SystemExit, match=r"was made with length\|v:0; length is now .*: name another folder"):
         attacked.attack(tmp_path, "length", "chats", 0, given)

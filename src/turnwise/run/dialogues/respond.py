@@ -85,8 +85,10 @@ def respond(request: "Respond", *, agent: Agent | None = None) -> Responded:
     speaker = agent if agent is not None else resolve(request.agent, **request.agent_settings)
     existing, points = _count_points(request)
     signature = str(signature_or_agent(speaker)) + source_digest(speaker)
+    # msgspec encodes no subclass of text, which the name of lines in memory is.
+    data = sorted((str(path), sha256) for path, sha256 in census.sha256.items())
     key = msgspec.json.encode(
-        (sorted(census.sha256.items()), signature, request.name, request.samples, request.seed, request.selection.where,
+        (data, signature, request.name, request.samples, request.seed, request.selection.where,
          request.limit, request.again)
     )  # fmt: skip
     with Journal(journal_path(str(request.output)), digest(key), reuse=not request.restart) as journal:

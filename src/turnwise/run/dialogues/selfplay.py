@@ -54,8 +54,9 @@ def write_self_play(request: "Respond") -> Responded:
     ]
     if not starts:
         raise DataError("none of the dialogues has a user message to start with")
+    # msgspec encodes no subclass of text, which the name of lines in memory is.
     identity = (
-        sorted(census.sha256.items()),
+        sorted((str(path), sha256) for path, sha256 in census.sha256.items()),
         str(signature_or_agent(agent)),
         str(signature_or_agent(partner)),
         request.name,
