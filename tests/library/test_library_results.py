@@ -20,3 +20,16 @@ def test_the_table_of_an_attack_says_which_strategies_are_frauds() -> None:
     found = Attack(document=AttackDocument(results=records, origin=origin))
     assert "fraud" in found.table().splitlines()[0]
     assert found.records()[0]["significant"]
+
+
+def test_the_ratings_beside_a_comparison_do_not_replace_its_scores(tmp_path: Path) -> None:
+    rated = [
+        {"id": f"{agent}{number}", "agent": agent,
+         "messages": [{"role": "user", "content": f"question {number}"}, {"role": "assistant", "content": "a " * number}],
+         "ratings": [{"dimension": "overall", "value": float(number % 5), "rater": "ann"}]}
+        for agent in ("new", "old") for number in range(1, 9)
+    ]  # fmt: skip
+    compared = tw.compare(rated, metrics="length", draws=100, output=tmp_path)
+    assert compared.document.people
+    lines = [json.loads(line) for line in (tmp_path / "items.jsonl").read_text().splitlines()]
+    assert {tuple(line["scores"]) for line in lines} == {("length",)}

@@ -61,7 +61,7 @@ def compare(spec: "Compare") -> CompareDocument:
                 f"{setting('--dry-run')} and {setting('--show-prompt')} of `compare` are for judge-pair; for a "
                 "judge of replies use `score`"
             )
-        unwritten, agents = spec.changed(output=None), _two_agents(spec, census)
+        unwritten, agents = spec.changed(output=None, files=None), _two_agents(spec, census)
         if spec.show_prompt is not None:
             asked = judge_prompts(chosen, spec, census, agents)
             return finish(CompareDocument, unwritten, (), census.sha256, prompts=asked)
@@ -159,7 +159,7 @@ def _by_people(spec: "Compare", census: Census) -> tuple[DifferenceRecord, ...]:
         return ()
     name = names_of(census, dimension)[0]
     own = spec.changed(
-        metrics=(name,), agents=(first, second), as_agents=(), items=None, limit=None, output=None
+        metrics=(name,), agents=(first, second), as_agents=(), items=None, limit=None, output=None, files=None
     )
     return with_adjusted_p(_by_metrics(own, census))
 

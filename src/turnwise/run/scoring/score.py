@@ -122,7 +122,7 @@ def score(spec: "Score") -> ScoreDocument:
 
 def _dry_run(spec: "Score", census: Census, metrics: Mapping[str, Metric]) -> ScoreDocument:
     """What judges would be sent and what it would cost; nothing is sent, scored or written."""
-    unwritten = spec.changed(output=None)
+    unwritten = spec.changed(output=None, files=None)
     if spec.show_prompt is not None:
         asked = prompts(spec, census, metrics)
         return finish(ScoreDocument, unwritten, (), census.sha256, prompts=asked)
