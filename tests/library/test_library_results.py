@@ -1,5 +1,9 @@
 """Tables of results: their columns, and what these are called."""
 
+import json
+from pathlib import Path
+
+import turnwise as tw
 from turnwise.library.results import Attack, cells
 from turnwise.records import AttackDocument, Origin, RunSettings, StrategyRecord, plain
 
@@ -23,12 +27,13 @@ def test_the_table_of_an_attack_says_which_strategies_are_frauds() -> None:
 
 
 def test_the_ratings_beside_a_comparison_do_not_replace_its_scores(tmp_path: Path) -> None:
-    rated = [
-        {"id": f"{agent}{number}", "agent": agent,
-         "messages": [{"role": "user", "content": f"question {number}"}, {"role": "assistant", "content": "a " * number}],
-         "ratings": [{"dimension": "overall", "value": float(number % 5), "rater": "ann"}]}
-        for agent in ("new", "old") for number in range(1, 9)
-    ]  # fmt: skip
+    rated = []
+    for agent in ("new", "old"):
+        for number in range(1, 9):
+            said = [("user", f"question {number}"), ("assistant", "a " * number)]
+            messages = [{"role": role, "content": content} for role, content in said]
+            ratings = [{"dimension": "overall", "value": float(number % 5), "rater": "ann"}]
+            rated.append({"id": f"{agent}{number}", "agent": agent, "messages": messages, "ratings": ratings})
     compared = tw.compare(rated, metrics="length", draws=100, output=tmp_path)
     assert compared.document.people
     lines = [json.loads(line) for line in (tmp_path / "items.jsonl").read_text().splitlines()]
