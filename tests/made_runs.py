@@ -6,7 +6,7 @@ from typing import Any, Literal, get_args, get_origin
 
 import msgspec
 
-from turnwise.records import COMMANDS
+from turnwise.records import document_types
 from turnwise.report.run_files import StoredFiles
 from turnwise.report.runs import RunOf
 
@@ -15,7 +15,7 @@ EMPTY: tuple[Any, ...] = (None, "", 0, False, [], {})
 
 def made_run(command: str, *records: Mapping[str, Any], name: str = "x", **sections: Any) -> RunOf[Any]:
     """A run of this command, with required keys that the test does not give filled with nothing."""
-    kind = COMMANDS[command]
+    kind = document_types()[command]
     given = {"command": command, "schema_version": 1, "results": list(records), **sections}
     return RunOf(name, StoredFiles(Path(name)), msgspec.convert(completed(kind, given), kind))
 

@@ -2,8 +2,19 @@
 
 import pytest
 
-from tools.test_installs import OK, TRIALS, WRONG, Outcome, available, extras, print_matrix, trial, verdict
-from turnwise.cli import COMMANDS
+from tools.test_installs import (
+    OK,
+    TRIALS,
+    WRONG,
+    Outcome,
+    available,
+    extras,
+    other_trials,
+    print_matrix,
+    trial,
+    verdict,
+)
+from turnwise.commands import COMMANDS
 from turnwise.errors import MissingExtra
 
 SERVED = trial("rate logs.jsonl", "web", "postgres")
@@ -40,8 +51,17 @@ def test_an_extra_is_there_if_all_its_packages_are_whoever_brought_them():
 
 
 def test_every_command_and_every_extra_has_a_trial():
-    assert {each.words.split()[0] for each in TRIALS} >= set(COMMANDS)
+    (new,) = other_trials([*COMMANDS, "sing"])
+    assert new.words == "sing demo/demo.jsonl"
     assert {extra for each in TRIALS for extra in each.needs} == set(extras())
+
+
+def test_a_command_without_a_trial_of_its_own_gives_an_answer_or_a_message_without_an_extra():
+    (new,) = other_trials(["sing"])
+    assert verdict(new, frozenset(), 0, "la la") == OK
+    assert verdict(new, frozenset(), 2, "turnwise: error: no song") == OK
+    assert verdict(new, frozenset(), 2, f"turnwise: error: {MissingExtra('it', 'web')}") == WRONG
+    assert verdict(new, frozenset(), 70, "turnwise: unexpected TypeError") == WRONG
 
 
 def test_the_matrix_has_a_row_for_each_trial(capsys):

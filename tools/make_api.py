@@ -1,7 +1,7 @@
-"""`python -m tools.make_api`: writes docs/api.md, the promised names of the package with their docstrings, and the
-table of options at the end of each command's page.
+"""`python -m tools.make_api`: writes docs/api.md, the promised names of the package with their docstrings, the table of
+options at the end of each command's page, and in `turnwise/__init__.py` the names that the commands make public.
 
-A test holds the pages equal to what this writes.
+A test holds the files equal to what this writes.
 """
 
 import ast
@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
+import turnwise
 from turnwise.commands import COMMANDS
 from turnwise.records import Part, record
 from turnwise.settings.data import Data
@@ -23,10 +24,15 @@ from turnwise.settings.option import Setting, bare, settings
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGE = DOCS / "api.md"
+PACKAGE = Path(__file__).parents[1] / "src" / "turnwise" / "__init__.py"
 PAGES = {
     "doctor": "ls",
     "fetch": "models",
 }  # command -> the page that has its options, if it has none of its own
+NAMES_BEGIN, NAMES_END = (
+    "# from `__all__` of the modules of the commands: python -m tools.make_api\n",
+    "# end\n",
+)
 BEGIN, END = "<!-- options of {}: python -m tools.make_api -->", "<!-- end of options -->"
 MODULES = {  # the public boundary; a name that is not in one of these is not promised
     "turnwise": "The commands as functions, their results, the errors and the types of dialogues",
@@ -319,12 +325,35 @@ def with_options(name: str, text: str) -> str:
 
 
 def pages() -> dict[Path, str]:
-    """Each page that this writes, with its text."""
-    texts = {PAGE: page()}
+    """Each file that this writes, with its text."""
+    texts = {PACKAGE: package(), PAGE: page()}
     for name in COMMANDS:
         path = DOCS / f"{PAGES.get(name, name)}.md"
         texts[path] = with_options(name, texts.get(path) or path.read_text())
     return texts
+
+
+def names_of_commands() -> dict[str, str]:
+    """Module -> what it makes public, of each command that makes something public."""
+    modules = {f"commands.{name}": importlib.import_module(f"turnwise.commands.{name}") for name in COMMANDS}
+    return {
+        home: " ".join(sorted(modules[home].__all__)) for home in sorted(modules) if modules[home].__all__
+    }
+
+
+def package() -> str:
+    """The source of the package with the present table of what the commands make public, and its imports."""
+    head, _, rest = PACKAGE.read_text().partition(NAMES_BEGIN)
+    _, _, tail = rest.partition(NAMES_END)
+    of_commands = names_of_commands()
+    table = "".join(f'    "{home}": "{names}",\n' for home, names in of_commands.items())
+    homes = sorted((turnwise._TYPES | of_commands).items())
+    imports = "".join(
+        f"    from turnwise.{home} import {name} as {name}\n"
+        for home, names in homes
+        for name in names.split()
+    )
+    return f"{head}{NAMES_BEGIN}_COMMANDS = {{\n{table}}}\nif TYPE_CHECKING:\n{imports}{NAMES_END}{tail}"
 
 
 def page() -> str:
@@ -332,5 +361,7 @@ def page() -> str:
 
 
 if __name__ == "__main__":
+    PACKAGE.write_text(package())
+    importlib.reload(turnwise)  # the page lists its names
     for path, text in pages().items():
         path.write_text(text)

@@ -1,7 +1,7 @@
 """Random valid command lines over the files of a scene.
 
-Options come from the commands' own definitions, so that a new option is tried without a change here; what values a
-parameter takes stands in `VALUES` by its name. A scene is a folder with odd files and what earlier commands wrote.
+Commands and options come from their own definitions, so that a new one is tried without a change here. What values a
+parameter takes stands in `VALUES` by its name, or follows from its type. A scene is a folder with odd files and what earlier commands wrote.
 """
 
 import json
@@ -16,8 +16,9 @@ import click
 
 from benchmarks.fuzz.odd_files import DIMENSIONS, META_KEYS, ODD_NAMES, ODD_TEXTS, Maker, Names, spoil, write
 from turnwise.cli.common.group import cli
+from turnwise.commands import COMMANDS
 
-# Commands with their weights. `rate` serves until it is stopped, `fetch` needs a network, `demo` takes minutes.
+# Weights of commands, of others 1. `rate` serves until it is stopped, `fetch` needs a network, `demo` takes minutes.
 WEIGHTS = {
     "score": 8, "compare": 8, "diff": 3, "meta": 8, "calibrate": 6, "power": 6, "ope": 10, "attack": 2, "convert": 3,
     "validate": 2, "report": 4, "respond": 4, "simulate": 2, "train": 2, "ls": 0.2, "doctor": 0.05,
@@ -359,23 +360,9 @@ SAVED = {
 def commands() -> dict[str, click.Command]:
     """The commands that are tried, by name."""
     context = click.Context(cli)
-    found = {name: cli.get_command(context, name) for name in WEIGHTS}
+    names = [*WEIGHTS, *(name for name in COMMANDS if name not in (*WEIGHTS, *OMITTED))]
+    found = {name: cli.get_command(context, name) for name in names}
     return {name: command for name, command in found.items() if command is not None}
-
-
-def unknown_parameters() -> set[str]:
-    """Parameters of the commands that take a value, and for which neither `VALUES` nor their type has one."""
-    found = set()
-    for name, command in commands().items():
-        for parameter in command.params:
-            if parameter.name in UNSET or isinstance(
-                parameter.type, click.Choice | click.types.BoolParamType
-            ):
-                continue
-            known = {*VALUES, *ARGUMENTS}
-            if not known & {f"{name}.{parameter.name}", parameter.name}:
-                found.add(f"{name}.{parameter.name}")
-    return found
 
 
 def _data(scene: Scene) -> list[str]:
@@ -412,7 +399,7 @@ ARGUMENTS: Mapping[str, Callable[[Scene], list[str]]] = {
 def command_line(scene: Scene) -> list[str]:
     """A random command line for the files of the scene."""
     rng = scene.rng
-    name = rng.choices(list(WEIGHTS), list(WEIGHTS.values()))[0]
+    name = rng.choices(list(commands()), [WEIGHTS.get(name, 1) for name in commands()])[0]
     if scene.finished and rng.random() < 0.4:
         name = "report"
     command = commands()[name]
@@ -426,7 +413,7 @@ def command_line(scene: Scene) -> list[str]:
         if isinstance(parameter, click.Argument):
             make = ARGUMENTS.get(f"{name}.{parameter.name}", ARGUMENTS.get(parameter.name))
             if parameter.required or rng.random() < chance:
-                placed += make(scene) if make else [_value(scene, name, parameter)]
+                placed += make(scene) if make else [value_of(scene, name, parameter)]
         elif parameter.required or rng.random() < chance:
             words += _option(scene, name, parameter)
     return [name, *placed, *words] if rng.random() < 0.9 else [name, *words, *placed]
@@ -448,14 +435,19 @@ def _option(scene: Scene, command: str, parameter: click.Parameter) -> list[str]
     """The words of one option: a flag, or its name and a value."""
     if isinstance(parameter, click.Option) and (parameter.is_flag or parameter.secondary_opts):
         return [scene.some(*parameter.opts, *parameter.secondary_opts)]
-    return [parameter.opts[-1], _value(scene, command, parameter)]
+    return [parameter.opts[-1], value_of(scene, command, parameter)]
 
 
-def _value(scene: Scene, command: str, parameter: click.Parameter) -> str:
+def value_of(scene: Scene, command: str, parameter: click.Parameter) -> str:
     """A value of a parameter, by its name or else by its type."""
     make = VALUES.get(f"{command}.{parameter.name}", VALUES.get(str(parameter.name)))
     if isinstance(parameter.type, click.Choice):
         return str(scene.rng.choice(list(parameter.type.choices)))
-    if make is None:
-        raise LookupError(f"no values are known for {command} {parameter.name}")
-    return str(make(scene))
+    return str((make or _of_type(parameter.type))(scene))
+
+
+def _of_type(kind: Any) -> Callable[[Scene], str]:
+    """Makes a value of this type, for a parameter without a line in `VALUES`."""
+    if isinstance(kind, click.types.IntParamType):
+        return POSITIVE
+    return SIZE if isinstance(kind, click.types.FloatParamType) else lambda scene: str(scene.some(*ODD_TEXTS))

@@ -20,7 +20,38 @@ TYPE_CHECKING = (
 
 __version__ = "0.2.0"
 
-if TYPE_CHECKING:  # each name of the table below, exported by `as`
+_TYPES = {  # module -> its public names, beside those of the commands
+    "errors": "DataError MissingExtra Refused TooManyErrors TurnwiseError Unmeasured UsageError",
+    "library.results": "Agreement Attack Calibration Changes Comparison Estimates Hardened Power Result Scores Trained",
+    "library.written": "Replies Simulated",
+    "records": "Record",
+    "run.inventory": "Listing",
+    "types": "Dialogue Rating Reply Turn",
+}
+# from `__all__` of the modules of the commands: python -m tools.make_api
+_COMMANDS = {
+    "commands.attack": "attack harden",
+    "commands.calibrate": "calibrate",
+    "commands.compare": "compare",
+    "commands.convert": "Converted convert",
+    "commands.demo": "demo_corpus",
+    "commands.diff": "diff",
+    "commands.doctor": "Extra Installation doctor",
+    "commands.fetch": "fetch",
+    "commands.ls": "list_available",
+    "commands.meta": "meta_evaluate",
+    "commands.ope": "ope",
+    "commands.power": "power",
+    "commands.rate": "ExportedRatings RatingLinks export_ratings rate",
+    "commands.report": "Report make_report",
+    "commands.respond": "respond",
+    "commands.score": "score",
+    "commands.simulate": "simulate",
+    "commands.train": "train",
+    "commands.validate": "Validation validate",
+    "commands.view": "ViewerLink view",
+}
+if TYPE_CHECKING:
     from turnwise.commands.attack import attack as attack
     from turnwise.commands.attack import harden as harden
     from turnwise.commands.calibrate import calibrate as calibrate
@@ -77,37 +108,9 @@ if TYPE_CHECKING:  # each name of the table below, exported by `as`
     from turnwise.types import Rating as Rating
     from turnwise.types import Reply as Reply
     from turnwise.types import Turn as Turn
-
-_HOMES = {  # module -> its public names
-    "commands.attack": "attack harden",
-    "commands.calibrate": "calibrate",
-    "commands.compare": "compare",
-    "commands.convert": "Converted convert",
-    "commands.demo": "demo_corpus",
-    "commands.diff": "diff",
-    "commands.doctor": "Extra Installation doctor",
-    "commands.fetch": "fetch",
-    "commands.ls": "list_available",
-    "commands.meta": "meta_evaluate",
-    "commands.ope": "ope",
-    "commands.power": "power",
-    "commands.rate": "ExportedRatings RatingLinks export_ratings rate",
-    "commands.report": "Report make_report",
-    "commands.respond": "respond",
-    "commands.score": "score",
-    "commands.simulate": "simulate",
-    "commands.train": "train",
-    "commands.validate": "Validation validate",
-    "commands.view": "ViewerLink view",
-    "errors": "DataError MissingExtra Refused TooManyErrors TurnwiseError Unmeasured UsageError",
-    "library.results": "Agreement Attack Calibration Changes Comparison Estimates Hardened Power Result Scores Trained",
-    "library.written": "Replies Simulated",
-    "records": "Record",
-    "run.inventory": "Listing",
-    "types": "Dialogue Rating Reply Turn",
-}
+# end
 _FORMER = {"Finding": "Record"}  # names before version 0.3, which still work
-_HOME = {name: home for home, names in _HOMES.items() for name in names.split()}
+_HOME = {name: home for home, names in (_TYPES | _COMMANDS).items() for name in names.split()}
 __all__ = sorted([*_HOME, "__version__"])
 
 if not TYPE_CHECKING:  # a type checker would accept any attribute of a module that has this function

@@ -9,10 +9,12 @@ import os
 import random
 from pathlib import Path
 
+import click
 import pytest
 
-from benchmarks.fuzz.command_lines import FUNCTIONS, OMITTED, WEIGHTS, unknown_parameters
+from benchmarks.fuzz.command_lines import FUNCTIONS, OMITTED, UNSET, VALUES, Scene, commands, value_of
 from benchmarks.fuzz.inputs import KINDS, steps
+from benchmarks.fuzz.odd_files import ODD_TEXTS
 from benchmarks.fuzz.watched import watched
 from turnwise.commands import COMMANDS
 
@@ -32,8 +34,20 @@ def functions(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
 
 
 def test_every_command_and_every_option_is_tried() -> None:
-    assert {*WEIGHTS, *OMITTED} == set(COMMANDS)
-    assert unknown_parameters() == set()
+    assert {*commands(), *OMITTED} == set(COMMANDS)
+    options = {parameter.name for command in commands().values() for parameter in command.params}
+    assert {name.split(".")[-1] for name in (*VALUES, *UNSET)} <= options
+
+
+def test_an_option_without_values_gets_one_of_its_type(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, random.Random(SEED))
+    count = click.Option(["--new-count"], type=click.IntRange(1))
+    assert all(int(value_of(scene, "score", count)) >= 1 for _ in range(20))
+    share = click.Option(["--new-share"], type=click.FLOAT)
+    assert all(float(value_of(scene, "score", share)) != 7 for _ in range(20))
+    assert {value_of(scene, "score", click.Option(["--new-text"])) for _ in range(200)} <= set(
+        map(str, ODD_TEXTS)
+    )
 
 
 @pytest.mark.parametrize("part", range(PARTS))

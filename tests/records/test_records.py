@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from turnwise.records import COMMANDS, Record, ScoreRecord, both_ends, decoded, plain
+from turnwise.records import Record, ScoreRecord, both_ends, decoded, document_type, plain
 from turnwise.report.report import report
 from turnwise.report.results import to_json
 
@@ -45,8 +45,16 @@ def test_a_file_of_version_0_2_is_read_and_loses_nothing(path: Path):
     assert decoded(to_json(plain(document))) == document
 
 
-def test_the_files_are_of_every_command_that_writes_one():
-    assert {decoded(path.read_bytes()).command for path in FILES} == COMMANDS.keys() - {"train"}
+def test_the_files_are_of_every_command_that_wrote_one():
+    commands = {"score", "compare", "diff", "meta", "calibrate", "power", "attack", "ope"}
+    assert {decoded(path.read_bytes()).command for path in FILES} == commands
+
+
+def test_a_command_without_results_has_no_type_of_document():
+    assert document_type("validate") is None
+    assert document_type("sing") is None
+    with pytest.raises(msgspec.ValidationError, match="`sing` is no command that has results"):
+        decoded(b'{"schema_version": 1, "command": "sing", "results": []}')
 
 
 def test_files_of_version_0_2_can_be_reported(tmp_path: Path):

@@ -1,6 +1,7 @@
 """Tables that fit a terminal: what is taken out of them, in which order, and what is never broken."""
 
 import re
+from inspect import get_annotations
 
 import pytest
 from hypothesis import given
@@ -164,8 +165,10 @@ def test_wide_shows_all_columns(monkeypatch: pytest.MonkeyPatch):
 
 
 KINDS = [
-    kind for kind in vars(results).values() if isinstance(kind, type) and issubclass(kind, results.Result)
-]
+    kind
+    for kind in vars(results).values()
+    if isinstance(kind, type) and issubclass(kind, results.Result) and "document" in get_annotations(kind)
+][1:]  # without `Result`, which has no columns of its own
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -3,8 +3,19 @@
 The first line of a module's docstring is the command's line in `turnwise --help`.
 """
 
-# In the order of `turnwise --help`.
-COMMANDS = (
+import os
+
+# The order of `turnwise --help`; commands that are not named follow in the order of the alphabet.
+_FIRST = (
     "validate", "convert", "score", "compare", "diff", "meta", "calibrate", "power", "attack", "train", "simulate",
     "rate", "view", "respond", "ope", "report", "demo", "fetch", "ls", "doctor",
 )  # fmt: skip
+SHARED = ("agreement", "function", "opening", "screen")  # modules that are no commands
+
+
+def _modules() -> list[str]:
+    """The names of the modules in this folder, which is listed here because `pkgutil` takes long to import."""
+    return sorted(name[:-3] for name in os.listdir(__path__[0]) if name.endswith(".py") and name[0] != "_")
+
+
+COMMANDS = tuple(dict.fromkeys((*_FIRST, *(name for name in _modules() if name not in SHARED))))

@@ -400,3 +400,4 @@ def _cut(text: str, width: int = 100) -> str:
 COMMAND = Attack
 attack = function(Attack)
 harden = function(Harden)
+__all__ = ["attack", "harden"]

@@ -150,3 +150,4 @@ def check_labels(labels: str) -> None:
 
 COMMAND = Calibrate
 calibrate = function(Calibrate)
+__all__ = ["calibrate"]

@@ -210,3 +210,4 @@ def _flips(document: CompareDocument, screen: Gating) -> str:
 
 COMMAND = Compare
 compare = function(Compare)
+__all__ = ["compare"]

@@ -198,3 +198,4 @@ def _listed(given: Named) -> str:
 
 COMMAND = Convert
 convert = function(Convert)
+__all__ = ["Converted", "convert"]

@@ -102,3 +102,4 @@ class Demo(Seeding, InFolder):
 
 COMMAND = Demo
 demo_corpus = function(DemoCorpus)
+__all__ = ["demo_corpus"]

@@ -124,3 +124,4 @@ def _cut(text: str, width: int) -> str:
 
 COMMAND = Diff
 diff = function(Diff)
+__all__ = ["diff"]

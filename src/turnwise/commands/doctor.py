@@ -158,3 +158,4 @@ def _versions(extra: Extra) -> str:
 
 COMMAND = Doctor
 doctor = function(Doctor)
+__all__ = ["Extra", "Installation", "doctor"]

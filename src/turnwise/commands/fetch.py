@@ -75,3 +75,4 @@ class Fetch(Command):
 
 COMMAND = Fetch
 fetch = function(Fetch)
+__all__ = ["fetch"]

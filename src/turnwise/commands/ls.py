@@ -170,3 +170,4 @@ def _guard(effect: dict[str, Any] | None, name: str) -> str:
 
 COMMAND = Ls
 list_available = function(Ls)
+__all__ = ["list_available"]

@@ -238,3 +238,4 @@ def _raters(document: MetaDocument, screen: Gating) -> str:
 
 COMMAND = MetaEvaluate
 meta_evaluate = function(MetaEvaluate)
+__all__ = ["meta_evaluate"]

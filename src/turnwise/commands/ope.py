@@ -244,3 +244,4 @@ def _control_values(controls: Mapping[str, Number], *, taught: Sequence[str], un
 
 COMMAND = Ope
 ope = function(Ope)
+__all__ = ["ope"]

@@ -235,3 +235,4 @@ def _described(record: Mapping[str, Any]) -> str:
 
 COMMAND = Power
 power = function(Power)
+__all__ = ["power"]

@@ -578,3 +578,4 @@ def _links(recorder: "Recorder", base: str, store: str) -> RatingLinks:
 COMMAND = Rate
 rate = function(Rate)
 export_ratings = function(ExportRatings)
+__all__ = ["ExportedRatings", "RatingLinks", "export_ratings", "rate"]

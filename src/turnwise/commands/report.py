@@ -125,3 +125,4 @@ class MakeReport(Command):
 
 COMMAND = MakeReport
 make_report = function(MakeReport)
+__all__ = ["Report", "make_report"]

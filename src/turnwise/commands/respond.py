@@ -166,3 +166,4 @@ class Respond(Showing, Seeding, Filtering, Reading):
 
 COMMAND = Respond
 respond = function(Respond)
+__all__ = ["respond"]

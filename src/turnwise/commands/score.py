@@ -50,3 +50,4 @@ class Score(Gated, Trying, Drawing, AsAgents, Selecting, Evaluating):
 
 COMMAND = Score
 score = function(Score)
+__all__ = ["score"]

@@ -133,3 +133,4 @@ class Simulate(Showing, Working, Seeding):
 
 COMMAND = Simulate
 simulate = function(Simulate)
+__all__ = ["simulate"]

@@ -153,3 +153,4 @@ class Train(Showing, Seeding, Filtering, LowerIsBetter, Reading, OneMetric):
 
 COMMAND = Train
 train = function(Train)
+__all__ = ["train"]

@@ -211,3 +211,4 @@ def _several(names: Sequence[str]) -> str:
 
 COMMAND = Validate
 validate = function(Validate)
+__all__ = ["Validation", "validate"]

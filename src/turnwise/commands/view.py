@@ -317,3 +317,4 @@ def _has_display() -> bool:
 
 COMMAND = View
 view = function(View)
+__all__ = ["ViewerLink", "view"]

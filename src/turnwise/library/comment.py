@@ -1,15 +1,15 @@
 """The report as a Markdown text that fits a comment on a pull request: conclusions first, then a table for each run."""
 
 import html
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from turnwise.errors import counted
 from turnwise.library import results
-from turnwise.records import AttackDocument, DiffDocument, Record, plain
+from turnwise.records import DiffDocument, Record, plain
 from turnwise.report.fitting import Layout
 from turnwise.report.markdown import escape
-from turnwise.report.report import QUESTIONS, Report, question_of
+from turnwise.report.report import Report, in_order, question_of
 from turnwise.report.runs import Run
 from turnwise.report.text import cell, interval, number
 from turnwise.terminal import visible
@@ -22,16 +22,6 @@ NOTES = 5  # notes on what has no result, of each run
 MENTION = "@\u200b"  # followed by a space without width, which no mention of a person has
 LONGEST = 100  # characters of a cell
 OTHERS = 2  # columns, or pairs of columns, besides names and results
-KINDS: Mapping[str, type[results.Result]] = {
-    "score": results.Scores,
-    "compare": results.Comparison,
-    "diff": results.Changes,
-    "meta": results.Agreement,
-    "calibrate": results.Calibration,
-    "power": results.Power,
-    "ope": results.Estimates,
-    "attack": results.Attack,
-}
 
 
 def comment(made: Report, runs: Sequence[Run]) -> str:
@@ -39,8 +29,7 @@ def comment(made: Report, runs: Sequence[Run]) -> str:
 
     Tables have 12 rows, or fewer where the text would be too long; then the last runs are left out, which a line says.
     """
-    order = list(QUESTIONS)
-    known = sorted((run for run in runs if run.command in KINDS), key=lambda run: order.index(run.command))
+    known = in_order(run for run in runs if run.document.question)
     head = "\n\n".join(filter(None, [f"## {_safe(made.title)}", _tiles(made), _conclusions(made)]))
     for rows in ROWS:
         sections = [_section(run, rows) for run in known]
@@ -91,8 +80,7 @@ def _folded(summary: str, body: str) -> str:
 
 def _table(run: Run, most: int) -> str:
     """The table of a run's results with at most this many rows; columns of names with one value are a line above it."""
-    hardened = isinstance(run.document, AttackDocument) and run.document.rounds
-    kind = results.Hardened if hardened else KINDS[run.command]
+    kind = results.result_type(run.document)
     head, rows = results.cells(
         plain(run.document)["results"], _columns(kind.columns, kind.layout), kind.layout
     )

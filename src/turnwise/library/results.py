@@ -3,8 +3,12 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from inspect import get_annotations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
+from types import NoneType
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast, get_args
+
+import msgspec
 
 from turnwise.errors import REFUSED, UNMEASURED, MissingExtra, counted
 from turnwise.library.notes import (
@@ -54,6 +58,7 @@ if TYPE_CHECKING:
     import pandas
     import polars
 
+PLAIN = {int, float, str, bool, NoneType}  # types that a cell of a table can have
 AnyResult = TypeVar("AnyResult", bound="Result")
 AnyRecord = TypeVar("AnyRecord", bound=Record)
 
@@ -70,14 +75,37 @@ def result(kind: type[AnyResult], document: Document, files: RunFiles | None, *,
     return kind(document=document, drawn=tuple(drawn(RunOf(document.command, files, document))))
 
 
+def _columns_of(kind: type[Document]) -> tuple[tuple[str, ...], Layout]:
+    """The columns for the records of a document: what they are about, the estimate, numbers and texts of their own,
+    counts.
+    """
+    (record,) = [get_args(one.type)[0] for one in msgspec.structs.fields(kind) if one.name == "results"]
+    of_all = {one.name for one in msgspec.structs.fields(Record)}
+    own = tuple(
+        one.name
+        for one in msgspec.structs.fields(record)
+        if one.name not in (*of_all, *record.names) and set(get_args(one.type) or (one.type,)) <= PLAIN
+    )
+    results, counts = ("estimate", "interval"), ("n_items", "n_clusters")
+    layout = Layout(names=record.names, results=results, others=("p", *own, *counts))
+    return (*record.names, *results, "p", *own, *counts), layout
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Result:
     """The results of a command. Iterates as one dict a result, with the keys of results.json."""
 
-    columns: ClassVar[tuple[str, ...]] = ("metric", "estimate", "interval")  # of the table, in this order
-    layout: ClassVar[Layout] = Layout(
-        names=("metric",), results=("estimate", "interval")
-    )  # what matters most
+    columns: ClassVar[
+        tuple[str, ...]
+    ] = ()  # of the table, in this order; made from the records if not stated
+    layout: ClassVar[Layout] = Layout(names=(), results=())  # what matters most; the same
+
+    def __init_subclass__(cls) -> None:
+        """Make the columns of a type that states none from the records of its document."""
+        super(Result, cls).__init_subclass__()
+        kind = get_annotations(cls).get("document")
+        if kind is not None and "columns" not in vars(cls):
+            cls.columns, cls.layout = _columns_of(kind)
 
     document: Document  # the content of results.json
     drawn: tuple[Figure, ...] = ()  # the figures that a report would show
@@ -157,6 +185,16 @@ class ResultOf(Result, Generic[AnyRecord]):
         """As in `Result`."""
         records = cast("tuple[AnyRecord, ...]", self.document.results)
         return tuple(record for record in records if not record.beside)
+
+
+def result_type(document: Document) -> type[Result]:
+    """The type of result that has documents of this kind; the columns of one that no command declares are made from
+    the records.
+    """
+    if isinstance(document, AttackDocument) and document.rounds:
+        return Hardened
+    known: list[type[Result]] = [*Result.__subclasses__(), *ResultOf.__subclasses__()]
+    return next((kind for kind in known if get_annotations(kind).get("document") is type(document)), Result)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

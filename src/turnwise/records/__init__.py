@@ -22,9 +22,7 @@ from turnwise.records.comparison import (
     Strength,
 )
 from turnwise.records.document import (
-    COMMANDS,
     SCHEMA_VERSION,
-    AnyDocument,
     AttackDocument,
     CalibrateDocument,
     CompareDocument,
@@ -42,6 +40,8 @@ from turnwise.records.document import (
     TrainedModelFolder,
     UnseenParts,
     decoded,
+    document_type,
+    document_types,
     plain,
 )
 from turnwise.records.gaming import (
@@ -87,10 +87,8 @@ from turnwise.records.unrated import (
 )
 
 __all__ = [
-    "COMMANDS",
     "SCHEMA_VERSION",
     "AgreementRecord",
-    "AnyDocument",
     "AttackDocument",
     "AttackedFile",
     "CalibrateDocument",
@@ -155,6 +153,8 @@ __all__ = [
     "Withheld",
     "both_ends",
     "decoded",
+    "document_type",
+    "document_types",
     "finite",
     "known",
     "plain",

@@ -1,7 +1,8 @@
 """The content of results.json: one type for each command, with its results, its sections and their origin."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal, TypeAlias, get_args
+from collections.abc import Iterable, Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import msgspec
 from msgspec import field
@@ -29,6 +30,10 @@ from turnwise.records.planning import LabelDraw, MeanRecord, PlanRecord, PowerCu
 from turnwise.records.record import Part, Record, no_counts, no_keys, no_rows, no_texts, nothing
 from turnwise.records.scores import Forecast, JudgePrompt, ScoreRecord
 from turnwise.records.unrated import CriticCheck, EstimateRecord, EstimatorCheck, KnownMeans
+
+if TYPE_CHECKING:
+    from turnwise.report.claims import Claim
+    from turnwise.report.figure import Figure
 
 SCHEMA_VERSION: Literal[1] = 1
 
@@ -80,6 +85,8 @@ class UnseenParts(Part, frozen=True, kw_only=True):
 class Document(Part, frozen=True, kw_only=True, tag_field="command"):
     """The content of results.json."""
 
+    question: ClassVar[str] = ""  # what a report calls its section; "" if reports leave it out
+
     schema_version: Literal[1] = field(default_factory=current_version)
     results: tuple[Record, ...]
     notes: tuple[str, ...] = ()  # what was left out or pooled
@@ -98,9 +105,21 @@ class Document(Part, frozen=True, kw_only=True, tag_field="command"):
         """Whether what was asked for is not in the results, as in a dry run."""
         return False
 
+    def claims(self) -> "Iterable[Claim]":
+        """What a report concludes from it, if its command is not one of those in `report.claims`."""
+        return ()
+
+    def figures(self) -> "Iterable[Figure]":
+        """The figures of its section, if it is not one of those in `report.figures`; without any, its estimates are
+        listed.
+        """
+        return ()
+
 
 class ScoreDocument(Document, frozen=True, kw_only=True, tag="score"):
     """Scores of agents, or what a dry run says of judges."""
+
+    question: ClassVar[str] = "How good are the replies?"
 
     results: tuple[ScoreRecord, ...]
     forecast: tuple[Forecast, ...] = ()  # of a dry run: what judges would be asked, and what it would cost
@@ -115,6 +134,8 @@ class ScoreDocument(Document, frozen=True, kw_only=True, tag="score"):
 class MetaDocument(Document, frozen=True, kw_only=True, tag="meta"):
     """Agreement of metrics with people, or of raters among themselves."""
 
+    question: ClassVar[str] = "Which metric can be believed?"
+
     results: tuple[AgreementRecord, ...]
     differences: tuple[MetricDifference, ...] = field(default_factory=no_rows)
     raters: tuple[ScreenedRater, ...]
@@ -124,6 +145,8 @@ class MetaDocument(Document, frozen=True, kw_only=True, tag="meta"):
 
 class CompareDocument(Document, frozen=True, kw_only=True, tag="compare"):
     """Differences between agents."""
+
+    question: ClassVar[str] = "Which agent is better?"
 
     results: tuple[DifferenceRecord, ...]
     # By people's ratings, beside those by metrics.
@@ -141,6 +164,8 @@ class CompareDocument(Document, frozen=True, kw_only=True, tag="compare"):
 class DiffDocument(Document, frozen=True, kw_only=True, tag="diff"):
     """Changes between two runs."""
 
+    question: ClassVar[str] = "What changed between two runs?"
+
     results: tuple[ChangeRecord, ...]
     # Old and new -> metrics that only it has.
     metrics_in_one_run: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -150,6 +175,8 @@ class DiffDocument(Document, frozen=True, kw_only=True, tag="diff"):
 
 class CalibrateDocument(Document, frozen=True, kw_only=True, tag="calibrate"):
     """Mean ratings of agents from scores and some ratings, or what was drawn to be rated."""
+
+    question: ClassVar[str] = "What would people say of everything?"
 
     results: tuple[MeanRecord, ...]
     plan: LabelDraw | None = None
@@ -163,12 +190,16 @@ class CalibrateDocument(Document, frozen=True, kw_only=True, tag="calibrate"):
 class PowerDocument(Document, frozen=True, kw_only=True, tag="power"):
     """How much data shows a difference."""
 
+    question: ClassVar[str] = "How many are enough?"
+
     results: tuple[PlanRecord, ...]
     curves: tuple[PowerCurve, ...]
 
 
 class AttackDocument(Document, frozen=True, kw_only=True, tag="attack"):
     """An attack on a metric, or the hardening of one."""
+
+    question: ClassVar[str] = "Can it be gamed?"
 
     results: tuple[StrategyRecord, ...]
     verdict: GamingVerdict | None = field(default_factory=nothing)
@@ -192,6 +223,8 @@ class AttackDocument(Document, frozen=True, kw_only=True, tag="attack"):
 
 class OpeDocument(Document, frozen=True, kw_only=True, tag="ope"):
     """Estimates for agents that nobody rated."""
+
+    question: ClassVar[str] = "What would people say of an agent that nobody has rated?"
 
     results: tuple[EstimateRecord, ...]
     known: tuple[KnownMeans, ...] = ()
@@ -230,39 +263,54 @@ class TrainDocument(Document, frozen=True, kw_only=True, tag="train"):
     curve: tuple[dict[str, Any], ...] = field(default_factory=no_rows)
 
 
-AnyDocument: TypeAlias = (
-    ScoreDocument
-    | MetaDocument
-    | CompareDocument
-    | DiffDocument
-    | CalibrateDocument
-    | PowerDocument
-    | AttackDocument
-    | OpeDocument
-    | TrainDocument
-)
+class _Tagged(Part, frozen=True):
+    """The command of a results.json, without the rest."""
 
-_DECODER = msgspec.json.Decoder(AnyDocument)
-COMMANDS: Mapping[str, type[Document]] = {
-    str(kind.__struct_config__.tag): kind for kind in get_args(AnyDocument)
-}
+    command: str
 
 
-def decoded(data: bytes) -> AnyDocument:
+def document_types() -> dict[str, type[Document]]:
+    """Command -> type of its document, of this module and of the commands' modules that are loaded."""
+    return {str(kind.__struct_config__.tag): kind for kind in Document.__subclasses__()}
+
+
+def document_type(command: str) -> type[Document] | None:
+    """The type of a command's document, whose module is loaded if it declares one; None if no command has this name."""
+    if command not in document_types() and command.isidentifier():
+        module = f"turnwise.commands.{command}"  # by its name, because commands are in a layer above
+        try:
+            import_module(module)
+        except ModuleNotFoundError as error:
+            if error.name != module:
+                raise
+    return document_types().get(command)
+
+
+def decoded(data: bytes) -> Document:
     """The document of a results.json; raises `msgspec.DecodeError`. Keys that are not known are passed over."""
-    document: AnyDocument = _DECODER.decode(data)
-    return document
+    command = msgspec.json.decode(data, type=_Tagged).command
+    kind = document_type(command)
+    if kind is None:
+        raise msgspec.ValidationError(f"`{command}` is no command that has results")
+    return msgspec.json.decode(data, type=kind)
 
 
 def plain(part: Part) -> dict[str, Any]:
     """A document or a part of one as objects of JSON: in a record, what it is about comes first."""
-    made: dict[str, Any] = _flat(msgspec.to_builtins(part, str_keys=True))
+    made: dict[str, Any] = _flat(msgspec.to_builtins(part, str_keys=True, enc_hook=_number))
     if isinstance(part, Record):
         return _named_first(part, made)
     if isinstance(part, Document):
         records = zip(part.results, made["results"], strict=True)
         return {**made, "results": [_named_first(kind, record) for kind, record in records]}
     return made
+
+
+def _number(value: Any) -> Any:
+    """A number of numpy as Python's; anything else raises `TypeError`."""
+    if not hasattr(value, "item"):
+        raise TypeError(f"{type(value).__name__} cannot stand in a result")
+    return value.item()
 
 
 def _named_first(kind: Record, record: dict[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Reports on finished runs: sections of figures, written as one HTML file, Markdown with pictures, or JSON."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from turnwise.report.figures.dialogue import dialogue_scores
 from turnwise.report.figures.errors import errors
 from turnwise.report.figures.hardening import hardening
 from turnwise.report.figures.heatmap import boxes, heatmaps
-from turnwise.report.figures.interval_lists import differences, estimates, scores, strategies
+from turnwise.report.figures.interval_lists import differences, estimates, listed, scores, strategies
 from turnwise.report.figures.iterations import iterations
 from turnwise.report.figures.judges import judge_agreement, position_biases
 from turnwise.report.figures.pairs import pairs
@@ -36,22 +36,16 @@ from turnwise.report.tiles import Tile, tiles
 
 Maker = Callable[[RunOf[Any]], Iterator[Figure]]
 
-# Command -> title of its section, and the functions that make its figures.
-QUESTIONS: dict[str, tuple[str, tuple[Maker, ...]]] = {
-    "compare": ("Which agent is better?", (differences, win_rates, position_biases, strengths, flips)),
-    "calibrate": ("What would people say of everything?", (calibration,)),
-    "score": (
-        "How good are the replies?",
-        (scores, reasons, judge_agreement, precision_recall, dialogue_scores),
-    ),
-    "meta": ("Which metric can be believed?", (heatmaps, disagreements, boxes, scatters, raters)),
-    "attack": ("Can it be gamed?", (strategies, tuning, frauds, hardening)),
-    "ope": (
-        "What would people say of an agent that nobody has rated?",
-        (estimates, regressions, iterations, pairs, system_values, turn_values),
-    ),
-    "power": ("How many are enough?", (power_curves,)),
-    "diff": ("What changed between two runs?", (changes, changed_items)),
+# Command -> the functions that make the figures of its section; sections are in this order, others come after them.
+FIGURES: dict[str, tuple[Maker, ...]] = {
+    "compare": (differences, win_rates, position_biases, strengths, flips),
+    "calibrate": (calibration,),
+    "score": (scores, reasons, judge_agreement, precision_recall, dialogue_scores),
+    "meta": (heatmaps, disagreements, boxes, scatters, raters),
+    "attack": (strategies, tuning, frauds, hardening),
+    "ope": (estimates, regressions, iterations, pairs, system_values, turn_values),
+    "power": (power_curves,),
+    "diff": (changes, changed_items),
 }
 RATERS = "How far do people agree?"
 AUTOMATIC_RATERS = "How far do the raters agree?"
@@ -97,18 +91,17 @@ class Report:
 
 
 def report(paths: Sequence[str], *, title: str = "turnwise report") -> Report:
-    """The report on all runs in these folders and their subfolders, by command in the order of `QUESTIONS`.
+    """The report on all runs in these folders and their subfolders, by command in the order of `FIGURES`.
 
-    Raises `UsageError` if no run is of a command that has figures.
+    Raises `UsageError` if no run is of a command that reports show.
     """
     runs = find_runs(paths)
-    order = list(QUESTIONS)
-    known = [run for run in runs if run.command in QUESTIONS]
+    known = [run for run in runs if run.document.question]
     if not known:
         raise UsageError(f"nothing to show: there are results of {', '.join(run.command for run in runs)}")
     sections = [
         _section(run, known, alone=sum(other.command == run.command for other in known) == 1)
-        for run in sorted(known, key=lambda run: order.index(run.command))
+        for run in in_order(known)
     ]
     across = tuple(errors(known))
     if across:
@@ -124,19 +117,27 @@ def _names(runs: Sequence[Run]) -> tuple[str, ...]:
     )
 
 
+def in_order(runs: Iterable[Run]) -> list[Run]:
+    """The runs in the order of their sections."""
+    order = list(FIGURES)
+    return sorted(runs, key=lambda run: order.index(run.command) if run.command in order else len(order))
+
+
 def figures(run: Run) -> list[Figure]:
-    """All figures of one run, whose command must be in `QUESTIONS`, in the order of the report."""
-    return [figure for make in QUESTIONS[run.command][1] for figure in make(run)]
+    """All figures of one run in the order of the report."""
+    if run.command in FIGURES:
+        return [figure for make in FIGURES[run.command] for figure in make(run)]
+    return list(run.document.figures()) or list(listed(run))
 
 
 def question_of(run: Run) -> str:
-    """The question that a run answers, whose command must be in `QUESTIONS`."""
+    """The question that a run answers."""
     document = run.document
     if isinstance(document, MetaDocument) and not any(record.metric for record in document.results):
         return RATERS if rated_by(run, document.results).are_people else AUTOMATIC_RATERS
     if isinstance(document, OpeDocument) and document.rewarded_by_task:
         return RETURNS
-    return QUESTIONS[run.command][0]
+    return document.question
 
 
 def _section(run: Run, among: Sequence[Run], *, alone: bool) -> Section:

@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 import msgspec
 
 from turnwise.errors import DataError, UsageError
-from turnwise.records import COMMANDS, SCHEMA_VERSION, Document, Record, decoded
+from turnwise.records import SCHEMA_VERSION, Document, Record, decoded, document_type
 from turnwise.report.run_files import RunFiles, StoredFiles
 
 RESULTS = "results.json"
@@ -103,7 +103,7 @@ def _problem(path: Path, data: bytes) -> str | None:
         return f"{path} is not a result of turnwise: it lacks schema_version, command or results"
     if found["schema_version"] != SCHEMA_VERSION:
         return f"{path} has schema_version {found['schema_version']}; this turnwise reads {SCHEMA_VERSION}"
-    if found["command"] not in COMMANDS:
+    if document_type(str(found["command"])) is None:
         return f"{path} has results of `{found['command']}`, which this turnwise does not know"
     return None
 

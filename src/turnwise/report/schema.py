@@ -4,13 +4,16 @@ The docstrings of the types are the descriptions in the schema. `python -m turnw
 `src/turnwise/data/results.schema.json`.
 """
 
+from functools import reduce
+from importlib import import_module
 from importlib.resources import files
+from operator import or_
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from turnwise.records import COMMANDS, SCHEMA_VERSION, AnyDocument, Document, Part, Record
+from turnwise.records import SCHEMA_VERSION, Document, Part, Record, document_type, document_types
 from turnwise.records.record import is_written
 
 FILE = "results.schema.json"
@@ -18,8 +21,12 @@ FILE = "results.schema.json"
 
 def schema() -> dict[str, Any]:
     """The JSON Schema of results.json, draft 2020-12."""
-    made = msgspec.json.schema(AnyDocument, ref_template="#/$defs/{name}")
-    for kind in COMMANDS.values():
+    # By its name, because commands are in a layer above.
+    for command in import_module("turnwise.commands").COMMANDS:
+        document_type(command)
+    kinds = document_types().values()
+    made = msgspec.json.schema(reduce(or_, kinds), ref_template="#/$defs/{name}")
+    for kind in kinds:
         _require(made, kind, Document)
     for record in Record.__subclasses__():
         _require(made, record, Record)

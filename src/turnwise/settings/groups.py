@@ -62,6 +62,10 @@ class Command(Checked):
         command: Any = cls(**given)
         return int(command.show(command.run(), screen) or 0)
 
+    def show(self, result: Any, screen: Any) -> int | None:
+        """Print the result of a run, and return the exit code: its table and notes, where a command prints no more."""
+        return int(screen.conclude(result))
+
     @classmethod
     def public_name(cls) -> str:
         """The name of the function, as messages say it."""

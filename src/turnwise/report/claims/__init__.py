@@ -5,6 +5,7 @@ have the same inputs. Numbers of different runs are never ranked against each ot
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from turnwise.metrics.attacks import Fraud, known_attacks
@@ -40,12 +41,12 @@ def claims(runs: Sequence[Run]) -> list[Claim]:
 
 
 def claims_of(run: Run, among: Sequence[Run] = ()) -> list[Claim]:
-    """The claims of one run; the runs `among` tell what is known of its metrics. Empty for other commands."""
+    """The claims of one run; the runs `among` tell what is known of its metrics."""
     if isinstance(run.document, CompareDocument):
         compared = RunOf(run.name, run.files, run.document)
         return list(agent_claims(compared, _knowledge(compared, among)))
     make = _CLAIMS.get(run.command)
-    return list(make(run)) if make else []
+    return list(make(run)) if make else [replace(claim, run=run.name) for claim in run.document.claims()]
 
 
 def _meta_claims(run: RunOf[MetaDocument]) -> Iterator[Claim]:

@@ -22,7 +22,7 @@ from turnwise.report.figure import (
     with_estimate,
     with_interval,
 )
-from turnwise.report.runs import RunOf
+from turnwise.report.runs import Run, RunOf
 from turnwise.report.text import number
 
 MAX_ROWS = 30  # maximum rows of a picture; the table has all
@@ -114,6 +114,29 @@ def differences(run: RunOf[CompareDocument]) -> Iterator[Figure]:
         ),
         svg=_difference_rows(mine, title),
     )  # fmt: skip
+
+
+def listed(run: Run) -> Iterator[Figure]:
+    """The estimates of any command in their order, one figure for each metric; none without estimates."""
+    known = with_estimate(run.document.results)
+    for metric in dict.fromkeys(record.about.get("metric") for record in known):
+        mine = [record for record in known if record.about.get("metric") == metric]
+        names = [name for name in mine[0].names if name != "metric"]
+        title = " ".join(filter(None, [run.document.question.rstrip("?"), metric and f"by {metric}"]))
+        yield Figure(
+            kind="estimates",
+            title=title,
+            meaning="Estimates with their intervals; where intervals overlap much, no order was shown.",
+            notes=provenance_notes(mine, column=True),
+            head=(*names, "estimate", "low", "high", "items", "clusters", "signature"),
+            rows=tuple(
+                (*map(r.about.get, names), r.estimate, *low_and_high(r.interval), r.n_items, r.n_clusters, r.signature)
+                for r in mine
+            ),
+            svg=interval_list(
+                [Row.of(" ".join(r.named(*names)) or title, r) for r in mine], title, along=metric or "estimate"
+            ),
+        )  # fmt: skip
 
 
 def _difference_rows(records: Sequence[DifferenceRecord], title: str) -> str:
