@@ -322,7 +322,7 @@ def outcomes(name: str, folder: Path) -> Iterator[Outcome]:
 
 
 def other_trials(commands: Iterable[str]) -> list[Trial]:
-    """A trial of each command that has none in `TRIALS`: on the dialogues of the demo it gives an answer or a message."""
+    """A trial of each command that has none in `TRIALS`: with the dialogues of the demo, an answer or a message."""
     known = {each.words.split()[0] for each in TRIALS}
     return [trial(f"{command} demo/demo.jsonl", says="error") for command in commands if command not in known]
 

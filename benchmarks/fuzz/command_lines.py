@@ -1,7 +1,8 @@
 """Random valid command lines over the files of a scene.
 
 Commands and options come from their own definitions, so that a new one is tried without a change here. What values a
-parameter takes stands in `VALUES` by its name, or follows from its type. A scene is a folder with odd files and what earlier commands wrote.
+parameter takes stands in `VALUES` by its name, or follows from its type. A scene is a folder with odd files and what
+earlier commands wrote.
 """
 
 import json
