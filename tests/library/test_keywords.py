@@ -75,4 +75,4 @@ def test_a_reason_in_a_result_names_keywords_too(tmp_path: Path, monkeypatch: py
 
 def test_a_finding_of_a_comparison_has_its_verdict():
     (found,) = tw.compare(DEMO, metrics="length", agents=("good", "dull"), figures=False).findings
-    assert found.verdict == "A is higher"
+    assert found.verdict == "good is higher"

@@ -22,6 +22,7 @@ from turnwise.library.notes import (
     others_without_a_result,
     strength_notes,
     unseen_parts,
+    verdict_notes,
     whole_scales,
 )
 from turnwise.library.rater_notes import rater_notes
@@ -217,25 +218,30 @@ class Scores(ResultOf[ScoreRecord]):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Comparison(ResultOf[DifferenceRecord]):
-    """The difference of two agents for each metric and group: A minus B."""
+    """The difference of every two agents for each metric and group: agent_a minus agent_b."""
 
     columns: ClassVar[tuple[str, ...]] = (
-        "metric", "agent_a", "agent_b", "group", "a", "b", "ties", "both_bad", "estimate", "interval", "p",
-        "p_adjusted", "effect_size",
+        "metric", "agent_a", "agent_b", "group", "a", "b", "ties", "both_bad", "estimate", "interval_adjusted",
+        "p_adjusted", "interval", "p", "effect_size",
         "n_items", "n_clusters", "unpaired_a", "unpaired_b", "verdict",
     )  # fmt: skip
     layout: ClassVar[Layout] = Layout(
         names=("metric", "group", "agent_a", "agent_b"),
-        results=("estimate", "interval", "verdict"),
+        results=("estimate", "interval_adjusted", "p_adjusted", "verdict"),
         others=(
-            "p_adjusted", ("a", "b"), "n_items", "ties", ("unpaired_a", "unpaired_b"), "effect_size", "n_clusters", "p",
-            "both_bad",
+            ("a", "b"), "n_items", "ties", ("unpaired_a", "unpaired_b"), "effect_size", "n_clusters", "both_bad",
+            "interval", "p",
         ),
     )  # fmt: skip
 
     document: CompareDocument
 
     shared_agent: str | None = None  # the agent of all files, in place of which their names are used
+
+    @property
+    def leaderboard(self) -> list[dict[str, Any]]:
+        """The agents by each metric, best first, one dict an agent; empty where two agents were compared."""
+        return [plain(row) for row in self.document.leaderboard]
 
     @property
     def strengths(self) -> list[dict[str, Any]]:
@@ -252,7 +258,7 @@ class Comparison(ResultOf[DifferenceRecord]):
         """
         document = self.document
         found = [*Result.notes(self), *document_notes(document), *coverage(document.results)]
-        found += rater_notes(document.results)
+        found += [*rater_notes(document.results), *verdict_notes(document.results)]
         if self.shared_agent is not None:
             found.append(
                 f"note: all files have the agent `{self.shared_agent}`, so that agents are named after the files"
@@ -265,19 +271,19 @@ class Changes(ResultOf[ChangeRecord]):
     """The change of each metric from an old run to a new run of the same agent: new minus old."""
 
     columns: ClassVar[tuple[str, ...]] = (
-        "metric", "agent", "group", "old", "new", "estimate", "interval", "p", "p_adjusted", "effect_size", "n_items",
-        "n_clusters", "only_old", "only_new", "verdict",
+        "metric", "agent", "group", "old", "new", "estimate", "interval_adjusted", "p_adjusted", "interval", "p",
+        "effect_size", "n_items", "n_clusters", "only_old", "only_new", "verdict",
     )  # fmt: skip
     layout: ClassVar[Layout] = Layout(
         names=("metric", "agent", "group"),
-        results=("estimate", "interval", "verdict"),
+        results=("estimate", "interval_adjusted", "p_adjusted", "verdict"),
         others=(
             ("old", "new"),
-            "p_adjusted",
             "n_items",
             ("only_old", "only_new"),
             "effect_size",
             "n_clusters",
+            "interval",
             "p",
         ),
     )
@@ -295,7 +301,7 @@ class Changes(ResultOf[ChangeRecord]):
 
     def notes(self) -> list[str]:
         """As in `Result`, and on what only one of the runs has."""
-        return [*Result.notes(self), *change_notes(self.document)]
+        return [*Result.notes(self), *verdict_notes(self.document.results), *change_notes(self.document)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

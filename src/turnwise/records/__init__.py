@@ -13,13 +13,17 @@ from turnwise.records.agreement import (
     SystemMeans,
 )
 from turnwise.records.comparison import (
+    LEVEL,
     ChangeRecord,
     ControlEffect,
     DifferenceRecord,
+    Family,
     ItemChange,
     ItemDifference,
     PreferenceFit,
+    RankedAgent,
     Strength,
+    Tested,
 )
 from turnwise.records.document import (
     SCHEMA_VERSION,
@@ -87,6 +91,7 @@ from turnwise.records.unrated import (
 )
 
 __all__ = [
+    "LEVEL",
     "SCHEMA_VERSION",
     "AgreementRecord",
     "AttackDocument",
@@ -106,6 +111,7 @@ __all__ = [
     "EstimateRecord",
     "Estimated",
     "EstimatorCheck",
+    "Family",
     "FeatureTendency",
     "Forecast",
     "GamingVerdict",
@@ -134,6 +140,7 @@ __all__ = [
     "PowerDocument",
     "PrecisionRecall",
     "PreferenceFit",
+    "RankedAgent",
     "Record",
     "RunSettings",
     "ScoreDocument",
@@ -143,6 +150,7 @@ __all__ = [
     "StrategyRecord",
     "Strength",
     "SystemMeans",
+    "Tested",
     "TrainDocument",
     "TrainedModelFolder",
     "TuningCurves",
