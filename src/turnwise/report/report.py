@@ -6,20 +6,23 @@ from pathlib import Path
 from typing import Any
 
 from turnwise.errors import UsageError
-from turnwise.records import SCHEMA_VERSION, MetaDocument, OpeDocument, Origin, Record
+from turnwise.records import SCHEMA_VERSION, CompareDocument, MetaDocument, OpeDocument, Origin, Record
 from turnwise.report import markdown, page, plot, results
-from turnwise.report.claims import Claim, claims_of
+from turnwise.report.claims import Claim, claims
 from turnwise.report.figure import Figure
+from turnwise.report.figures.agreements import agreements
 from turnwise.report.figures.calibration import calibration
 from turnwise.report.figures.changes import changed_items, changes
 from turnwise.report.figures.critic_values import system_values, turn_values
 from turnwise.report.figures.dialogue import dialogue_scores
+from turnwise.report.figures.differences import differences
 from turnwise.report.figures.errors import errors
 from turnwise.report.figures.hardening import hardening
 from turnwise.report.figures.heatmap import boxes, heatmaps
-from turnwise.report.figures.interval_lists import differences, estimates, scores, strategies
+from turnwise.report.figures.interval_lists import estimates, scores, strategies
 from turnwise.report.figures.iterations import iterations
 from turnwise.report.figures.judges import judge_agreement, position_biases
+from turnwise.report.figures.leaderboards import leaderboards
 from turnwise.report.figures.pairs import pairs
 from turnwise.report.figures.power_curves import power_curves
 from turnwise.report.figures.precision_recall import precision_recall
@@ -38,13 +41,16 @@ Maker = Callable[[RunOf[Any]], Iterator[Figure]]
 
 # Command -> title of its section, and the functions that make its figures.
 QUESTIONS: dict[str, tuple[str, tuple[Maker, ...]]] = {
-    "compare": ("Which agent is better?", (differences, win_rates, position_biases, strengths, flips)),
+    "compare": (
+        "Which agent is better?",
+        (leaderboards, differences, win_rates, position_biases, strengths, flips),
+    ),
     "calibrate": ("What would people say of everything?", (calibration,)),
     "score": (
         "How good are the replies?",
         (scores, reasons, judge_agreement, precision_recall, dialogue_scores),
     ),
-    "meta": ("Which metric can be believed?", (heatmaps, disagreements, boxes, scatters, raters)),
+    "meta": ("Which metric can be believed?", (agreements, heatmaps, disagreements, boxes, scatters, raters)),
     "attack": ("Can it be gamed?", (strategies, tuning, frauds, hardening)),
     "ope": (
         "What would people say of an agent that nobody has rated?",
@@ -102,18 +108,29 @@ def report(paths: Sequence[str], *, title: str = "turnwise report") -> Report:
     Raises `UsageError` if no run is of a command that has figures.
     """
     runs = find_runs(paths)
-    order = list(QUESTIONS)
-    known = [run for run in runs if run.command in QUESTIONS]
+    known = sorted((run for run in runs if run.command in QUESTIONS), key=_place)
     if not known:
         raise UsageError(f"nothing to show: there are results of {', '.join(run.command for run in runs)}")
+    made = claims(known)
     sections = [
-        _section(run, known, alone=sum(other.command == run.command for other in known) == 1)
-        for run in sorted(known, key=lambda run: order.index(run.command))
+        _section(
+            run,
+            [claim for claim in made if claim.run == run.name],
+            alone=sum(other.command == run.command for other in known) == 1,
+        )
+        for run in known
     ]
     across = tuple(errors(known))
     if across:
         sections.append(Section(SIDE_BY_SIDE, "all runs of `ope --all`", (), across, ()))
     return Report(title, tuple(sections), _names(known))
+
+
+def _place(run: Run) -> tuple[int, bool]:
+    """The place of a run in a report: by command, a comparison of several agents first."""
+    document = run.document
+    ranks = isinstance(document, CompareDocument) and bool(document.leaderboard)
+    return list(QUESTIONS).index(run.command), not ranks
 
 
 def _names(runs: Sequence[Run]) -> tuple[str, ...]:
@@ -139,17 +156,14 @@ def question_of(run: Run) -> str:
     return QUESTIONS[run.command][0]
 
 
-def _section(run: Run, among: Sequence[Run], *, alone: bool) -> Section:
-    """The section of one run; unless `alone` (the only run of its command), the title has its folder.
-
-    The runs `among` tell what is known of its metrics.
-    """
+def _section(run: Run, made: Sequence[Claim], *, alone: bool) -> Section:
+    """The section of one run with its claims; unless it is the only run of its command, the title has its folder."""
     question = question_of(run)
     files = ", ".join(Path(one.path).name for one in run.document.origin.inputs)
     return Section(
         question if alone else f"{question} ({Path(run.name).name})",
         f"{run.name}: turnwise {run.command}" + (f" on {files}" if files else ""),
-        tuple(claims_of(run, among)),
+        tuple(made),
         tuple(figures(run)),
         tuple(dict.fromkeys(_missing_note(record) for record in run.results if record.status != "ok")),
         run.document.origin,
