@@ -40,6 +40,7 @@ if TYPE_CHECKING:  # these modules stand above this one
     from turnwise.estimators.critic.evaluation import Evaluation
     from turnwise.estimators.critic.features import Facts
     from turnwise.estimators.linear.problem import Problem
+    from turnwise.stats.crossed import StandardErrors
     from turnwise.types import Ints, Rows
 
 
@@ -231,6 +232,18 @@ class SamplesRaters(Protocol, metaclass=PluginProtocol):
         self, a: Rows, codes_a: Ints, b: Rows, codes_b: Ints, /
     ) -> tuple[tuple[float, float] | None, float, str]:
         """The interval of the number of `a` minus that of `b`, p against 0, and the method."""
+        ...
+
+
+@runtime_checkable
+class HasRaterErrors(SamplesRaters, Protocol):
+    """A metric whose difference between agents has a standard error and degrees of freedom of Student's t.
+
+    Without it they are taken from the 95 % interval, with as many degrees of freedom as there are clusters, less 1.
+    """
+
+    def rater_errors(self, a: Rows, codes_a: Ints, b: Rows, codes_b: Ints, /) -> tuple[StandardErrors, str]:
+        """The standard error of the number of `a` minus that of `b`, and the method."""
         ...
 
 

@@ -2,10 +2,12 @@ import dataclasses
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 import turnwise
-from turnwise.meta.compare import compare, match_pairs, with_adjusted_p
+from turnwise.meta.compare import compare, match_pairs
 from turnwise.meta.table import ScoreTable
+from turnwise.meta.verdicts import with_verdicts
 from turnwise.metrics import resolve
 from turnwise.stats.clusters import connected_components
 from turnwise.types import Item, Turn
@@ -35,9 +37,8 @@ def table(
     )
 
 
-def found(a: ScoreTable, b: ScoreTable, seed: int = 0):
-    finding = compare(a, b, agents=("a", "b"), group=None, draws=500, rng=np.random.default_rng(seed))
-    return with_adjusted_p([finding])[0]
+def found(a: ScoreTable, b: ScoreTable, agents: tuple[str, str] = ("a", "b"), **how: object):
+    return with_verdicts([compare(a, b, agents=agents, group=None, **how)])[0]
 
 
 PAIRS = [f"context {at}" for at in range(20)]
@@ -53,7 +54,7 @@ def test_an_agent_with_longer_replies_is_found_longer_on_all_pairs():
         table("length", words(rng, 8, 14), agent="a", pairs=PAIRS),
         table("length", words(rng, 1, 5), agent="b", pairs=PAIRS),
     )
-    assert finding.verdict == "A is higher"
+    assert finding.verdict == "a is higher"
     assert finding.p < 0.01
     assert finding.interval[0] > 0
     assert finding.n_items == 20
@@ -61,13 +62,60 @@ def test_an_agent_with_longer_replies_is_found_longer_on_all_pairs():
     assert finding.superiority == 1.0
 
 
-def test_swapping_the_agents_flips_the_sign_and_keeps_p():
+@pytest.mark.parametrize("metric", ["length", "bleu-4", "distinct-2"])
+@pytest.mark.parametrize("shared", [PAIRS, None])
+@pytest.mark.parametrize("agents", [("one", "two"), ("two", "one"), ("A", "B"), ("B", "A"), ("same", "same")])
+def test_a_comparison_the_other_way_round_is_the_mirror_to_the_last_bit(
+    metric: str, shared: list[str] | None, agents: tuple[str, str]
+):
     rng = np.random.default_rng(1)
-    a = table("length", words(rng, 2, 9), agent="a", pairs=PAIRS)
-    b = table("length", words(rng, 3, 9), agent="b", pairs=PAIRS)
-    forth, back = found(a, b), found(b, a)
-    assert forth.estimate == pytest.approx(-back.estimate)
-    assert forth.p == pytest.approx(back.p, abs=0.05)
+    words = [f"w{at}" for at in range(9)]
+    sides = []
+    for agent in ("x", "y"):
+        replies = [" ".join(rng.choice(words, rng.integers(5, 12))) for _ in PAIRS]
+        made = table("length" if metric == "bleu-4" else metric, replies, agent=agent, pairs=shared)
+        if metric == "bleu-4":
+            items = [
+                Item(name, name, agent, (Turn("assistant", reply, references=(replies[0],)),), 0, name, name)
+                for name, reply in zip(made.ids, replies, strict=True)
+            ]
+            bleu = resolve(metric)
+            made = dataclasses.replace(made, name=metric, metric=bleu, rows=bleu.rows(items))
+        sides.append(made)
+    forth = found(*sides, agents=agents)
+    back = found(*sides[::-1], agents=agents[::-1])
+    assert forth.estimate == -back.estimate != 0
+    assert forth.interval == tuple(-end for end in back.interval[::-1])
+    assert forth.interval_adjusted == tuple(-end for end in back.interval_adjusted[::-1])
+    assert (forth.p, forth.p_adjusted, forth.verdict) == (back.p, back.p_adjusted, back.verdict)
+    assert (forth.a, forth.higher_a, forth.superiority) == (
+        back.b,
+        back.higher_b,
+        None if back.superiority is None else 1 - back.superiority,
+    )
+    if agents[0] != agents[1]:  # of items that differ equally, others may be listed
+        listed = {(flip.id_b, flip.id_a, -flip.difference) for flip in back.flips}
+        assert {(flip.id_a, flip.id_b, flip.difference) for flip in forth.flips} == listed
+
+
+@pytest.mark.parametrize("shift", np.linspace(0.0, 1.2, 25))
+@pytest.mark.parametrize("shared", [True, False])
+def test_the_interval_excludes_0_exactly_where_p_is_at_most_5_per_cent(shift: float, shared: bool):
+    rng = np.random.default_rng(int(shift * 1000))
+    one, two = (
+        dataclasses.replace(
+            table("length", ["w"] * 12, agent=agent, pairs=PAIRS[:12] if shared else None),
+            rows=np.stack([rng.normal(level, 1, 12), np.ones(12)], axis=1),
+        )
+        for agent, level in (("a", shift), ("b", 0.0))
+    )
+    (record, _) = with_verdicts(
+        [compare(one, two, agents=("a", "b"), group=None), compare(two, two, agents=("a", "b"), group=None)]
+    )
+    low, high = record.interval
+    assert (low < 0 < high) == (record.p > 0.05)
+    low, high = record.interval_adjusted
+    assert (low < 0 < high) == (record.p_adjusted > 0.05) == (record.verdict == "not shown")
 
 
 def test_an_agent_against_itself_has_difference_zero_and_verdict_not_shown():
@@ -83,7 +131,7 @@ def test_agents_on_different_dialogues_are_compared_unpaired():
         table("length", words(rng, 8, 14), agent="a"), table("length", words(rng, 1, 5), agent="b")
     )
     assert finding.method.startswith("unpaired")
-    assert finding.verdict == "A is higher"
+    assert finding.verdict == "a is higher"
     assert finding.n_clusters == 40
 
 
@@ -94,7 +142,7 @@ def test_a_metric_that_is_not_a_function_of_sums_is_compared_too(pairs):
     finding = found(
         table("distinct-2", varied, agent="a", pairs=pairs), table("distinct-2", same, agent="b", pairs=pairs)
     )
-    assert finding.verdict == "A is higher"
+    assert finding.verdict == "a is higher"
     assert finding.estimate == pytest.approx(1 - 6 / 120)
 
 
@@ -144,9 +192,9 @@ def test_lower_is_better_is_respected_and_a_feature_is_only_called_higher():
     rng = np.random.default_rng(4)
     a = table("length", words(rng, 1, 4), agent="a", pairs=PAIRS)
     b = table("length", words(rng, 8, 12), agent="b", pairs=PAIRS)
-    assert found(a, b).verdict == "B is higher"
+    assert found(a, b).verdict == "b is higher"
     worse = [dataclasses.replace(side, metric=Errors()) for side in (a, b)]
-    assert found(*worse).verdict == "A scores lower"
+    assert found(*worse).verdict == "a scores lower"
 
 
 def test_p_is_adjusted_over_all_metrics_before_the_verdict():
@@ -155,11 +203,52 @@ def test_p_is_adjusted_over_all_metrics_before_the_verdict():
     b = table("length", words(rng, 4, 8), agent="b", pairs=PAIRS)
     alone = found(a, b)
     assert 0.001 < alone.p <= 0.05, "the example must lie where the number of tests matters"
-    same = compare(a, a, agents=("a", "b"), group=None, draws=500, rng=np.random.default_rng(0))
-    raw = compare(a, b, agents=("a", "b"), group=None, draws=500, rng=np.random.default_rng(0))
-    among = with_adjusted_p([raw, *[same] * 60])[0]
+    same = compare(a, a, agents=("a", "b"), group=None)
+    raw = compare(a, b, agents=("a", "b"), group=None)
+    among = with_verdicts([raw, *[same] * 60])[0]
     assert among.p_adjusted == pytest.approx(min(1.0, 61 * raw.p))
-    assert (alone.verdict, among.verdict) == ("A is higher", "not shown")
+    assert (alone.verdict, among.verdict) == ("a is higher", "not shown")
+    assert (alone.family_size, among.family_size) == (1, 61)
+
+
+def test_metrics_that_are_added_change_nothing_that_people_say():
+    rng = np.random.default_rng(0)
+    a = table("length", words(rng, 5, 9), agent="a", pairs=PAIRS)
+    b = table("length", words(rng, 4, 8), agent="b", pairs=PAIRS)
+    raw = compare(a, b, agents=("a", "b"), group=None)
+    people = replace(raw, metric="rating:overall")
+    alone, among = with_verdicts([people]), with_verdicts([raw, people, *[raw] * 30])
+    assert among[1] == alone[0]
+    assert (alone[0].family, among[0].family, among[0].family_size) == ("people", "metrics", 31)
+
+
+def test_a_margin_says_who_is_no_worse_and_who_is_equal():
+    same = ["w w w", "w w w w"] * 10
+    a = table("length", same, agent="a", pairs=PAIRS)
+    b = table("length", [*same[1:], same[0]], agent="b", pairs=PAIRS)
+    raw = compare(a, b, agents=("a", "b"), group=None, better="higher")
+    low, high = raw.interval
+    assert low < 0 < high
+    (wide,) = with_verdicts([raw], {"length": 1.0, "": 0.01})
+    assert (wide.verdict, wide.equivalent, wide.no_worse) == ("equal within 1", True, ("a", "b"))
+    (narrow,) = with_verdicts([raw], {"": high / 2})
+    assert (narrow.verdict, narrow.equivalent, narrow.no_worse) == ("not shown", False, ())
+    better = replace(raw, estimate=high / 2, interval=(-high / 2, 3 * high / 2))
+    (ahead,) = with_verdicts([better], {"": 0.6 * high})
+    assert (ahead.verdict, ahead.no_worse) == (f"a is no worse by {0.6 * high:g}", ("a",))
+    (other_end,) = with_verdicts([replace(better, better="lower")], {"": 0.6 * high})
+    assert other_end.no_worse == ("b",)
+
+
+def test_an_interval_at_every_look_is_wider_and_agrees_with_its_test():
+    rng = np.random.default_rng(0)
+    a = table("length", words(rng, 5, 9), agent="a", pairs=PAIRS)
+    b = table("length", words(rng, 4, 8), agent="b", pairs=PAIRS)
+    once, always = found(a, b), found(a, b, anytime=True)
+    assert always.interval[0] < once.interval[0] < once.interval[1] < always.interval[1]
+    assert always.p > once.p
+    assert (always.interval[0] < 0 < always.interval[1]) == (always.p > 0.05)
+    assert "at every look" in always.method
 
 
 def test_items_without_a_pair_are_counted():
@@ -172,11 +261,11 @@ def test_items_without_a_pair_are_counted():
 @pytest.mark.parametrize(
     ("dimension", "given", "lower", "verdict", "better"),
     [
-        ("overall", {}, (), "A is better", "higher"),
-        ("insulting", {}, (), "A is higher", None),
-        ("insulting", {"direction": "lower"}, (), "B is better", "lower"),
-        ("insulting", {}, ("insulting",), "B is better", "lower"),
-        ("polite", {"direction": "higher"}, (), "A is better", "higher"),
+        ("overall", {}, (), "a is better", "higher"),
+        ("insulting", {}, (), "a is higher", None),
+        ("insulting", {"direction": "lower"}, (), "b is better", "lower"),
+        ("insulting", {}, ("insulting",), "b is better", "lower"),
+        ("polite", {"direction": "higher"}, (), "a is better", "higher"),
     ],
 )
 def test_ratings_are_called_better_only_where_something_says_which_end_is_good(
@@ -206,7 +295,9 @@ def test_lower_is_better_on_a_dimension_that_nobody_rated_is_an_error():
         "messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}],
         "ratings": [{"dimension": "rude", "value": 1}],
     }
-    with pytest.raises(turnwise.UsageError, match="no rating has the dimension `rudeness`; "):
+    with pytest.raises(
+        turnwise.UsageError, match="no rating has the dimension `rudeness`, and .*the nearest are rude"
+    ):
         turnwise.compare([rated, {**rated, "id": "2", "agent": "b"}], lower_is_better="rudeness")
 
 

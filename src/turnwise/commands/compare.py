@@ -1,4 +1,4 @@
-"""Is agent A better than agent B? Paired test, effect size, items that differ most."""
+"""Which agent is better? Paired tests, effect sizes, items that differ most; a leaderboard of more than two."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar
 from turnwise.commands.function import function
 from turnwise.commands.opening import opened
 from turnwise.commands.screen import Gated, Gating, typed
-from turnwise.errors import DataError, UsageError, setting
+from turnwise.errors import DataError, UsageError
 from turnwise.library.results import Comparison, result
 from turnwise.logs.items.items import Selection
 from turnwise.logs.memory import is_folder
@@ -18,7 +18,7 @@ from turnwise.settings.groups import (
     AsAgents,
     Drawing,
     Evaluating,
-    LowerIsBetter,
+    Judging,
     Resumption,
     Selecting,
     Trying,
@@ -39,22 +39,25 @@ FIXED = (
     "as_agents",
     "real",
     "model",
-    "lower_is_better",
 )
 
 # What the tables below the main one show first.
 STRENGTHS = Layout(names=("agent", "component"), results=("estimate", "interval"), others=("n_items",))
 EFFECTS = Layout(names=("covariate",), results=("estimate", "interval", "p"))
-FLIPS = Layout(names=("item of A", "item of B"), results=("A", "B", "A-B"))
+BOARD = Layout(
+    names=("agent",),
+    results=("estimate", "interval", "ties", "rank", "rank_interval"),
+    others=("n_items", "n_clusters"),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Compare(Gated, Trying, Drawing, LowerIsBetter, AsAgents, Selecting, Evaluating):
-    """Is agent A better than agent B? Paired test, effect size, items that differ most.
+class Compare(Gated, Trying, Drawing, Judging, AsAgents, Selecting, Evaluating):
+    """Which agent is better? Paired tests, effect sizes, items that differ most; a leaderboard of more than two.
 
-    DATA is files of dialogues, or exactly two folders written by `turnwise score -o`: the first is A. The estimate
-    is A minus B, and a --gate applies to it. A judge scores each reply by itself; docs/judge.md explains how to
-    show it two replies.
+    DATA is files of dialogues, or exactly two folders written by `turnwise score -o`. The estimate is the first agent's
+    number minus the second's, and a --gate applies to it. A judge scores each reply by itself; docs/judge.md explains
+    how to show it two replies.
 
     \b
       turnwise compare rated.jsonl --agents new,old
@@ -77,7 +80,8 @@ class Compare(Gated, Trying, Drawing, LowerIsBetter, AsAgents, Selecting, Evalua
     agents: Annotated[
         Names,
         Option(
-            "The two agents. May be left out where the data, or --as, has just two.", metavar="A,B"
+            "The agents, two or more; the first less the second. Default: all of the data, or of --as.",
+            metavar="A,B",
         ),
     ] = ()  # fmt: skip
     force: Annotated[bool, Option("Compare runs whose signatures differ.", record=None)] = False
@@ -91,12 +95,9 @@ class Compare(Gated, Trying, Drawing, LowerIsBetter, AsAgents, Selecting, Evalua
     ] = None  # fmt: skip
 
     def __post_init__(self) -> None:
-        """As in `Measuring`; raises `UsageError` for more than two agents. Two that speak in the logs are the two."""
+        """As in `Measuring`. Agents that speak in the logs are those to compare."""
         super().__post_init__()
-        if len(self.agents) > 2:
-            named = setting("--agents", ",".join(self.agents))
-            raise UsageError(f"{named} names {len(self.agents)} agents; two are compared")
-        if not self.agents and len(self.as_agents) == 2:
+        if not self.agents and len(self.as_agents) > 1:
             object.__setattr__(self, "agents", self.as_agents)
 
     @property
@@ -158,7 +159,11 @@ class Compare(Gated, Trying, Drawing, LowerIsBetter, AsAgents, Selecting, Evalua
             screen.print_questions(document)
             return 0
         after = [_strengths(document, screen), _flips(document, screen) if screen.verbose else ""]
-        return screen.conclude(comparison, after="\n".join(part for part in after if part))
+        return screen.conclude(
+            comparison,
+            before=_leaderboard(document, screen),
+            after="\n".join(part for part in after if part),
+        )
 
 
 def _are_finished_runs(paths: Sequence[str]) -> bool:
@@ -177,6 +182,20 @@ def _are_finished_runs(paths: Sequence[str]) -> bool:
     if folders != [True, True]:
         raise UsageError("finished runs are compared as exactly two folders, without other files")
     return True
+
+
+def _leaderboard(document: CompareDocument, screen: Gating) -> str:
+    """A table of the agents, best first, for each metric and group; empty where two agents were compared."""
+    columns = ("agent", "estimate", "interval", "ties", "rank", "rank_interval", "n_items", "n_clusters")
+    parts = []
+    for about in dict.fromkeys((row.metric, row.group) for row in document.leaderboard):
+        rows = [row for row in document.leaderboard if (row.metric, row.group) == about]
+        end = "lowest" if rows[0].better == "lower" else "highest"
+        table = screen.records_table(rows, columns, BOARD)
+        parts.append(f"{visible(', '.join(filter(None, about)))}, {end} first:\n{table}\n")
+    if parts:
+        parts.append("Agents that share a letter under `ties` were not shown to differ. Every two of them:\n")
+    return "\n".join(parts)
 
 
 def _strengths(document: CompareDocument, screen: Gating) -> str:
@@ -203,7 +222,9 @@ def _flips(document: CompareDocument, screen: Gating) -> str:
     for record in document.results:
         if record.flips:
             rows = [[flip.id_a, flip.id_b, flip.a, flip.b, flip.difference] for flip in record.flips]
-            table = screen.table(rows, ["item of A", "item of B", "A", "B", "A-B"], FLIPS)
+            first, second = str(record.agent_a), str(record.agent_b)
+            names, values = [f"item of {first}", f"item of {second}"], [first, second, "difference"]
+            table = screen.table(rows, [*names, *values], Layout(names=tuple(names), results=tuple(values)))
             parts.append(f"\nitems that differ most by {visible(record.metric)}:\n{table}")
     return "\n".join(parts)
 

@@ -11,7 +11,7 @@ from turnwise.errors import UsageError
 from turnwise.library.results import Changes, result
 from turnwise.records import ChangeRecord, ItemChange
 from turnwise.report.text import number
-from turnwise.settings.groups import Drawing, Measuring, Resumption, Writing
+from turnwise.settings.groups import Drawing, Judging, Measuring, Resumption, Writing
 from turnwise.settings.option import Names, Option, PathLike
 from turnwise.terminal import columns, display_width, visible
 
@@ -19,7 +19,7 @@ SHOWN = 2  # items that rose most, and that fell most, by each metric; with -v a
 
 
 @dataclass(frozen=True, kw_only=True)
-class Diff(Gated, Drawing, Writing, Measuring):
+class Diff(Gated, Drawing, Judging, Writing, Measuring):
     """What changed between two runs of an agent? Paired test, items that changed most.
 
     OLD and NEW are folders that `turnwise score -o` or `turnwise compare -o` wrote, before and after a change of

@@ -93,9 +93,10 @@ class Styled(Tables, Screen):
         columns: Sequence[str] | None = None,
         rows: Sequence[Record] | None = None,
         whole: str = "",
+        before: str = "",
         after: str = "",
     ) -> int:
-        """Print the result as asked, with the text `after` under the table, and return the exit code.
+        """Print the result as asked, with the texts `before` and `after` the table, and return the exit code.
 
         `columns` and `rows` are those of the table if they are not the result's own; `whole` replaces the table.
         """
@@ -104,6 +105,8 @@ class Styled(Tables, Screen):
         else:
             more = ("method", "signature") if self.verbose else ()
             shown = result.document.results if rows is None else rows
+            if before:
+                say(before)
             say(whole or self.records_table(shown, [*(columns or result.columns), *more], result.layout))
             if after:
                 say(after)

@@ -179,25 +179,30 @@ class Scores(ResultOf[ScoreRecord]):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Comparison(ResultOf[DifferenceRecord]):
-    """The difference of two agents for each metric and group: A minus B."""
+    """The difference of every two agents for each metric and group: agent_a minus agent_b."""
 
     columns: ClassVar[tuple[str, ...]] = (
-        "metric", "agent_a", "agent_b", "group", "a", "b", "ties", "both_bad", "estimate", "interval", "p",
-        "p_adjusted", "effect_size",
+        "metric", "agent_a", "agent_b", "group", "a", "b", "ties", "both_bad", "estimate", "interval_adjusted",
+        "p_adjusted", "interval", "p", "effect_size",
         "n_items", "n_clusters", "unpaired_a", "unpaired_b", "verdict",
     )  # fmt: skip
     layout: ClassVar[Layout] = Layout(
         names=("metric", "group", "agent_a", "agent_b"),
-        results=("estimate", "interval", "verdict"),
+        results=("estimate", "interval_adjusted", "p_adjusted", "verdict"),
         others=(
-            "p_adjusted", ("a", "b"), "n_items", "ties", ("unpaired_a", "unpaired_b"), "effect_size", "n_clusters", "p",
-            "both_bad",
+            ("a", "b"), "n_items", "ties", ("unpaired_a", "unpaired_b"), "effect_size", "n_clusters", "both_bad",
+            "interval", "p",
         ),
     )  # fmt: skip
 
     document: CompareDocument
 
     shared_agent: str | None = None  # the agent of all files, in place of which their names are used
+
+    @property
+    def leaderboard(self) -> list[dict[str, Any]]:
+        """The agents by each metric, best first, one dict an agent; empty where two agents were compared."""
+        return [plain(row) for row in self.document.leaderboard]
 
     @property
     def strengths(self) -> list[dict[str, Any]]:
@@ -227,19 +232,19 @@ class Changes(ResultOf[ChangeRecord]):
     """The change of each metric from an old run to a new run of the same agent: new minus old."""
 
     columns: ClassVar[tuple[str, ...]] = (
-        "metric", "agent", "group", "old", "new", "estimate", "interval", "p", "p_adjusted", "effect_size", "n_items",
-        "n_clusters", "only_old", "only_new", "verdict",
+        "metric", "agent", "group", "old", "new", "estimate", "interval_adjusted", "p_adjusted", "interval", "p",
+        "effect_size", "n_items", "n_clusters", "only_old", "only_new", "verdict",
     )  # fmt: skip
     layout: ClassVar[Layout] = Layout(
         names=("metric", "agent", "group"),
-        results=("estimate", "interval", "verdict"),
+        results=("estimate", "interval_adjusted", "p_adjusted", "verdict"),
         others=(
             ("old", "new"),
-            "p_adjusted",
             "n_items",
             ("only_old", "only_new"),
             "effect_size",
             "n_clusters",
+            "interval",
             "p",
         ),
     )

@@ -1,19 +1,18 @@
 """Comparison of two agents by one metric, paired where they replied to the same contexts.
 
 Items of the two agents with the same pair (the identical context, or --pair KEY) are compared with each other. The
-resampling unit is a connected component of clusters that share pairs. Where fewer than half of the items can be paired,
-the agents are compared as two independent samples of dialogues, and the method says so; --pair none asks for this.
-Metrics that are not sums over items, such as `distinct-2` and `fbd`, depend on the amount of text: then both agents are
-compared on about equally many items. Whole clusters are drawn at random from the agent that has more.
+unit is a connected component of clusters that share pairs. Where fewer than half of the items can be paired, the agents
+are compared as two independent samples of dialogues, and the method says so; --pair none asks for this. Metrics that
+are not sums over items, such as `distinct-2` and `fbd`, depend on the amount of text: then both agents are compared on
+about equally many items. Of the agent that has more, whole clusters are kept in the order of a hash of their names.
 
-A test that does not reject gives the verdict `not shown`, never that two agents are equal. The minimum detectable
-difference says how large a difference this much data could have shown.
+Interval and test are one procedure (`stats.studentised`), nothing is drawn, and the difference of B and A is that of A
+and B with the other sign. The minimum detectable difference says how large a difference this much data could have
+shown. What may be said of several comparisons together is in `meta.verdicts`.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeVar
 
 import numpy as np
 from msgspec.structs import replace
@@ -23,24 +22,21 @@ from turnwise.conformance.calls import number_of, numbers_of
 from turnwise.errors import PluginError, Refused
 from turnwise.meta.table import ScoreTable, unit_means
 from turnwise.metrics.rows import better_direction, dense, stack_rows, subset_scorer
-from turnwise.protocols import SamplesRaters, metric_extras
-from turnwise.records import ChangeRecord, DifferenceRecord, ItemDifference, WhyNot, known
-from turnwise.stats import permutation, power, unpaired
+from turnwise.protocols import HasRaterErrors, SamplesRaters, metric_extras
+from turnwise.records import DifferenceRecord, ItemDifference, RankedAgent, WhyNot, known
+from turnwise.stats import power, studentised
 from turnwise.stats.clusters import cluster_codes, cluster_sums, connected_components
-from turnwise.stats.interval import Interval, interval_of_rows, interval_of_sums, unvarying
+from turnwise.stats.interval import NO_VARIATION, unvarying
 from turnwise.stats.pairs import effect
-from turnwise.stats.permutation import benjamini_hochberg
-from turnwise.types import ChecksSample, Floats, Ints, Metric, Summed
+from turnwise.stats.resample import group_sizes, jackknife, jackknife_sums
+from turnwise.stats.studentised import Studentised
+from turnwise.types import ChecksSample, Direction, Floats, Ints, Metric, Summed, digest
 
 MIN_PAIRED_SHARE = 0.5  # share of each agent's items that must have a pair
 MAX_FLIPS = 5  # pairs listed at each end of the differences
-LEVEL = 0.05  # significance level of the verdict
-SWAP_METHOD = "permutation of clusters"
 UNPAIRED = "unpaired, as fewer than half of the items have a pair"
 INDEPENDENT = "unpaired, as asked"
-
-
-Compared = TypeVar("Compared", DifferenceRecord, ChangeRecord)
+ANYTIME = ", at every look"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,16 +71,22 @@ def compare(
     *,
     agents: tuple[str, str],
     group: str | None,
-    draws: int,
-    rng: np.random.Generator,
     independent: bool = False,
+    better: Direction | None = None,
+    anytime: bool = False,
 ) -> DifferenceRecord:
     """The difference A - B of one metric with its interval and test, and the pairs that differ most.
 
-    With `independent` the agents are compared as independent samples, also where their items have a pair. p is not
-    adjusted yet (`with_adjusted_p`). `agents` and `group` only label the record. There is no estimate, but a reason,
-    where an agent has no scored item and where the metric is undefined, refuses or raises `PluginError`.
+    With `independent` the agents are compared as independent samples, also where their items have a pair. `better`
+    replaces what the metric says of which end is good; with `anytime` interval and p hold at every look at growing
+    data. p is not adjusted yet (`meta.verdicts`). `agents` and `group` only label the record. There is no estimate, but
+    a reason, where an agent has no scored item and where the metric is undefined, refuses or raises `PluginError`.
     """
+    if agents[0] > agents[1]:  # so that rounding too is that of one order
+        mirror = compare(
+            b, a, agents=agents[::-1], group=group, independent=independent, better=better, anytime=anytime
+        )
+        return mirror.mirrored()
     refused = DifferenceRecord(
         estimate=None, metric=a.name, agent_a=agents[0], agent_b=agents[1], group=group, level="system",
         signature=str(a.metric.signature),
@@ -98,18 +100,19 @@ def compare(
         if not len(table):
             why = f"no scored item of `{agent}`: {'; '.join(reasons) or 'no item was selected'}"
             return replace(blank, status=table.empty_status, reason=why)
+    blank = replace(blank, better=better or better_direction(a.metric), anytime=anytime)
     pairs = None if independent else match_pairs(a, b)
     compared = (pairs.a, pairs.b) if pairs else (a, b)
     if pairs is None and not isinstance(a.metric, Summed | SamplesRaters):
-        compared = _thinned(a, len(b), rng), _thinned(b, len(a), rng)
+        compared = _thinned(a, len(b)), _thinned(b, len(a))
     try:
         if isinstance(a.metric, ChecksSample):
             for table in compared:
                 a.metric.check(table.rows)
         if pairs:
-            record = _paired(blank, a.metric, pairs, draws, rng)
+            record = _paired(blank, a.metric, pairs)
         else:
-            record = _unpaired(blank, *compared, draws, rng, independent=independent)
+            record = _unpaired(blank, *compared, independent=independent)
     except Refused as error:
         return replace(refused, status="refused", reason=str(error), why=WhyNot.of(error))
     except PluginError as error:
@@ -140,28 +143,50 @@ def has_unpaired(record: DifferenceRecord) -> bool:
     return bool(record.unpaired_a or record.unpaired_b) or record.sampling == "unpaired"
 
 
-def with_adjusted_p(records: Sequence[Compared]) -> tuple[Compared, ...]:
-    """The records with `p_adjusted` (Benjamini-Hochberg, over all of them) and `verdict` (at 5 %)."""
-    p = benjamini_hochberg(np.array([np.nan if record.p is None else record.p for record in records]))
-    return tuple(
-        replace(record, p_adjusted=known(value), verdict=_verdict(record, value))
-        for record, value in zip(records, p.tolist(), strict=True)
+def mean_of(
+    table: ScoreTable, agent: str, *, group: str | None, better: Direction | None, anytime: bool
+) -> RankedAgent:
+    """The metric's number of one agent, with the interval that its clusters give; not ranked yet."""
+    blank = RankedAgent(
+        estimate=None, metric=table.name, agent=agent, group=group, level="system", unscored=table.unscored,
+        better=better or better_direction(table.metric), signature=str(table.metric.signature),
+    )  # fmt: skip
+    if not len(table):
+        return replace(blank, status=table.empty_status, reason="; ".join(table.unscored) or None)
+    metric, (codes, n_clusters) = table.metric, cluster_codes(table.clusters)
+    blank = replace(blank, n_items=len(table), n_clusters=n_clusters)
+    try:
+        if isinstance(metric, SamplesRaters):
+            bounds, method = metric.rater_interval(table.rows, codes)
+            return replace(blank, estimate=number_of(metric, table.rows), interval=bounds, method=method)
+        if isinstance(metric, Summed):
+            sums = cluster_sums(dense(table.rows) * table.weights[:, None], codes, n_clusters)
+            value = float(numbers_of(metric, sums.sum(axis=0)))
+            left_out = jackknife_sums(sums, partial(numbers_of, metric))
+            sizes = cluster_sums(table.weights, codes, n_clusters)
+        else:
+            value = number_of(metric, table.rows)
+            left_out = jackknife(subset_scorer(metric, table.rows), codes, n_clusters)
+            sizes = group_sizes(codes, n_clusters)
+    except Refused as error:
+        return replace(blank, status="refused", reason=str(error), why=WhyNot.of(error))
+    except PluginError as error:
+        return replace(blank, status="error", reason=str(error))
+    if np.isnan(value):
+        return replace(blank, status="skipped", reason="the metric is undefined on these items")
+    test = studentised.paired(value, left_out, sizes, unit=abs(value), anytime=anytime)
+    interval, (low, high) = test.interval(), metric_extras(metric).span
+    clipped = interval and (max(interval[0], low), min(interval[1], high))
+    return replace(
+        blank,
+        estimate=value,
+        interval=clipped,
+        method=test.method,
+        unvarying=test.error is None and n_clusters > 1,
     )
 
 
-def _verdict(record: DifferenceRecord | ChangeRecord, p: float) -> str | None:
-    """Which agent leads; `not shown` where p is NaN or above `LEVEL`.
-
-    Without an estimate the verdict is the status: `refused`, `skipped` or `error`.
-    """
-    if record.estimate is None:
-        return record.status
-    return record.leads if p <= LEVEL else "not shown"
-
-
-def _paired(
-    blank: DifferenceRecord, metric: Metric, found: MatchedPairs, draws: int, rng: np.random.Generator
-) -> DifferenceRecord:
+def _paired(blank: DifferenceRecord, metric: Metric, found: MatchedPairs) -> DifferenceRecord:
     """The record on matched pairs.
 
     For a metric of sums, the items of an agent with the same pair count as their mean row. For other metrics all rows
@@ -182,27 +207,29 @@ def _paired(
             ours, theirs = chosen[~second[chosen]], chosen[second[chosen]]
             return score(ours) - score(theirs)
 
-        bounds, method = interval_of_rows(difference_of_rows, row_codes, n_clusters, draws=draws, rng=rng)
-        test = permutation.paired_test_rows(score, second, row_codes, n_clusters, draws=draws, rng=rng)
         values = number_of(metric, found.a.rows), number_of(metric, found.b.rows)
-        return _measured(blank, metric, *values, bounds, test.p, method, SWAP_METHOD)
+        left_out = jackknife(difference_of_rows, row_codes, n_clusters)
+        test = _test(blank, values, left_out, group_sizes(found.codes, n_clusters))
+        return _measured(blank, metric, *values, test)
 
     of_sums = partial(numbers_of, metric)
     each = _pair_rows(found.a, found.pairs_a, n_pairs), _pair_rows(found.b, found.pairs_b, n_pairs)
     a, b = (cluster_sums(rows, found.codes, n_clusters) for rows in each)
-
-    def difference(sums: Floats) -> Floats:
-        """(..., 2, k) sums of both agents -> (...) differences A - B."""
-        return of_sums(sums[..., 0, :]) - of_sums(sums[..., 1, :])
-
-    both = np.stack([a, b], axis=1)  # (C, 2, k)
-    bounds, method = interval_of_sums(both, difference, draws=draws, rng=rng, bounds=None)
-    test = permutation.paired_test(a, b, of_sums, draws=draws, rng=rng)
     values = float(of_sums(a.sum(axis=0))), float(of_sums(b.sum(axis=0)))
-    record = _measured(blank, metric, *values, bounds, test.p, method, SWAP_METHOD)
+    left_out = jackknife_sums(a, of_sums) - jackknife_sums(b, of_sums)
+    sizes = cluster_sums(np.ones(n_pairs), found.codes, n_clusters)
+    record = _measured(blank, metric, *values, _test(blank, values, left_out, sizes))
     if record.estimate is None:
         return record
     return _with_pairs(record, metric, found, of_sums(each[0]), of_sums(each[1]))
+
+
+def _test(
+    blank: DifferenceRecord, values: tuple[float, float], left_out: Floats, sizes: Floats
+) -> Studentised:
+    """The test of the difference of two values from those with each cluster left out, and the clusters' sizes."""
+    unit = max(map(abs, values))
+    return studentised.paired(values[0] - values[1], left_out, sizes, unit=unit, anytime=blank.anytime)
 
 
 def _between_raters(
@@ -214,9 +241,26 @@ def _between_raters(
     codes_b: Ints,
 ) -> DifferenceRecord:
     """The record of a metric whose interval and test cover the sampling of raters too."""
-    bounds, p, method = metric.rater_difference(a.rows, codes_a, b.rows, codes_b)
     values = number_of(a.metric, a.rows), number_of(b.metric, b.rows)
-    return _measured(blank, a.metric, *values, bounds, p, method)
+    estimate = values[0] - values[1]
+    if isinstance(metric, HasRaterErrors):
+        errors, method = metric.rater_errors(a.rows, codes_a, b.rows, codes_b)
+        error, degrees = float(errors.values[0]), float(errors.degrees[0])
+        defined = degrees >= 1 and error > 0
+        test = Studentised(
+            estimate,
+            error if defined else None,
+            degrees,
+            method if defined else NO_VARIATION,
+            anytime=blank.anytime,
+        )
+        return _measured(blank, a.metric, *values, test)
+    bounds, p, method = metric.rater_difference(a.rows, codes_a, b.rows, codes_b)
+    if bounds is None:
+        return _measured(blank, a.metric, *values, Studentised(estimate, None, 0.0, method, p))
+    degrees = max(1.0, blank.n_clusters - 1.0)
+    test = studentised.of_interval(estimate, bounds, degrees, method, anytime=blank.anytime)
+    return _measured(blank, a.metric, *values, test)
 
 
 def _pair_rows(table: ScoreTable, pairs: Ints, n_pairs: int) -> Floats:
@@ -230,13 +274,7 @@ def _rows_of_b(a: ScoreTable, b: ScoreTable) -> NDArray[np.bool_]:
 
 
 def _unpaired(
-    blank: DifferenceRecord,
-    a: ScoreTable,
-    b: ScoreTable,
-    draws: int,
-    rng: np.random.Generator,
-    *,
-    independent: bool,
+    blank: DifferenceRecord, a: ScoreTable, b: ScoreTable, *, independent: bool
 ) -> DifferenceRecord:
     """The record on two independent samples, which `independent` says were asked for."""
     metric = a.metric
@@ -255,60 +293,61 @@ def _unpaired(
             cluster_sums(dense(b.rows) * b.weights[:, None], codes_b, n_b),
         )
         of_sums = partial(numbers_of, metric)
-        bounds, method = unpaired.interval_of_sums(*sums, of_sums, draws=draws, rng=rng)
-        test = unpaired.permutation_test(*sums, of_sums, draws=draws, rng=rng)
         values = float(of_sums(sums[0].sum(axis=0))), float(of_sums(sums[1].sum(axis=0)))
+        left_out = jackknife_sums(sums[0], of_sums), jackknife_sums(sums[1], of_sums)
+        sizes = cluster_sums(a.weights, codes_a, n_a), cluster_sums(b.weights, codes_b, n_b)
     else:
-        score = subset_scorer(metric, stack_rows([a.rows, b.rows]))
-        arguments = (score, codes_a, n_a, codes_b, n_b)
-        bounds, method = unpaired.interval_of_rows(*arguments, draws=draws, rng=rng)
-        test = unpaired.permutation_test_rows(*arguments, draws=draws, rng=rng)
         values = number_of(metric, a.rows), number_of(metric, b.rows)
-    return _measured(blank, metric, *values, bounds, test.p, method, "permutation of agent labels")
+        left_out = (
+            jackknife(subset_scorer(metric, a.rows), codes_a, n_a),
+            jackknife(subset_scorer(metric, b.rows), codes_b, n_b),
+        )
+        sizes = group_sizes(codes_a, n_a), group_sizes(codes_b, n_b)
+    test = studentised.independent(
+        values[0] - values[1], left_out, sizes, unit=max(map(abs, values)), anytime=blank.anytime
+    )
+    return _measured(blank, metric, *values, test)
 
 
-def _thinned(table: ScoreTable, wanted: int, rng: np.random.Generator) -> ScoreTable:
-    """The table with clusters drawn at random, at least two, so that its items are as near to `wanted` in number as
-    possible; the table itself if it has no more.
+def _thinned(table: ScoreTable, wanted: int) -> ScoreTable:
+    """The table with whole clusters left out, all but two at most, so that its items are as near to `wanted` in number
+    as possible; the table itself if it has no more. Which stay depends on the clusters' names alone.
     """
     if len(table) <= wanted:
         return table
     cluster_of, n = cluster_codes(table.clusters)
-    order = rng.permutation(n)
+    hashes = [digest(name) for name in sorted(set(table.clusters))]
+    order = np.array(sorted(range(n), key=hashes.__getitem__))
     reached = np.cumsum(np.bincount(cluster_of, minlength=n)[order])
     kept = max(2, 1 + int(np.abs(reached - wanted).argmin()))
     return table.where(np.isin(cluster_of, order[:kept]))
 
 
 def _measured(
-    blank: DifferenceRecord,
-    metric: Metric,
-    a: float,
-    b: float,
-    bounds: Interval | None,
-    p: float,
-    method: str,
-    test: str | None = None,
+    blank: DifferenceRecord, metric: Metric, a: float, b: float, test: Studentised
 ) -> DifferenceRecord:
-    """The record with the difference a - b; `skipped` and without an estimate where it is NaN.
-
-    `method` is that of the interval, and `test` that of p if it is another.
-    """
-    difference, end = a - b, better_direction(metric)
+    """The record with the difference a - b; `skipped` and without an estimate where it is NaN."""
+    difference = a - b
     kind = {"paired": "paired", "unpaired": UNPAIRED, "independent": INDEPENDENT}[blank.sampling or "paired"]
-    blank = replace(blank, better=end, method="; ".join(filter(None, [kind, method, test])))
+    blank = replace(blank, method=f"{kind}; {test.method}{ANYTIME if blank.anytime else ''}")
     if np.isnan(difference):
         return replace(blank, status="skipped", reason="the metric is undefined on these items")
-    leads = "A" if (difference > 0) == (end != "lower") else "B"
+    first = (difference > 0) == (blank.better != "lower")
+    leader = blank.agent_a if first else blank.agent_b
+    low, high = metric_extras(metric).span
     return replace(
         blank,
         estimate=difference,
-        interval=bounds,
-        p=known(p),
-        unvarying=unvarying(bounds, method),
+        interval=test.interval(),
+        p=known(test.p),
+        standard_error=test.error,
+        degrees=test.degrees if test.error is not None else None,
+        unvarying=unvarying(None if test.error is None else (0.0, 0.0), test.method),
         a=a,
         b=b,
-        leads=f"{leads} {_comparative(metric, end)}",
+        leader=leader,
+        leads=f"{leader} {_comparative(metric, blank.better)}",
+        points=high - low if np.isfinite(high - low) else None,
     )
 
 
@@ -345,7 +384,7 @@ def _with_pairs(
         effect_size=known(effect.cohen_dz(gaps)),
         higher_a=int(np.sum(gaps > 0)),
         higher_b=int(np.sum(gaps < 0)),
-        superiority=known(effect.superiority(gaps if metric.higher_is_better else -gaps)),
+        superiority=known(effect.superiority(-gaps if _is_lower_better(record, metric) else gaps)),
         minimum_detectable_difference=known(power.minimum_detectable_difference(sums[:, 0] / sums[:, 1])),
         flips=tuple(
             ItemDifference(
@@ -359,3 +398,8 @@ def _with_pairs(
             if gaps[at] != 0
         ),
     )
+
+
+def _is_lower_better(record: DifferenceRecord, metric: Metric) -> bool:
+    """Whether low numbers are good; what the metric assumes where no end is known to be good."""
+    return record.better == "lower" if record.better else not metric.higher_is_better

@@ -12,12 +12,13 @@ import numpy as np
 from msgspec.structs import replace
 
 from turnwise.errors import Refused
-from turnwise.records import ControlEffect, DifferenceRecord, PreferenceFit, Strength, known
+from turnwise.records import ControlEffect, DifferenceRecord, PreferenceFit, Strength, finite, known
 from turnwise.stats import bradley_terry
 from turnwise.stats.clusters import codes
 from turnwise.stats.crossed import StandardErrors, standard_errors
 from turnwise.stats.interval import unvarying
 from turnwise.stats.shares import share_test
+from turnwise.stats.studentised import Studentised
 from turnwise.types import Floats, Ints
 
 SAME_AGENT = "both replies are by the same agent"
@@ -88,12 +89,17 @@ def rater_details(pairs: Sequence[ComparedPair]) -> dict[str, Any]:
     return {"n_raters": len(names)} | ({"rater": names.pop()} if len(names) == 1 else {})
 
 
-def win_rate(pairs: Sequence[ComparedPair], agents: tuple[str, str], about: About) -> DifferenceRecord:
+def win_rate(
+    pairs: Sequence[ComparedPair], agents: tuple[str, str], about: About, *, anytime: bool = False
+) -> DifferenceRecord:
     """The share of comparisons that A won minus the share that B won, with interval and test against 0.
 
-    The record has the shares too, and the win rate of A with ties counted half. p is not adjusted yet.
+    The record has the shares too, and the win rate of A with ties counted half. p is not adjusted yet. With `anytime`
+    interval and p hold at every look at growing data.
     """
     a, b = agents
+    if a > b:  # so that rounding too is that of one order
+        return win_rate(pairs, (b, a), about, anytime=anytime).mirrored()
     mine = [pair.ordered(a) for pair in pairs if set(pair.agents) == {a, b}]
     blank = DifferenceRecord(
         estimate=None,
@@ -107,28 +113,43 @@ def win_rate(pairs: Sequence[ComparedPair], agents: tuple[str, str], about: Abou
     )
     if not mine:
         return replace(blank, status="skipped", reason=f"nobody compared `{a}` and `{b}`")
+    # In any order of the data the sums are those of one order.
+    mine.sort(key=lambda pair: (*pair.items, str(pair.rater), pair.position, pair.outcome))
     outcome = np.array([pair.outcome for pair in mine], dtype=np.float64)
     estimate, n_clusters = float(outcome.mean()), cluster_count(mine)
     rate = (1 + estimate) / 2  # the win rate with ties counted half: a share
     errors, by = errors_of((outcome - estimate)[:, None] / (2 * len(mine)), mine)
     test = share_test(rate, errors, null=0.5, n_clusters=n_clusters, by=by)
     interval = None if test.interval is None else (2 * test.interval[0] - 1, 2 * test.interval[1] - 1)
+    error, degrees = 2 * float(errors.values[0]), float(errors.degrees[0])
+    method, p = test.method, test.p
+    if anytime and error > 0:
+        studentised = Studentised(
+            estimate, error, degrees, f"clustered by {by}, t, at every look", anytime=True
+        )
+        interval, p, method = studentised.interval(), studentised.p, studentised.method
+    leader = a if estimate > 0 else b
     return replace(
         blank,
         estimate=estimate,
         interval=interval,
-        p=known(test.p),
+        p=known(p),
+        standard_error=finite(error),
+        degrees=finite(degrees),
+        anytime=anytime and error > 0,
         n_items=len(mine),
         n_clusters=n_clusters,
-        unvarying=unvarying(interval, test.method),
-        method=test.method,
+        unvarying=unvarying(interval, method),
+        method=method,
         better="higher",
+        points=2.0,
         a=float(np.mean(outcome > 0)),
         b=float(np.mean(outcome < 0)),
         ties=float(np.mean(outcome == 0)),
         both_bad=float(np.mean([pair.both_bad for pair in mine])) or None,
         win_rate=rate,
-        leads="A is better" if estimate > 0 else "B is better",
+        leader=leader,
+        leads=f"{leader} is better",
         **rater_details(mine),
     )
 

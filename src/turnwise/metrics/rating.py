@@ -21,7 +21,7 @@ from turnwise.errors import DataError, Refused, UsageError
 from turnwise.metrics import RATING
 from turnwise.metrics.rows import quotient, scored
 from turnwise.stats.clusters import codes, connected_components
-from turnwise.stats.crossed import standard_errors
+from turnwise.stats.crossed import StandardErrors, standard_errors
 from turnwise.stats.interval import NO_VARIATION, Interval
 from turnwise.types import (
     MEAN_RATER,
@@ -295,8 +295,17 @@ class CentredRating(_Scale):
     ) -> tuple[Interval | None, float, str]:
         """The interval of the first agent's number minus the second's, p against 0, and the method.
 
-        The standard error is that of the least-squares difference within raters. Raises `Refused` if no rater rated
-        both agents.
+        Raises `Refused` if no rater rated both agents.
+        """
+        errors, method = self.rater_errors(a, codes_a, b, codes_b)
+        estimate = self.reduce(a) - self.reduce(b)
+        found = errors.interval(estimate)
+        return found, errors.p_value(estimate), method if found else NO_VARIATION
+
+    def rater_errors(self, a: Rows, codes_a: Ints, b: Rows, codes_b: Ints, /) -> tuple[StandardErrors, str]:
+        """The standard error of the least-squares difference within raters, and the method.
+
+        Raises `Refused` if no rater rated both agents.
         """
         first, second = _entries(a), _entries(b)
         values, raters = np.append(first.values, second.values), np.append(first.raters, second.raters)
@@ -313,10 +322,7 @@ class CentredRating(_Scale):
         slope = float(np.sum(weights * side * values)) / size
         rest = values - slope * side
         rest -= _means(rest, weights, raters)[raters]
-        errors = standard_errors((weights * side * rest / size)[:, None], clusters, raters)
-        estimate = self.reduce(a) - self.reduce(b)
-        found = errors.interval(estimate)
-        return found, errors.p_value(estimate), METHOD if found else NO_VARIATION
+        return standard_errors((weights * side * rest / size)[:, None], clusters, raters), METHOD
 
 
 @dataclass(frozen=True, slots=True)

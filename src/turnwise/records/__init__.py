@@ -13,13 +13,17 @@ from turnwise.records.agreement import (
     SystemMeans,
 )
 from turnwise.records.comparison import (
+    LEVEL,
     ChangeRecord,
     ControlEffect,
     DifferenceRecord,
+    Family,
     ItemChange,
     ItemDifference,
     PreferenceFit,
+    RankedAgent,
     Strength,
+    Tested,
 )
 from turnwise.records.document import (
     COMMANDS,
@@ -88,6 +92,7 @@ from turnwise.records.unrated import (
 
 __all__ = [
     "COMMANDS",
+    "LEVEL",
     "SCHEMA_VERSION",
     "AgreementRecord",
     "AnyDocument",
@@ -108,6 +113,7 @@ __all__ = [
     "EstimateRecord",
     "Estimated",
     "EstimatorCheck",
+    "Family",
     "FeatureTendency",
     "Forecast",
     "GamingVerdict",
@@ -136,6 +142,7 @@ __all__ = [
     "PowerDocument",
     "PrecisionRecall",
     "PreferenceFit",
+    "RankedAgent",
     "Record",
     "RunSettings",
     "ScoreDocument",
@@ -145,6 +152,7 @@ __all__ = [
     "StrategyRecord",
     "Strength",
     "SystemMeans",
+    "Tested",
     "TrainDocument",
     "TrainedModelFolder",
     "TuningCurves",

@@ -13,7 +13,7 @@ from turnwise.records.agreement import (
     MetricDifference,
     ScreenedRater,
 )
-from turnwise.records.comparison import ChangeRecord, DifferenceRecord, PreferenceFit
+from turnwise.records.comparison import ChangeRecord, DifferenceRecord, PreferenceFit, RankedAgent
 from turnwise.records.gaming import (
     EditEffect,
     FeatureTendency,
@@ -126,6 +126,8 @@ class CompareDocument(Document, frozen=True, kw_only=True, tag="compare"):
     """Differences between agents."""
 
     results: tuple[DifferenceRecord, ...]
+    # The agents by each metric, best first, where more than two were compared.
+    leaderboard: tuple[RankedAgent, ...] = ()
     # By people's ratings, beside those by metrics.
     people: tuple[DifferenceRecord, ...] = field(default_factory=no_rows)
     preferences: tuple[PreferenceFit, ...] = field(default_factory=no_rows)

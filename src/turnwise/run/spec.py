@@ -103,6 +103,11 @@ class Prepares(Selects, Protocol):
         """The dimensions on which a low rating is good whatever the data says."""
         ...
 
+    @property
+    def higher_dimensions(self) -> tuple[str, ...]:
+        """The dimensions on which a high rating is good whatever the data says."""
+        ...
+
 
 PACKAGES = ("numpy", "scipy", "msgspec", "sacrebleu", "rapidfuzz")  # packages that compute numbers
 # Common settings that can change a number, with the value that is recorded of a command that does not have them.

@@ -4,9 +4,11 @@ A group is a mixin: `class Score(Measuring, Reading)` has the settings of both. 
 a setting declares the field again.
 """
 
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, fields
 from functools import cached_property
+from math import inf, nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, cast
 
@@ -14,6 +16,7 @@ from msgspec import Meta
 
 from turnwise.errors import UsageError, setting
 from turnwise.logs.items.items import ItemChoice, Selection
+from turnwise.metrics import is_rating
 from turnwise.report.run_files import HeldFiles, RunFiles, StoredFiles
 from turnwise.settings.data import Data, MappingLike
 from turnwise.settings.option import (
@@ -28,10 +31,12 @@ from turnwise.settings.option import (
     settings,
     split_names,
 )
+from turnwise.types import Direction
 
 if TYPE_CHECKING:
     from turnwise.run.workers.execute import Executor
 
+Margins = float | str | Sequence[str] | Mapping[str, float]
 Place = Literal["local", "ray"]  # where the work is done
 ScoredRole = Literal["assistant", "user"]
 # What the same command does after an interruption: it goes on from the folder of -o, or from the rows stored there,
@@ -80,6 +85,11 @@ class Command(Checked):
     @property
     def lower_dimensions(self) -> tuple[str, ...]:
         """Dimensions on which a low rating is good whatever the data says, where the command has that setting."""
+        return ()
+
+    @property
+    def higher_dimensions(self) -> tuple[str, ...]:
+        """Dimensions on which a high rating is good whatever the data says, where the command has that setting."""
         return ()
 
     def plugins(self) -> list[tuple[str, str]]:
@@ -443,6 +453,87 @@ class LowerIsBetter(Command):
     def lower_dimensions(self) -> tuple[str, ...]:
         """As in `Command`."""
         return split_names(self.lower_is_better)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judging(LowerIsBetter):
+    """What may be said of a difference: which end is good, and what size does not matter."""
+
+    lower_is_better: Annotated[
+        Names,
+        Option(
+            "Dimensions of ratings and metrics of which a low number is good, where nothing else says so.",
+            metavar="NAMES", record="lower", record_default=False,
+        ),
+    ] = ()  # fmt: skip
+    higher_is_better: Annotated[
+        Names,
+        Option(
+            "Dimensions of ratings and metrics of which a high number is good, where nothing else says so.",
+            metavar="NAMES", record="higher", record_default=False,
+        ),
+    ] = ()  # fmt: skip
+    margin: Annotated[
+        Margins,
+        Option(
+            "A difference up to X does not matter: say where one is shown to be no worse than that, or both to be "
+            "equal within it. NAME=X is for one metric. Repeatable.",
+            metavar="X|NAME=X", repeatable=True, checked=False, record_default=False,
+        ),
+    ] = ()  # fmt: skip
+    anytime: Annotated[
+        bool,
+        Option(
+            "Intervals and tests that keep their error rate however often a growing log is looked at; they are wider.",
+            record_default=False,
+        ),
+    ] = False  # fmt: skip
+
+    def __post_init__(self) -> None:
+        """As in `Checked`; a margin that is no positive number raises `UsageError`."""
+        super().__post_init__()
+        object.__setattr__(self, "margin", margins_of(self.margin))
+        if both := set(split_names(self.lower_is_better)) & set(split_names(self.higher_is_better)):
+            raise UsageError(
+                f"{setting('--higher-is-better')} and {setting('--lower-is-better')} both name "
+                f"{', '.join(sorted(both))}"
+            )
+
+    @property
+    def margins(self) -> dict[str, float]:
+        """Metric -> the margin; "" stands for all others."""
+        return margins_of(self.margin)
+
+    @property
+    def higher_dimensions(self) -> tuple[str, ...]:
+        """As in `Command`."""
+        return split_names(self.higher_is_better)
+
+    def direction_of(self, metric: str) -> Direction | None:
+        """Which end of a metric was said to be good; a rating is named by its dimension too."""
+        dimension = metric.partition(":")[2].partition("[")[0]
+        for direction, names in (("lower", self.lower_dimensions), ("higher", self.higher_dimensions)):
+            if metric in names or (is_rating(metric) and dimension in names):
+                return cast("Direction", direction)
+        return None
+
+
+def margins_of(given: Margins) -> dict[str, float]:
+    """Metric -> margin of texts such as `0.1` and `rouge-l=0.1`, a number, or a mapping; "" stands for all others."""
+    if isinstance(given, int | float):
+        return margins_of({"": given})
+    if not isinstance(given, Mapping):
+        texts = [given] if isinstance(given, str) else given
+        return margins_of(dict(text.rpartition("=")[::2] for text in texts))  # type: ignore[misc]
+    found = {}
+    for name, value in given.items():
+        try:
+            found[name] = float(value)
+        except ValueError:
+            found[name] = nan
+        if not 0 < found[name] < inf:
+            raise UsageError(f"{setting('--margin', value)}: expected a number above 0, or NAME=NUMBER")
+    return found
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -86,6 +86,11 @@ def jackknife_samples(n_clusters: int) -> Iterator[NDArray[np.bool_]]:
     return (group != out for out in range(min(n_clusters, _GROUPS)))
 
 
+def group_sizes(codes: Ints, n_clusters: int) -> Floats:
+    """The number of items in each of the groups of clusters that `jackknife` leaves out."""
+    return np.bincount(np.asarray(codes) % _GROUPS, minlength=min(n_clusters, _GROUPS)).astype(np.float64)
+
+
 def subsample(
     statistic: Callable[[Ints], float],
     codes: Ints,

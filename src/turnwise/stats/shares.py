@@ -32,19 +32,29 @@ def share_test(
     `by` says in words what the errors are clustered by. A share of 0 or 1 has no standard error: each of the
     `n_clusters` then counts as one trial, and p is that of the sign test.
     """
-    from scipy.special import stdtr, stdtrit
+    from scipy.special import stdtr
 
+    error, degrees = float(errors.values[0]), float(errors.degrees[0])
+    interval = share_interval(share, error, degrees, n_clusters=n_clusters, level=level)
     if share in (0.0, 1.0):
         chance = null if share else 1 - null
-        return ShareTest(
-            wilson(share * n_clusters, n_clusters, level),
-            min(1.0, 2 * chance**n_clusters),
-            "Wilson by cluster, and the sign test",
-        )
-    error, degrees = float(errors.values[0]), float(errors.degrees[0])
-    if degrees < 1 or not error > 0:
+        return ShareTest(interval, min(1.0, 2 * chance**n_clusters), "sign test by cluster")
+    if interval is None:
         return ShareTest(None, float("nan"), NO_VARIATION if error == 0 else "none: fewer than 2 clusters")
-    n = share * (1 - share) / error**2
-    interval = wilson(share * n, n, quantile=float(stdtrit(degrees, (1 + level) / 2)))
-    score = abs(share - null) / float(np.sqrt(null * (1 - null) / n))
+    score = abs(share - null) / float(np.sqrt(null * (1 - null) / (share * (1 - share)))) / error
     return ShareTest(interval, float(2 * stdtr(degrees, -score)), f"Wilson, clustered by {by}, t")
+
+
+def share_interval(
+    share: float, error: float, degrees: float, *, n_clusters: int, level: float = 0.95
+) -> Interval | None:
+    """The interval of `share_test` alone; of a share of 0 or 1 the values that its sign test does not reject."""
+    from scipy.special import stdtrit
+
+    if share in (0.0, 1.0):
+        end = ((1 - level) / 2) ** (1 / n_clusters)
+        return (end, 1.0) if share else (0.0, 1 - end)
+    if degrees < 1 or not error > 0:
+        return None
+    n = share * (1 - share) / error**2
+    return wilson(share * n, n, quantile=float(stdtrit(degrees, (1 + level) / 2)))

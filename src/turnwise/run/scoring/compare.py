@@ -1,8 +1,10 @@
-"""`turnwise compare`: two agents in the same files, or two finished runs."""
+"""`turnwise compare`: agents in the same files, or two finished runs."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache, partial
 from hashlib import sha256
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,11 +15,13 @@ from turnwise.errors import Refused, UsageError, nearest, setting
 from turnwise.logs.native import id_prefixes, own_id
 from turnwise.logs.scan import Census, scan_agents
 from turnwise.meta.compare import compare as compare_tables
-from turnwise.meta.compare import has_unpaired, with_adjusted_p
+from turnwise.meta.compare import has_unpaired, mean_of
+from turnwise.meta.leaderboard import leaderboard
 from turnwise.meta.table import ScoreTable
+from turnwise.meta.verdicts import with_verdicts
 from turnwise.metrics import is_preference, is_rating
 from turnwise.metrics.rating import GOOD
-from turnwise.records import CompareDocument, DifferenceRecord, ItemDifference
+from turnwise.records import CompareDocument, DifferenceRecord, ItemDifference, PreferenceFit, RankedAgent
 from turnwise.run.cut_agents import cut_agents
 from turnwise.run.resume.block_store import BlockStore
 from turnwise.run.resume.finished_run import no_blocks, read_run, write_parts
@@ -28,7 +32,6 @@ from turnwise.run.scoring.preferences import preference_names, preferences
 from turnwise.run.scoring.rated import names_of, rating_names
 from turnwise.run.scoring.seen_items import in_training, marked
 from turnwise.run.scoring.shards import Watch, prepare
-from turnwise.run.scoring.tally import generator
 from turnwise.run.spec import finish
 from turnwise.types import Item
 
@@ -36,18 +39,23 @@ if TYPE_CHECKING:
     from turnwise.commands.compare import Compare
 
 
-def compare(spec: "Compare") -> CompareDocument:
-    """Compare two agents of the same files: one record for each metric and group, with adjusted p-values.
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What the metrics of a run say: of every two agents, and of each one by itself."""
 
-    Without metrics the ratings and preferences of the data are compared. Preferences compare every two agents unless
-    two are chosen. Raises `UsageError` if it is not clear which two agents are meant, or if nothing can be compared.
+    records: tuple[DifferenceRecord, ...] = ()
+    means: tuple[RankedAgent, ...] = ()
+
+
+def compare(spec: "Compare") -> CompareDocument:
+    """Compare the agents of the same files: one record for each metric, group and two agents, with verdicts.
+
+    Without metrics the ratings and preferences of the data are compared. Raises `UsageError` if it is not clear which
+    agents are meant, or if nothing can be compared.
     """
     census = scan_agents(spec.paths, apart=spec.selection.apart)
-    for name in spec.lower_dimensions:
-        if name not in census.dimensions:
-            known = f"; {nearest(name, tuple(census.dimensions))}" if census.dimensions else ""
-            raise UsageError(f"{setting('--lower-is-better')}: no rating has the dimension `{name}`{known}")
     spec = spec if spec.metrics else spec.changed(metrics=_default_metrics(spec, census))
+    _check_directions(spec, census)
     others = [name for name in spec.metrics if not is_preference(name)]
     scored = spec.changed(metrics=tuple(name for name in others if not is_judge_pair(name)))
     chosen = [name for name in others if is_judge_pair(name)]
@@ -72,18 +80,24 @@ def compare(spec: "Compare") -> CompareDocument:
         raise UsageError(
             f"{setting('--pair', 'none')}: {preferred[0]} is a choice between two replies, which are pairs"
         )
-    wins, fits = preferences(preferred, spec, census, _asked_agents(spec, census)) if preferred else ([], [])
+    wins: list[DifferenceRecord] = []
+    fits: list[PreferenceFit] = []
+    if preferred:
+        asked_agents = _asked_agents(spec, census)
+        wins, fits = preferences(preferred, spec, census, asked_agents, anytime=spec.anytime)
     if chosen:
         wins = [*judge_pairs(chosen, spec, census, _two_agents(spec, census)), *wins]
-    records = [*(_by_metrics(scored, census) if scored.metrics else []), *wins]
+    compared = _by_metrics(scored, census) if scored.metrics else Compared()
     people: tuple[DifferenceRecord, ...] = ()
     if scored.metrics and not any(is_rating(name) for name in scored.metrics):
         people = _by_people(scored, census)
+    records = with_verdicts([*compared.records, *wins], spec.margins)
     return finish(
         CompareDocument,
         spec,
-        with_adjusted_p(records),
+        records,
         census.sha256,
+        leaderboard=leaderboard(compared.means, records, fits),
         people=people,
         preferences=tuple(fits),
         notes=tuple(cut_agents(spec, census, _asked_agents(spec, census))),
@@ -92,9 +106,24 @@ def compare(spec: "Compare") -> CompareDocument:
     )
 
 
-def _by_metrics(spec: "Compare", census: Census) -> list[DifferenceRecord]:
-    """The difference between the two agents by each metric of the spec, which are scores of items."""
-    first, second = _two_agents(spec, census)
+def _check_directions(spec: "Compare", census: Census) -> None:
+    """Raise `UsageError` for a dimension or metric of which an end is said to be good and that is not compared."""
+    known = (*census.dimensions, *spec.metrics)
+    for flag, names in (
+        ("--lower-is-better", spec.lower_dimensions),
+        ("--higher-is-better", spec.higher_dimensions),
+    ):
+        for name in names:
+            if name not in known:
+                raise UsageError(
+                    f"{setting(flag)}: no rating has the dimension `{name}`, and it is no metric that was asked for; "
+                    f"{nearest(name, known)}"
+                )
+
+
+def _by_metrics(spec: "Compare", census: Census) -> Compared:
+    """The difference between every two agents by each metric of the spec, which are scores of items."""
+    agents = _agents(spec, census)
     metrics, absent = prepare(spec, census)
     watch = Watch(spec.max_errors)
     parts = no_blocks(metrics)
@@ -117,51 +146,53 @@ def _by_metrics(spec: "Compare", census: Census) -> list[DifferenceRecord]:
     if spec.folder is not None:
         write_parts(spec.folder, parts)
     records = [one.record(DifferenceRecord) for one in (*absent, *watch.unavailable())]
+    means: list[RankedAgent] = []
     known = in_training(metrics, list(items.values()))
 
     @cache
-    def better_key(group: str, scored: tuple[str, ...]) -> PairKey | None:
+    def better_key(two: tuple[str, str], group: str, scored: tuple[str, ...]) -> PairKey | None:
         """The key that pairs more of the scored items of a group; computed once for metrics that scored the same."""
         own = partial(_own_id, spec, census)
-        return better_pair_key(items.values(), (first, second), group, own, scored=frozenset(scored))
+        return better_pair_key(items.values(), two, group, own, scored=frozenset(scored))
 
     for table in tables.values():
         for group in dict.fromkeys(item.group for item in items.values()):
             mine = table.of_group(group)
-            sides = mine.of_agent(first), mine.of_agent(second)
-            rng = generator(spec.seed, table.name, group, first, second)
-            record = compare_tables(
-                *sides,
-                agents=(first, second),
-                group=group or None,
-                draws=spec.draws,
-                rng=rng,
-                independent=spec.independent,
-            )
-            record = replace(record, flips=tuple(_with_texts(flip, items) for flip in record.flips))
-            better = better_key(group, table.ids) if has_unpaired(record) else None
-            records.append(marked(_with_pair_key(record, spec.selection.pair, better), known))
-    return records
+            sides = {agent: mine.of_agent(agent) for agent in agents}
+            how: dict[str, Any] = {
+                "group": group or None, "better": spec.direction_of(table.name), "anytime": spec.anytime
+            }  # fmt: skip
+            if len(agents) > 2:
+                means += [mean_of(side, agent, **how) for agent, side in sides.items()]
+            for two in combinations(agents, 2):
+                record = compare_tables(
+                    sides[two[0]], sides[two[1]], agents=two, independent=spec.independent, **how
+                )
+                kept = record.flips if len(agents) == 2 else ()
+                record = replace(record, flips=tuple(_with_texts(flip, items) for flip in kept))
+                better = better_key(two, group, table.ids) if has_unpaired(record) else None
+                records.append(marked(_with_pair_key(record, spec.selection.pair, better), known))
+    return Compared(tuple(records), tuple(means))
 
 
 def _by_people(spec: "Compare", census: Census) -> tuple[DifferenceRecord, ...]:
-    """The difference between the two agents by people's ratings, for the conclusions beside the metrics' differences.
+    """The differences between the agents by people's ratings, for the conclusions beside the metrics' differences.
 
     The dimension is `overall`, else the first whose name says that it is about the whole, such as `reward`, else the
     first. Empty without ratings, if they have several scales or directions, or if an agent held no dialogue of its own.
     """
-    first, second = _two_agents(spec, census)
+    agents = _agents(spec, census)
     known = census.dimensions
-    if not known or not {first, second} <= set(census.agents):
+    if not known or not set(agents) <= set(census.agents):
         return ()
     dimension = min(known, key=lambda name: (name != "overall", name not in GOOD))
     if len(known[dimension].scales) > 1 or len(known[dimension].directions) > 1:
         return ()
     name = names_of(census, dimension)[0]
     own = spec.changed(
-        metrics=(name,), agents=(first, second), as_agents=(), items=None, limit=None, output=None, files=None
+        metrics=(name,), agents=agents, as_agents=(), items=None, limit=None, output=None, files=None
     )
-    return with_adjusted_p(_by_metrics(own, census))
+    return with_verdicts(_by_metrics(own, census).records, spec.margins)
 
 
 def _own_id(spec: "Compare", census: Census, dialogue: str) -> str:
@@ -184,14 +215,8 @@ def _with_pair_key(record: DifferenceRecord, key: str | None, better: PairKey | 
 
 
 def _default_metrics(spec: "Compare", census: Census) -> tuple[str, ...]:
-    """The ratings and preferences of the data; `UsageError` if it has none.
-
-    Ratings are left out where there are preferences, and more than two agents of which none was chosen: preferences
-    compare all of them.
-    """
-    chosen = preference_names(census)
-    if not chosen or spec.agents or len(census.agents) == 2:
-        chosen = (*rating_names(census), *chosen)
+    """The ratings and preferences of the data; `UsageError` if it has none."""
+    chosen = (*rating_names(census), *preference_names(census))
     if chosen:
         return chosen
     raise UsageError(
@@ -202,32 +227,43 @@ def _default_metrics(spec: "Compare", census: Census) -> tuple[str, ...]:
 
 def _asked_agents(spec: "Compare", census: Census) -> Sequence[str]:
     """The agents that the spec names; () stands for all of the data."""
-    return _two_agents(spec, census) if spec.agents else ()
+    return _agents(spec, census) if spec.agents else ()
 
 
-def _two_agents(spec: "Compare", census: Census) -> tuple[str, str]:
-    """The names of the agents to compare: those of the spec, or the only two of the data.
+def _agents(spec: "Compare", census: Census) -> tuple[str, ...]:
+    """The names of the agents to compare: those of the spec, or all of the data.
 
-    Raises `UsageError` if these are not two, or not in the data.
+    Raises `UsageError` if these are fewer than two, or not in the data.
     """
-    asked: Sequence[str] = spec.agents
-    known = list(census.alternatives if spec.selection.as_agents else census.agents)
-    if not asked and len(known) == 2:
-        asked = known
-    if len(asked) != 2 and len(known) == 1:
-        apart = spec.selection.apart and len(spec.paths) > 1
-        more = f"; leave {setting('--by', 'file')} out to compare the files with each other" if apart else ""
-        raise UsageError(
-            f"the data has only {known[0]}; two agents are compared, in one file or a file each{more}"
-        )
-    if len(asked) != 2:
-        raise UsageError(
-            f"{setting('--agents', 'A,B')} names the two to compare; the data has {', '.join(known)}"
-        )
+    known = tuple(census.alternatives if spec.selection.as_agents else census.agents)
+    if spec.selection.as_agents and not spec.agents:
+        known = tuple(name for name in known if name in spec.selection.as_agents) or known
+    asked = tuple(dict.fromkeys(spec.agents)) or known
     for name in asked:
         if name not in known:
             raise UsageError(f"the data has no agent `{name}`; it has {', '.join(known)}")
-    return asked[0], asked[1]
+    if len(known) == 1:
+        apart = spec.selection.apart and len(spec.paths) > 1
+        more = f"; leave {setting('--by', 'file')} out to compare the files with each other" if apart else ""
+        raise UsageError(
+            f"the data has only {known[0]}; agents are compared, in one file or a file each{more}"
+        )
+    if len(asked) < 2:
+        raise UsageError(
+            f"{setting('--agents', 'A,B')} names those to compare, two or more; the data has {', '.join(known)}"
+        )
+    return asked
+
+
+def _two_agents(spec: "Compare", census: Census) -> tuple[str, str]:
+    """The two agents whose replies a judge is shown; raises `UsageError` if there are more."""
+    first, second, *more = _agents(spec, census)
+    if more:
+        raise UsageError(
+            f"judge-pair compares two agents; name them with {setting('--agents', 'A,B')}: the data has "
+            f"{', '.join((first, second, *more))}"
+        )
+    return first, second
 
 
 def _with_texts(flip: ItemDifference, items: Mapping[str, Item]) -> ItemDifference:
@@ -261,20 +297,30 @@ def compare_runs(spec: "Compare") -> CompareDocument:
             )
         a, agent_a = _one_agent(first.table(name), asked[:1], spec.paths[0])
         b, agent_b = _one_agent(second.table(name), asked[-1:], spec.paths[1])
+        names = _told_apart((agent_a, agent_b), (first.folder, second.folder))
         for group in dict.fromkeys(a.groups + b.groups) or ("",):
-            rng = generator(spec.seed, name, group, agent_a, agent_b)
-            sides, names = (a.of_group(group), b.of_group(group)), (agent_a, agent_b)
             record = compare_tables(
-                *sides,
+                a.of_group(group),
+                b.of_group(group),
                 agents=names,
                 group=group or None,
-                draws=spec.draws,
-                rng=rng,
                 independent=spec.independent,
+                better=spec.direction_of(name),
+                anytime=spec.anytime,
             )
             records.append(_with_pair_key(record, pair_key, None))
     inputs = {path: sha256((Path(path) / "results.json").read_bytes()).hexdigest() for path in spec.paths}
-    return finish(CompareDocument, spec, with_adjusted_p(records), inputs)
+    return finish(CompareDocument, spec, with_verdicts(records, spec.margins), inputs)
+
+
+def _told_apart(agents: tuple[str, str], folders: tuple[Path, Path]) -> tuple[str, str]:
+    """The names of the agents of two runs; two versions of one agent are named with their folders."""
+    if agents[0] != agents[1]:
+        return agents
+    first, second = (folder.resolve().name for folder in folders)
+    if first == second:
+        first, second = map(str, folders)
+    return f"{agents[0]} in {first}", f"{agents[1]} in {second}"
 
 
 def _pair_key(folder: Path) -> str | None:

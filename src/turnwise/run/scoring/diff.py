@@ -17,11 +17,11 @@ from msgspec.structs import replace
 from turnwise.errors import Refused, TurnwiseError, UsageError, setting
 from turnwise.logs.items.items import Selection, all_items
 from turnwise.logs.scan import scan_agents
-from turnwise.meta.compare import UNPAIRED, compare, match_pairs, with_adjusted_p
+from turnwise.meta.compare import UNPAIRED, compare, match_pairs
 from turnwise.meta.table import ScoreTable
-from turnwise.records import ChangeRecord, DiffDocument, DifferenceRecord, ItemChange, Record
+from turnwise.meta.verdicts import with_verdicts
+from turnwise.records import ChangeRecord, DiffDocument, DifferenceRecord, ItemChange, Record, Tested
 from turnwise.run.resume.finished_run import FinishedRun, ItemLine, read_run
-from turnwise.run.scoring.tally import generator
 from turnwise.run.spec import finish
 from turnwise.types import Item, Rows
 
@@ -37,7 +37,8 @@ SAME = "the same"  # what is said of a change where `IDENTICAL`
 # items are not among them: `only_old` and `only_new` count all.
 KEPT = (
     *(name for name in Record.__struct_fields__ if name in DifferenceRecord.__struct_fields__),
-    "metric", "group", "level", "better", "sampling", "effect_size", "superiority", "minimum_detectable_difference",
+    *(name for name in Tested.__struct_fields__ if name not in Record.__struct_fields__),
+    "metric", "group", "level", "sampling", "effect_size", "superiority", "minimum_detectable_difference",
     "thinned_a", "thinned_b",
 )  # fmt: skip
 
@@ -75,20 +76,20 @@ def diff(spec: "Diff") -> DiffDocument:
     return finish(
         DiffDocument,
         spec,
-        _with_verdicts(records),
+        _with_verdicts(records, spec.margins),
         inputs,
         metrics_in_one_run=left_out,
         texts_missing=unread,
     )
 
 
-def _with_verdicts(records: Sequence[ChangeRecord]) -> tuple[ChangeRecord, ...]:
-    """The records with adjusted p and `verdict`: `rose`, `fell`, `not shown` or `the same`; without an estimate the
-    status.
+def _with_verdicts(records: Sequence[ChangeRecord], margins: Mapping[str, float]) -> tuple[ChangeRecord, ...]:
+    """The records with adjusted p and `verdict`: `rose`, `fell`, `not shown` or `the same`, or what is said of a
+    margin; without an estimate the status.
     """
     return tuple(
         replace(record, verdict=SAME) if record.leads == SAME else record
-        for record in with_adjusted_p(records)
+        for record in with_verdicts(records, margins)
     )
 
 
@@ -112,9 +113,13 @@ def _changes(
         old, new = (table.of_agent(agent) for table, agent in zip(tables, both, strict=True))
         for group in dict.fromkeys(new.groups + old.groups):
             before, after, key = paired(old.of_group(group), new.of_group(group))
-            rng = generator(spec.seed, name, group, both[1])
             found = compare(
-                after, before, agents=(both[1], both[0]), group=group or None, draws=spec.draws, rng=rng
+                after,
+                before,
+                agents=(both[1], both[0]),
+                group=group or None,
+                better=spec.direction_of(name),
+                anytime=spec.anytime,
             )
             lines = [run.lines_of(name, agent, group) for run, agent in zip(runs, both, strict=True)]
             yield _change(found, lines, agents=both, key=key, same=identical(before, after))

@@ -177,7 +177,7 @@ def _record(
     lost = Counter(reason for one in judged if (reason := one.lost))
     about = About(metric=name, group=group or None, unscored=dict(lost))
     choices = [choice for one in judged for choice in _choices(one)]
-    record = win_rate(choices, agents, about)
+    record = win_rate(choices, agents, about, anytime=spec.anytime)
     if record.estimate is None:
         reason = (
             "; ".join(f"{why} ({count})" for why, count in lost.most_common())

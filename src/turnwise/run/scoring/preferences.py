@@ -71,11 +71,12 @@ def parse(name: str, known: Sequence[str]) -> Wanted:
 
 
 def preferences(
-    names: Sequence[str], spec: Selects, census: Census, agents: Sequence[str]
+    names: Sequence[str], spec: Selects, census: Census, agents: Sequence[str], *, anytime: bool = False
 ) -> tuple[list[DifferenceRecord], list[PreferenceFit]]:
     """Win rates of every two agents, and a fit of strengths, for each name and group.
 
-    `agents` are the two to compare; without them it is every two agents that somebody compared.
+    `agents` are those to compare; without them it is every two agents that somebody compared. With `anytime` intervals
+    and p hold at every look at growing data.
     """
     wanted = [parse(name, tuple(census.preferences)) for name in names]
     records: list[DifferenceRecord] = []
@@ -98,7 +99,9 @@ def preferences(
                 continue
             # What was left out is counted once, with the first two agents.
             rest = replace(about, unscored={})
-            records += [win_rate(pairs, two, rest if at else about) for at, two in enumerate(asked)]
+            records += [
+                win_rate(pairs, two, rest if at else about, anytime=anytime) for at, two in enumerate(asked)
+            ]
             among = [pair for pair in pairs if set(pair.agents) <= set(there)]
             fits.append(strengths(among, there, about, control=one.control))
     return records, fits

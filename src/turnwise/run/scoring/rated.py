@@ -61,15 +61,15 @@ def prepared_rating(name: str, spec: Prepares, census: Census) -> Metric:
             f"the ratings of `{dimension}` have different scales ({scales}); {RATING}{dimension}[rescale=true] maps "
             f"all to 0-1, and {setting('--by')} or {setting('--where')} keeps them apart"
         )
-    lowered = dimension in spec.lower_dimensions
-    if len(about.directions) > 1 and not lowered:
+    lowered, raised = dimension in spec.lower_dimensions, dimension in spec.higher_dimensions
+    if len(about.directions) > 1 and not (lowered or raised):
         raise DataError(f"on `{dimension}` some ratings say that higher is better, and others that lower is")
     settings: dict[str, Any] = {
         **written,
         "level": level,
         "scale": about.scale,
-        "direction": "lower" if lowered else next(iter(about.directions)),
-        "declared": about.declared,
+        "direction": "lower" if lowered else "higher" if raised else next(iter(about.directions)),
+        "declared": about.declared or raised,
     }
     metric = rating_metric(dimension, **settings)
     if not isinstance(metric, NeedsFitting):

@@ -1,0 +1,136 @@
+"""A difference over its standard error by Student's t: one procedure for the interval and the test.
+
+The interval is the test inverted, so it excludes 0 exactly where p is below its level. Nothing is drawn: the result
+depends on no seed, and that of B less A is that of A less B with the other sign. The standard error is the jackknife's
+by cluster, which also holds for statistics that are no sums, such as distinct-2 and Fréchet distances: it is too
+large rather than too small there (Efron and Stein 1981).
+
+With clusters of different sizes the jackknife error is less certain than that of as many equal ones, and C - 1 degrees
+of freedom reject true null hypotheses in up to 7.0 % of data sets with 6 clusters of 1 to 19 items. Their effective
+number less 1 rejects in 4.0 to 5.1 %; Satterthwaite's degrees for equal variances of cluster means (Bell and McCaffrey
+2002) in 2.4 to 3.1 %. Two independent samples are added as by Welch.
+
+What was tried first: BCa and subsampling intervals beside a permutation test disagreed in 8 of 200 comparisons, and
+1,000 draws turned 3 of 100 verdicts near the limit with the seed. Error rates and power beside the permutation test
+are in benchmarks/results/verdicts.json.
+"""
+
+from dataclasses import dataclass
+from math import comb, sqrt
+
+import numpy as np
+
+from turnwise.stats.anytime import anytime_p, anytime_quantile
+from turnwise.stats.computing.tails import t_cdf, t_quantile
+from turnwise.stats.interval import NO_VARIATION, Interval
+from turnwise.types import Floats
+
+METHOD = "t on the jackknife by cluster"
+TOO_FEW = "none: fewer than 2 clusters"
+UNDEFINED = "none: undefined without one of the clusters"
+SIGN_TEST = f"{NO_VARIATION}; sign test by cluster"
+LABEL_TEST = f"{NO_VARIATION}; exact permutation of agent labels"
+_ROUNDING = 1e-12  # of the size of the numbers: a smaller spread is an error of rounding
+
+
+@dataclass(frozen=True, slots=True)
+class Studentised:
+    """An estimate with its standard error and degrees of freedom; without both where `exact_p` is all there is."""
+
+    estimate: float
+    error: float | None
+    degrees: float
+    method: str
+    exact_p: float = float("nan")  # without a standard error
+    anytime: bool = False  # whether interval and p hold however often the data was looked at before
+
+    @property
+    def p(self) -> float:
+        """Two-sided p-value of a difference of 0; NaN where it is unknown."""
+        if self.error is None:
+            return self.exact_p
+        t = self.estimate / self.error
+        return anytime_p(t, self.degrees) if self.anytime else 2 * t_cdf(self.degrees, -abs(t))
+
+    def interval(self, level: float = 0.95) -> Interval | None:
+        """The interval that excludes a value where its p is below 1 - level; None without a standard error, and where
+        there are too few clusters for one that holds at any time.
+        """
+        if self.error is None:
+            return None
+        return t_interval(self.estimate, self.error, self.degrees, level, anytime=self.anytime)
+
+
+def t_interval(
+    estimate: float, error: float, degrees: float, level: float = 0.95, *, anytime: bool = False
+) -> Interval | None:
+    """The interval of an estimate with this standard error; None where no number bounds it."""
+    alpha = 1 - level
+    quantile = anytime_quantile(degrees, alpha) if anytime else t_quantile(degrees, 1 - alpha / 2)
+    return (estimate - quantile * error, estimate + quantile * error) if np.isfinite(quantile) else None
+
+
+def paired(
+    estimate: float, left_out: Floats, sizes: Floats, *, unit: float, anytime: bool = False
+) -> Studentised:
+    """The test of a difference from its values with each cluster left out, (C,), and the clusters' sizes.
+
+    `unit` is the size of the numbers whose difference it is: a spread that is tiny beside it is rounding. Where all
+    clusters differ alike, p is that of the sign test.
+    """
+    n = len(left_out)
+    if n < 2:
+        return Studentised(estimate, None, 0.0, TOO_FEW)
+    if not np.isfinite(left_out).all():
+        return Studentised(estimate, None, 0.0, UNDEFINED)
+    variance = _jackknife_variance(left_out)
+    if sqrt(variance) <= _ROUNDING * unit:
+        p = 1.0 if abs(estimate) <= _ROUNDING * unit else min(1.0, 2 * 0.5**n)
+        return Studentised(estimate, None, n - 1.0, SIGN_TEST, p)
+    return Studentised(estimate, sqrt(variance), degrees_of(sizes), METHOD, anytime=anytime)
+
+
+def independent(
+    estimate: float,
+    left_out: tuple[Floats, Floats],
+    sizes: tuple[Floats, Floats],
+    *,
+    unit: float,
+    anytime: bool = False,
+) -> Studentised:
+    """The test of the difference of two independent samples, from each one's own values with a cluster left out.
+
+    Where neither sample varies, p is that of the permutation of labels, of which only two are as extreme.
+    """
+    if min(map(len, left_out)) < 2:
+        return Studentised(estimate, None, 0.0, f"{TOO_FEW} of one agent")
+    if not all(np.isfinite(values).all() for values in left_out):
+        return Studentised(estimate, None, 0.0, UNDEFINED)
+    first, second = variances = [_jackknife_variance(values) for values in left_out]
+    total = first + second
+    if sqrt(total) <= _ROUNDING * unit:
+        n_a, n_b = map(len, left_out)
+        p = 1.0 if abs(estimate) <= _ROUNDING * unit else min(1.0, 2 / comb(n_a + n_b, n_a))
+        return Studentised(estimate, None, n_a + n_b - 2.0, LABEL_TEST, p)
+    shares = [variance / total for variance in variances]
+    degrees = 1 / sum(share**2 / degrees_of(one) for share, one in zip(shares, sizes, strict=True))
+    return Studentised(estimate, sqrt(total), degrees, f"Welch's {METHOD}", anytime=anytime)
+
+
+def of_interval(
+    estimate: float, interval: Interval, degrees: float, method: str, *, anytime: bool = False
+) -> Studentised:
+    """The test behind a 95 % t interval with these degrees of freedom."""
+    error = (interval[1] - interval[0]) / 2 / t_quantile(degrees, 0.975)
+    return Studentised(estimate, error, degrees, method, anytime=anytime)
+
+
+def degrees_of(sizes: Floats) -> float:
+    """The degrees of freedom of clusters with these sizes: their effective number (Kish 1965) less 1, at least 1."""
+    return max(1.0, float(np.sum(sizes) ** 2 / np.sum(np.square(sizes))) - 1.0)
+
+
+def _jackknife_variance(left_out: Floats) -> float:
+    """The jackknife variance of a statistic from its values with each cluster left out."""
+    n = len(left_out)
+    return float((n - 1) / n * np.sum((left_out - np.mean(left_out)) ** 2))
