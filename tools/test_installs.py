@@ -43,7 +43,7 @@ TESTED = ["tables", "pandas", "test"]  # extras of the latter
 CORE_TESTS = (
     "-m", "pytest", "-q", "-m", "not slow", "tests/stats", "tests/logs", "tests/ratings", "tests/meta",
     "tests/metrics/reference", "tests/metrics/unreferenced", "tests/test_errors.py", "tests/test_library.py",
-    "tests/test_terminal.py", "tests/test_demo_corpus.py",
+    "tests/test_terminal.py", "tests/test_demo_corpus.py", "tests/test_rated_corpus.py",
 )  # fmt: skip
 FOR_DEVELOPERS = {"dev", "test", "docs"}
 LONGEST = 600  # seconds for one trial

@@ -65,6 +65,15 @@ def test_the_demo_corpus_is_valid(tmp_path):
     assert found.records()[0]["dialogues"] == 40
 
 
+def test_the_ratings_of_seven_bots_are_written_beside_it_with_their_licence(tmp_path):
+    folder = tw.demo_corpus(tmp_path / "demo").parent
+    assert {path.name for path in folder.iterdir()} == {"demo.jsonl", "ji2022.jsonl.gz", "JI2022-LICENSE"}
+    assert "Copyright (c) 2021 TianboJi" in (folder / "JI2022-LICENSE").read_text()
+    checked = tw.validate(folder / "ji2022.jsonl.gz")
+    assert checked.ok
+    assert checked.records()[0]["dialogues"] == 280
+
+
 def test_an_unknown_model_cannot_be_fetched():
     with pytest.raises(tw.UsageError, match="minilm"):
         tw.fetch("minilmm")

@@ -13,6 +13,7 @@ from turnwise.settings.groups import Command, Resumption, Seeding
 from turnwise.settings.option import Option, PathLike
 from turnwise.terminal import say
 
+MADE_UP, RATED, RATED_LICENCE = "demo.jsonl", "ji2022.jsonl.gz", "JI2022-LICENSE"  # in `turnwise.data`
 TRUTH = 50  # times the dialogues: conversations behind an agent's true mean, whose error is then a seventh of theirs
 
 
@@ -27,29 +28,34 @@ class InFolder(Command):
 
 @dataclass(frozen=True, kw_only=True)
 class DemoCorpus(InFolder):
-    """Write the small made-up corpus of the documentation: the command `turnwise demo --corpus`.
+    """Write the two corpora of the documentation: the command `turnwise demo --corpus`.
 
-    It has 40 dialogues of four agents, rated by three people, and is written to demo.jsonl in the folder, whose path is
-    returned. The figures that it gives mean nothing. The rest of `turnwise demo` shows the command line and has no
-    function.
+    demo.jsonl is made up: 40 dialogues of four agents, rated by three people, whose figures mean nothing. Its path is
+    returned. Beside it, ji2022.jsonl.gz has 280 dialogues of seven bots, rated by the people who talked to them (Ji et
+    al. 2022), and JI2022-LICENSE its licence. The rest of `turnwise demo` shows the command line and has no function.
     """
 
     command: ClassVar[str] = "demo"
     function: ClassVar[str] = "demo_corpus"
 
     def run(self) -> Path:
-        """Write it."""
+        """Write them."""
         from importlib.resources import as_file, files
 
         folder = Path(self.output)
         folder.mkdir(parents=True, exist_ok=True)
-        with as_file(files("turnwise.data") / "demo.jsonl") as corpus:
-            shutil.copyfile(corpus, folder / "demo.jsonl")
-        return folder / "demo.jsonl"
+        for name in (MADE_UP, RATED, RATED_LICENCE):
+            with as_file(files("turnwise.data") / name) as corpus:
+                shutil.copyfile(corpus, folder / name)
+        return folder / MADE_UP
 
     def show(self, path: Path, _: Quiet) -> None:
         """Say what was written."""
         say(f"{path}: 40 made-up dialogues of four agents, rated by three made-up people")
+        say(
+            f"{path.with_name(RATED)}: 280 dialogues of seven bots, rated by the people who talked to them "
+            f"(Ji et al. 2022, {RATED_LICENCE})"
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +64,7 @@ class Playing(Quiet):
 
     quiet: Annotated[bool, Option("No progress bar.", flags="-q --quiet")] = False
     corpus: Annotated[
-        bool, Option("Only write the small embedded corpus to DIR/demo.jsonl, and stop.")
+        bool, Option("Only write the embedded corpora, demo.jsonl and ji2022.jsonl.gz, to DIR, and stop.")
     ] = False  # fmt: skip
 
 
@@ -84,7 +90,7 @@ class Demo(Seeding, InFolder):
 
     @classmethod
     def on_command_line(cls, screen: Playing, given: dict[str, Any]) -> int:
-        """Play the steps, or write the corpus."""
+        """Play the steps, or write the corpora."""
         demo = cls(**given)
         if screen.corpus:
             corpus = DemoCorpus(demo.output)

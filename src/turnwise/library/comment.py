@@ -46,7 +46,7 @@ def comment(made: Report, runs: Sequence[Run]) -> str:
 
 
 def _tiles(made: Report) -> str:
-    """The tiles of the report as a list: question, verdict, number, evidence and strength; "" without any."""
+    """The tiles of the report as a list: question, verdict, number, evidence and badge; "" without any."""
     lines = []
     for tile in made.tiles:
         about = "; ".join(part for part in (tile.number, tile.evidence) if part)
@@ -58,7 +58,7 @@ def _tiles(made: Report) -> str:
 
 def _conclusions(made: Report) -> str:
     """All claims as a folded list, at most twelve; "" if the tiles show them all."""
-    if len(made.claims) <= sum(tile.strength is not None for tile in made.tiles):
+    if len(made.claims) <= sum(tile.badge is not None for tile in made.tiles):
         return ""
     shown = [f"* {_safe(str(claim))}" for claim in made.claims]
     more = [f"* and {len(shown) - CONCLUSIONS} more in the report"] if len(shown) > CONCLUSIONS else []

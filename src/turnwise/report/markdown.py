@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 MAX_ROWS = 60  # maximum rows of a table; report.json has all
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&])")
+_CODE = re.compile(r"`([^`]+)`")
 _WORDS = re.compile(r"[^a-z0-9]+")
 
 
@@ -21,6 +22,22 @@ def escape(words: Any) -> str:
     escaped.
     """
     return _SPECIAL.sub(r"\\\1", visible(" ".join(str(words).split())))
+
+
+def sentence(words: str) -> str:
+    """As `escape`, with what stands between backticks as code."""
+    parts = _CODE.split(words)
+    return "".join(f"`{part}`" if at % 2 else escape_inside(part) for at, part in enumerate(parts))
+
+
+def escape_inside(words: str) -> str:
+    """As `escape`, with the spaces at the ends kept."""
+    inner = escape(words)
+    return (
+        f"{' ' * words[:1].isspace()}{inner}{' ' * (len(words) > 1 and words[-1:].isspace())}"
+        if inner
+        else words
+    )
 
 
 def picture_files(figures: Sequence[Figure]) -> dict[str, Figure]:
@@ -35,7 +52,10 @@ def picture_files(figures: Sequence[Figure]) -> dict[str, Figure]:
 def text(made: "Report", folder: str) -> str:
     """The report as Markdown, with links to its pictures in `folder` and at most 60 rows a table."""
     names = {id(figure): name for name, figure in picture_files(made.figures).items()}
-    parts = [f"# {escape(made.title)}", "\n".join(f"* {escape(line)}" for line in made.claims)]
+    parts = [
+        f"# {escape(made.title)}",
+        "\n".join(f"* {claim.badge}: {sentence(str(claim))}" for claim in made.claims),
+    ]
     for section in made.sections:
         parts += [f"## {escape(section.title)}", escape(section.about)]
         parts += (

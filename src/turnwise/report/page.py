@@ -15,7 +15,6 @@ from markupsafe import Markup, escape
 from turnwise.report import plot
 from turnwise.report.figure import Figure
 from turnwise.report.text import cell
-from turnwise.report.tiles import STRENGTHS
 
 if TYPE_CHECKING:
     from turnwise.report.report import Report
@@ -48,14 +47,17 @@ def _cell(value: Any) -> str:
 
 
 def _named(words: str, names: Sequence[str]) -> Markup:
-    """The text, escaped, with the names of agents and metrics in it kept on one line."""
+    """The text, escaped, with the names of agents and metrics in it kept on one line and what stands between backticks
+    as code.
+    """
     short = sorted((name for name in names if len(name) <= MAX_NAME), key=len, reverse=True)
-    if not short:
-        return escape(words)
-    pattern = re.compile(rf"(?<![\w-])(?:{'|'.join(map(re.escape, short))})(?![\w-])")
+    known = [rf"(?<![\w-])(?:{'|'.join(map(re.escape, short))})(?![\w-])"] if short else []
+    pattern = re.compile("|".join([r"`(?P<code>[^`]+)`", *known]))
     parts, end = [], 0
     for match in pattern.finditer(words):
-        parts += [escape(words[end : match.start()]), Markup('<span class="name">{}</span>').format(match[0])]
+        code = match["code"]
+        tag = Markup("<code>{}</code>") if code else Markup('<span class="name">{}</span>')
+        parts += [escape(words[end : match.start()]), tag.format(code or match[0])]
         end = match.end()
     return Markup("").join([*parts, escape(words[end:])])
 
@@ -74,7 +76,7 @@ def _numeric_columns(rows: Any) -> list[bool]:
 def html(made: "Report") -> bytes:
     """The report as an HTML page, encoded; tables have at most 500 rows."""
     style = Markup(plot.style())
-    page = _template("report.html").render(report=made, style=style, most=MAX_ROWS, strengths=STRENGTHS)
+    page = _template("report.html").render(report=made, style=style, most=MAX_ROWS)
     return page.encode()
 
 

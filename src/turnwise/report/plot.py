@@ -6,6 +6,7 @@ dark screens and for print. All text is escaped here; no other module may write 
 """
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
@@ -21,7 +22,11 @@ N_COLOURS = 8  # number of colours; further series reuse them
 ROW_HEIGHT = 20.0  # height of a row in a picture with a list of names
 FARTHEST = 10.0  # greatest distance of a mark from the start of its axis, in lengths of the axis
 LARGEST_DRAWN = 1e300  # values beyond this size do not widen an axis: the length of their range is no number
-MAX_NAME_LETTERS = 22  # maximum length of a name in such a list
+LINE_HEIGHT = 13.0  # height of a line of text
+MAX_NAME_LETTERS = 22  # letters from which on a name in such a list is broken into lines
+MAX_LINE_LETTERS = int((WIDTH - 12) / LETTER_WIDTH)  # of text across the picture
+
+_PARTS = re.compile(r"[^\s_\-/:,=\[\]]*[\s_\-/:,=\[\]]?")
 
 
 class Scale(NamedTuple):
@@ -81,9 +86,16 @@ def padded_range(values: Iterable[float | None], *, pad: float = 0.05) -> tuple[
     return low - room, high + room
 
 
-def truncate(text: str, letters: int) -> str:
-    """The text, cut to `letters` characters with an ellipsis at the end if it is longer."""
-    return text if len(text) <= letters else f"{text[: max(1, letters - 1)]}…"
+def broken(text: str, letters: int = MAX_NAME_LETTERS) -> list[str]:
+    """The text in lines of at most this many letters, broken after spaces and signs, or inside longer words."""
+    lines = [""]
+    for part in _PARTS.findall(text):
+        if lines[-1] and len(lines[-1] + part.rstrip()) > letters:
+            lines.append("")
+        lines[-1] += part
+        while len(lines[-1].rstrip()) > letters:
+            lines[-1:] = [lines[-1][:letters], lines[-1][letters:]]
+    return [line.rstrip() for line in lines]
 
 
 @dataclass
@@ -111,15 +123,46 @@ class Panel:
         return cls(Scale(*xs, left, WIDTH - RIGHT, integer_ticks), down, height=height)
 
     @classmethod
-    def with_names(cls, names: Sequence[str], xs: tuple[float, float], *, below: float = BOTTOM) -> "Panel":
-        """A panel with names on the left, the i-th at y = i, and an x axis below."""
-        letters = min(MAX_NAME_LETTERS, max(map(len, names), default=1))
-        left, height = 14 + LETTER_WIDTH * letters, TOP + ROW_HEIGHT * len(names) + below
-        down = Scale(-0.5, len(names) - 0.5, TOP, height - below)
-        panel = cls(Scale(*xs, left, WIDTH - RIGHT), down, height=height)
+    def with_names(
+        cls,
+        names: Sequence[str],
+        xs: tuple[float, float],
+        *,
+        above: float = 0.0,
+        below: float = BOTTOM,
+        right: float = RIGHT,
+    ) -> "Panel":
+        """A panel with names on the left, the i-th at y = i, and an x axis below; long names are several lines."""
+        lines = [broken(name) for name in names]
+        letters = max((len(line) for name in lines for line in name), default=1)
+        row = max(ROW_HEIGHT, LINE_HEIGHT * max(map(len, lines), default=1) + 5)
+        left, height = 14 + LETTER_WIDTH * letters, TOP + above + row * len(names) + below
+        down = Scale(-0.5, len(names) - 0.5, TOP + above, height - below)
+        panel = cls(Scale(*xs, left, WIDTH - right), down, height=height)
         for place, name in enumerate(names):
-            panel.text(left - 6, panel.y(place) + 4, truncate(name, MAX_NAME_LETTERS), anchor="end", tip=name)
+            panel.text_lines(left - 6, panel.y(place) + 4, lines[place], anchor="end", tip=name)
         return panel
+
+    def text_lines(
+        self,
+        x: float,
+        y: float,
+        lines: Sequence[str],
+        *,
+        anchor: str = "start",
+        style: str = "",
+        tip: str = "",
+    ) -> None:
+        """Add lines of text around a height in picture coordinates."""
+        for number, line in enumerate(lines):
+            self.text(
+                x,
+                y + LINE_HEIGHT * (number - (len(lines) - 1) / 2),
+                line,
+                anchor=anchor,
+                style=style,
+                tip=tip,
+            )
 
     def text(
         self, x: float, y: float, words: str, *, anchor: str = "start", style: str = "", tip: str = ""
@@ -187,8 +230,10 @@ class Panel:
         """
         dots = [(self.x(x), self.y(y)) for x, y, _ in places]
         frame = labels.Box(self.x.start, self.y.end, self.x.end, self.y.start)
-        shown = [truncate(name, MAX_NAME_LETTERS) for *_, name in places]
-        boxes = labels.place_labels(dots, [LETTER_WIDTH * len(name) for name in shown], frame)
+        shown = [name for *_, name in places]
+        boxes = None
+        if max(map(len, shown), default=0) <= MAX_NAME_LETTERS:
+            boxes = labels.place_labels(dots, [LETTER_WIDTH * len(name) for name in shown], frame)
         key: list[str] = []
         if boxes is None:
             key = [f"{number} {name}" for number, name in enumerate(shown, start=1)]
@@ -230,13 +275,20 @@ class Panel:
                     self.x.start - 5, self.y(tick) + 4, self.y.format_tick(tick), anchor="end", style="tick"
                 )
             middle = (self.y.start + self.y.end) / 2
-            self.marks.append(
-                f'<text transform="translate(14 {middle:.0f}) rotate(-90)" text-anchor="middle" class="label">'
-                f"{escape(truncate(y, 40))}</text>"
-            )
-        self.text(
-            (self.x.start + self.x.end) / 2, floor + 31, truncate(x, 48), anchor="middle", style="label"
-        )
+            lines = broken(y, int(abs(self.y.end - self.y.start) / LETTER_WIDTH))
+            for number, line in enumerate(lines):
+                across = 14 - 10 * (len(lines) - 1 - number)
+                self.marks.append(
+                    f'<text transform="translate({across} {middle:.0f}) rotate(-90)" text-anchor="middle" '
+                    f'class="label">{escape(line)}</text>'
+                )
+        lines = broken(x, MAX_LINE_LETTERS)
+        # A label that is wider than its axis is in the middle of the picture.
+        fits = LETTER_WIDTH * max(map(len, lines)) <= self.x.end - self.x.start
+        middle = (self.x.start + self.x.end) / 2 if fits else self.width / 2
+        for number, line in enumerate(lines):
+            self.text(middle, floor + 31 + LINE_HEIGHT * number, line, anchor="middle", style="label")
+        self.height = max(self.height, floor + 40 + LINE_HEIGHT * (len(lines) - 1))
 
     def svg(self, title: str, *, legend: Sequence[str] = (), key: Sequence[str] = ()) -> str:
         """The SVG text, with a legend of the series or the key of numbered dots above the picture."""
@@ -254,21 +306,25 @@ def _legend(names: Sequence[str], width: float) -> tuple[str, float]:
     """The legend as SVG, wrapped to the width of the picture, and its height (0 without names)."""
     parts, x, line = [], 6.0, 0
     for place, name in enumerate(names):
-        shown = truncate(name, 44)
-        needed = 22 + LETTER_WIDTH * len(shown)
+        lines = broken(name, MAX_LINE_LETTERS - 2)
+        needed = 22 + LETTER_WIDTH * max(map(len, lines))
         if x + needed > width and x > 6:
             x, line = 6.0, line + 1
         y = 15 * line + 12
         parts.append(
             f'<circle cx="{x + 4:.1f}" cy="{y - 4}" r="4" class="dot s{place % N_COLOURS}"/>'
-            f'<text x="{x + 12:.1f}" y="{y}">{escape(shown)}</text>\n'
+            + "".join(
+                f'<text x="{x + 12:.1f}" y="{y + 15 * number}">{escape(words)}</text>\n'
+                for number, words in enumerate(lines)
+            )
         )
-        x += needed
+        x, line = x + needed, line + len(lines) - 1
     return "".join(parts), 15.0 * (line + 1) + 4 if names else 0.0
 
 
 def _numbered_key(names: Sequence[str], width: float) -> tuple[str, float]:
     """The key of numbered dots as SVG, in columns, and its height (0 without names)."""
+    names = [line for name in names for line in broken(name, MAX_LINE_LETTERS)]
     wide = 12 + LETTER_WIDTH * max(map(len, names), default=0)
     columns = max(1, int(width / wide))
     parts = [

@@ -6,20 +6,23 @@ from pathlib import Path
 from typing import Any
 
 from turnwise.errors import UsageError
-from turnwise.records import SCHEMA_VERSION, MetaDocument, OpeDocument, Origin, Record
+from turnwise.records import SCHEMA_VERSION, CompareDocument, MetaDocument, OpeDocument, Origin, Record
 from turnwise.report import markdown, page, plot, results
-from turnwise.report.claims import Claim, claims_of
+from turnwise.report.claims import Claim, claims
 from turnwise.report.figure import Figure
+from turnwise.report.figures.agreements import agreements
 from turnwise.report.figures.calibration import calibration
 from turnwise.report.figures.changes import changed_items, changes
 from turnwise.report.figures.critic_values import system_values, turn_values
 from turnwise.report.figures.dialogue import dialogue_scores
+from turnwise.report.figures.differences import differences
 from turnwise.report.figures.errors import errors
 from turnwise.report.figures.hardening import hardening
 from turnwise.report.figures.heatmap import boxes, heatmaps
-from turnwise.report.figures.interval_lists import differences, estimates, listed, scores, strategies
+from turnwise.report.figures.interval_lists import estimates, listed, scores, strategies
 from turnwise.report.figures.iterations import iterations
 from turnwise.report.figures.judges import judge_agreement, position_biases
+from turnwise.report.figures.leaderboards import leaderboards
 from turnwise.report.figures.pairs import pairs
 from turnwise.report.figures.power_curves import power_curves
 from turnwise.report.figures.precision_recall import precision_recall
@@ -38,10 +41,10 @@ Maker = Callable[[RunOf[Any]], Iterator[Figure]]
 
 # Command -> the functions that make the figures of its section; sections are in this order, others come after them.
 FIGURES: dict[str, tuple[Maker, ...]] = {
-    "compare": (differences, win_rates, position_biases, strengths, flips),
+    "compare": (leaderboards, differences, win_rates, position_biases, strengths, flips),
     "calibrate": (calibration,),
     "score": (scores, reasons, judge_agreement, precision_recall, dialogue_scores),
-    "meta": (heatmaps, disagreements, boxes, scatters, raters),
+    "meta": (agreements, heatmaps, disagreements, boxes, scatters, raters),
     "attack": (strategies, tuning, frauds, hardening),
     "ope": (estimates, regressions, iterations, pairs, system_values, turn_values),
     "power": (power_curves,),
@@ -96,12 +99,17 @@ def report(paths: Sequence[str], *, title: str = "turnwise report") -> Report:
     Raises `UsageError` if no run is of a command that reports show.
     """
     runs = find_runs(paths)
-    known = [run for run in runs if run.document.question]
+    known = in_order(run for run in runs if run.document.question)
     if not known:
         raise UsageError(f"nothing to show: there are results of {', '.join(run.command for run in runs)}")
+    made = claims(known)
     sections = [
-        _section(run, known, alone=sum(other.command == run.command for other in known) == 1)
-        for run in in_order(known)
+        _section(
+            run,
+            [claim for claim in made if claim.run == run.name],
+            alone=sum(other.command == run.command for other in known) == 1,
+        )
+        for run in known
     ]
     across = tuple(errors(known))
     if across:
@@ -118,9 +126,15 @@ def _names(runs: Sequence[Run]) -> tuple[str, ...]:
 
 
 def in_order(runs: Iterable[Run]) -> list[Run]:
-    """The runs in the order of their sections."""
+    """The runs in the order of their sections: by command, and a comparison of several agents first."""
     order = list(FIGURES)
-    return sorted(runs, key=lambda run: order.index(run.command) if run.command in order else len(order))
+
+    def place(run: Run) -> tuple[int, bool]:
+        """The place of the command, and whether the run ranks no agents."""
+        ranks = isinstance(run.document, CompareDocument) and bool(run.document.leaderboard)
+        return (order.index(run.command) if run.command in order else len(order), not ranks)
+
+    return sorted(runs, key=place)
 
 
 def figures(run: Run) -> list[Figure]:
@@ -140,17 +154,14 @@ def question_of(run: Run) -> str:
     return document.question
 
 
-def _section(run: Run, among: Sequence[Run], *, alone: bool) -> Section:
-    """The section of one run; unless `alone` (the only run of its command), the title has its folder.
-
-    The runs `among` tell what is known of its metrics.
-    """
+def _section(run: Run, made: Sequence[Claim], *, alone: bool) -> Section:
+    """The section of one run with its claims; unless it is the only run of its command, the title has its folder."""
     question = question_of(run)
     files = ", ".join(Path(one.path).name for one in run.document.origin.inputs)
     return Section(
         question if alone else f"{question} ({Path(run.name).name})",
         f"{run.name}: turnwise {run.command}" + (f" on {files}" if files else ""),
-        tuple(claims_of(run, among)),
+        tuple(made),
         tuple(figures(run)),
         tuple(dict.fromkeys(_missing_note(record) for record in run.results if record.status != "ok")),
         run.document.origin,

@@ -7,16 +7,20 @@ from typing import Any
 
 from turnwise.terminal import display_width, isolated, visible
 
+ROUNDING = 1e-12  # what is smaller is the rounding error of a sum
+
 
 def number(value: float | None, digits: int = 3) -> str:
     """A number with this many digits after the point; `-` if it is None or NaN.
 
-    Numbers too small for these digits, except 0, are in scientific notation; from 1000 on there is one digit and
-    thousands are separated by commas.
+    Numbers too small for these digits, except 0, are in scientific notation, and those that are rounding errors of sums
+    of ordinary numbers are 0; from 1000 on there is one digit and thousands are separated by commas.
     """
     if value is None or math.isnan(value):
         return "-"
-    if value != 0 and abs(value) < 10**-digits:
+    if abs(value) < ROUNDING:
+        return f"{0:.{digits}f}"
+    if abs(value) < 10**-digits:
         return f"{value:.1e}"
     return f"{value:.{digits}f}" if abs(value) < 1000 else f"{value:,.1f}"
 

@@ -1,21 +1,28 @@
 """All sentences that conclude from results: `claims` makes those of the given runs, each from its own run.
 
 Only what is known of a metric (its agreement, its attacks) is carried from one run to another, and only if both runs
-have the same inputs. Numbers of different runs are never ranked against each other.
+have the same inputs. Numbers of different runs are never ranked against each other. `contradictions` finds claims that
+cannot both be believed.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from hashlib import sha256
 from typing import Any
+
+import msgspec
 
 from turnwise.metrics.attacks import Fraud, known_attacks
 from turnwise.records import AttackDocument, CompareDocument, MetaDocument
+from turnwise.report.agreement import ranked
 from turnwise.report.claims.agents import Knowledge, agent_claims
 from turnwise.report.claims.changes import change_claims
-from turnwise.report.claims.claim import QUESTIONS, Claim, Question, Strength
+from turnwise.report.claims.claim import QUESTIONS, TITLES, Badge, Claim, Fact, Question
+from turnwise.report.claims.consistency import Contradiction, contradictions, reconciled
 from turnwise.report.claims.gaming import gaming_claims
-from turnwise.report.claims.metrics import metric_claims, ranked
-from turnwise.report.claims.plans import calibrate_claims, power_claims, score_claims
+from turnwise.report.claims.leaderboard import leaderboard_claims
+from turnwise.report.claims.metrics import metric_claims
+from turnwise.report.claims.plans import calibrate_claims, power_claims
 from turnwise.report.claims.raters import rater_claims
 from turnwise.report.claims.unrated import unrated_claims
 from turnwise.report.figure import learned_from
@@ -23,65 +30,94 @@ from turnwise.report.rated_by import rated_by
 from turnwise.report.runs import Run, RunOf
 from turnwise.report.text import number
 
-__all__ = ["QUESTIONS", "TITLES", "Claim", "Question", "Strength", "claims", "claims_of", "ranked"]
+__all__ = [
+    "QUESTIONS",
+    "TITLES",
+    "Badge",
+    "Claim",
+    "Contradiction",
+    "Fact",
+    "Question",
+    "claims",
+    "claims_of",
+    "contradictions",
+    "ranked",
+    "reconciled",
+]
 
-TITLES: Mapping[Question, str] = {
-    "agents": "Which agent is better?",
-    "changes": "What changed between two runs?",
-    "metrics": "Which metric can be believed?",
-    "gaming": "Can it be gamed?",
-    "unrated": "What would the unrated agent get?",
-    "plan": "How many are enough?",
-}
+ITEM_KEYS = (
+    "items",
+    "role",
+    "where",
+    "limit",
+)  # of the selection: what decides which items are behind a claim
 
 
 def claims(runs: Sequence[Run]) -> list[Claim]:
-    """The claims of all runs in order."""
-    return [claim for run in runs for claim in claims_of(run, runs)]
+    """The claims of all runs in order, none of which contradicts another."""
+    return reconciled([claim for run in runs for claim in claims_of(run, runs)])
 
 
 def claims_of(run: Run, among: Sequence[Run] = ()) -> list[Claim]:
     """The claims of one run; the runs `among` tell what is known of its metrics."""
-    if isinstance(run.document, CompareDocument):
-        compared = RunOf(run.name, run.files, run.document)
-        return list(agent_claims(compared, _knowledge(compared, among)))
-    make = _CLAIMS.get(run.command)
-    return list(make(run)) if make else [replace(claim, run=run.name) for claim in run.document.claims()]
+    data = _data(run)
+    return [replace(claim, data=data) for claim in _made(run, among)]
 
 
-def _meta_claims(run: RunOf[MetaDocument]) -> Iterator[Claim]:
-    """The claims of `meta`: on metrics, or without any on raters."""
-    yield from (
-        metric_claims(run) if any(record.metric for record in run.document.results) else rater_claims(run)
-    )
+def _made(run: Run, among: Sequence[Run]) -> Iterator[Claim]:
+    """The claims of one run."""
+    document = run.document
+    if isinstance(document, CompareDocument):
+        compared = RunOf(run.name, run.files, document)
+        make = leaderboard_claims if document.leaderboard else agent_claims
+        yield from make(compared, _knowledge(run, among, document))
+    elif isinstance(document, MetaDocument) and any(record.metric for record in document.results):
+        yield from metric_claims(RunOf(run.name, run.files, document), _attacks(run, among, document))
+    elif run.command in _CLAIMS:
+        yield from _CLAIMS[run.command](run)
+    else:
+        yield from (replace(claim, run=run.name) for claim in document.claims())
 
 
-def _knowledge(run: RunOf[CompareDocument], among: Sequence[Run]) -> Knowledge:
+def _data(run: Run) -> str:
+    """A digest of the items behind a run: its inputs, and what it selects of them."""
+    origin = run.document.origin
+    chosen = {key: origin.settings.selection.get(key) for key in ITEM_KEYS}
+    return sha256(msgspec.json.encode([sorted(_digests(run)), chosen], order="sorted")).hexdigest()
+
+
+def _knowledge(run: Run, among: Sequence[Run], document: CompareDocument) -> Knowledge:
     """What runs on the same inputs, and the package, know of metrics."""
     inputs = _digests(run)
     agreement: dict[str, str] = {}
-    attacks: dict[str, str] = {}
     for other in among:
-        document = other.document
-        if isinstance(document, MetaDocument) and _digests(other) == inputs:
-            for name, count in learned_from(document.results).items():
+        if isinstance(other.document, MetaDocument) and _digests(other) == inputs:
+            for name, count in learned_from(other.document.results).items():
                 agreement.setdefault(name, f"{name} learned from {count} items")
-            for one in ranked(document.results):
+            for one in ranked(other.document.results):
                 who = rated_by(other, [one.record]).words
                 person = f" (one rater {number(one.one_rater, 2)})" if one.one_rater else ""
                 inside = " inside agents" if one.inside else ""
                 shown = f"agrees with {who}" if one.is_shown else f"was not shown to agree with {who}"
                 agreement.setdefault(one.metric, f"{one.metric} {shown}: {one.text}{inside}{person}")
-        if isinstance(document, AttackDocument) and document.verdict and document.verdict.gameable:
-            metric = document.results[0].metric
-            attacks[metric] = f"{metric} can be gamed ({document.verdict.frauds} strategies)"
-    for metric in {record.metric for record in run.document.results}:
+    return Knowledge(agreement, _attacks(run, among, document))
+
+
+def _attacks(run: Run, among: Sequence[Run], document: CompareDocument | MetaDocument) -> dict[str, str]:
+    """Metric -> how it can be gamed, from runs on the same inputs and from what ships with the package."""
+    attacks: dict[str, str] = {}
+    for other in among:
+        found = other.document
+        if isinstance(found, AttackDocument) and found.verdict and found.verdict.gameable:
+            metric = found.results[0].metric
+            attacks[metric] = f"{metric} can be gamed ({found.verdict.frauds} strategies)"
+    for metric in dict.fromkeys(record.metric for record in document.results if record.metric):
         name, _, settings = metric.partition("[")
         # What is known is of the overall score of the model that ships under this name.
         another = "trained=" in settings or "dimension=" in settings
         if metric not in attacks and not another and (frauds := known_attacks(name)):
             attacks[metric] = f"{metric} is known to be gamed by {_in_words(frauds[0], name)}"
-    return Knowledge(agreement, attacks)
+    return attacks
 
 
 def _in_words(fraud: Fraud, metric: str) -> str:
@@ -97,8 +133,7 @@ def _digests(run: Run) -> frozenset[str]:
 
 
 _CLAIMS: Mapping[str, Callable[[RunOf[Any]], Iterator[Claim]]] = {
-    "score": score_claims,
-    "meta": _meta_claims,
+    "meta": rater_claims,
     "calibrate": calibrate_claims,
     "power": power_claims,
     "diff": change_claims,

@@ -1,11 +1,14 @@
-"""Claims on which of two agents is better, from `compare`.
+"""Claims on which of two agents is better, or which of several is the best, from `compare`.
 
 People decide. Where language models or programs rated the agents, they are named in place of people, and the claim is
 made with a reservation. `rated-higher` is made where people's ratings or preferences show a difference, whatever
-metrics say; if they show none, it is `no-difference`, with the metrics that show one beside it, and how many ratings
-would show it. A metric never makes an agent better: `scores-higher` is made only where nobody rated the agents, beside
-what is known of the metric's agreement with people and of attacks that fool it. Metrics that contradict each other are
-named.
+metrics say; if they show none, it is `no-difference`: what size of difference is excluded, the metrics that show one
+beside it, and how many ratings would show it. A metric never makes an agent better: `scores-higher` is made only where
+nobody rated the agents, beside what is known of the metric's agreement with people and of attacks that fool it. Metrics
+that contradict each other are named. Of several agents `leaderboard` says who leads.
+
+The numbers are those that decided: the interval that is adjusted for all comparisons of its family, from the agent that
+leads to the other, so that the sentence does not depend on the order in which the agents were named.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,8 +16,8 @@ from dataclasses import dataclass
 
 from turnwise.metrics import is_preference, is_rating
 from turnwise.records import CompareDocument, DifferenceRecord
-from turnwise.report.claims.claim import LEVEL, Claim, listed, ratings_for
-from turnwise.report.figure import with_estimate, with_interval
+from turnwise.report.claims.claim import Badge, Claim, Direction, Fact, listed, ratings_for
+from turnwise.report.figure import in_words, with_estimate
 from turnwise.report.rated_by import rated_by
 from turnwise.report.runs import RunOf
 from turnwise.report.text import number, p_value
@@ -45,167 +48,228 @@ def agent_claims(run: RunOf[CompareDocument], knowledge: Knowledge) -> Iterator[
     if not records:
         yield Claim(
             kind="nothing-compared", question="agents", verdict="Nothing could be compared", evidence=run.first_reason,
-            strength="open", run=run.name,
+            badge="can't tell", run=run.name,
         )  # fmt: skip
         return
     people = with_estimate(run.document.people)
     for about in dict.fromkeys(_about(record) for record in records):
         mine = [record for record in records if _about(record) == about]
-        asked = [r for r in mine if is_rating(r.metric) or is_preference(r.metric)]
-        by_people = asked or [r for r in people if _about(r)[:2] == about[:2]]
+        asked = [r for r in mine if by_people(r)]
+        rated = asked or [r for r in people if _about(r) == about]
         metrics = [r for r in mine if r not in asked]
-        yield _claim(run, about, _main(by_people), metrics, knowledge)
+        yield _claim(run, about, _main(rated), metrics, knowledge)
 
 
-def _about(record: DifferenceRecord) -> tuple[str, str, str | None]:
+def by_people(record: DifferenceRecord) -> bool:
+    """Whether the comparison is by ratings or preferences, and not by a metric."""
+    return is_rating(record.metric) or is_preference(record.metric)
+
+
+def fact(record: DifferenceRecord) -> Fact:
+    """What a comparison says of its two agents."""
+    direction: Direction = 0
+    if record.shown:
+        direction = 1 if leader(record) == record.agent_a else -1
+    return Fact(
+        subject=str(record.agent_a), relation="above", object=str(record.agent_b), quantity=record.metric,
+        direction=direction, family=record.family_size, group=record.group,
+    )  # fmt: skip
+
+
+def leader(record: DifferenceRecord) -> str:
+    """The agent on the good end of the difference; the one with the higher number where no end is good."""
+    first = (record.value > 0) == (record.better != "lower")
+    return record.leader or str(record.agent_a if first else record.agent_b)
+
+
+def dimension(metric: str) -> str:
+    """The dimension of ratings or preferences."""
+    return metric.split(":", 1)[1].split("[")[0]
+
+
+def adjusted(record: DifferenceRecord) -> str:
+    """For how many comparisons the interval and the test are adjusted, after a comma; empty for one."""
+    size = record.family_size or 1
+    return f", adjusted for {size} comparisons" if size > 1 else ""
+
+
+def _about(record: DifferenceRecord) -> tuple[frozenset[str], str | None]:
     """The two agents and the group of a comparison."""
-    return str(record.agent_a), str(record.agent_b), record.group
+    return frozenset((str(record.agent_a), str(record.agent_b))), record.group
 
 
 def _main(records: Sequence[DifferenceRecord]) -> DifferenceRecord | None:
     """The comparison by `overall`, else the first; None without any."""
-    overall = [r for r in records if r.metric.split(":")[1].split("[")[0] == "overall"]
+    overall = [r for r in records if dimension(r.metric) == "overall"]
     return next(iter(overall or records), None)
 
 
 def _claim(
     run: RunOf[CompareDocument],
-    about: tuple[str, str, str | None],
+    about: tuple[frozenset[str], str | None],
     people: DifferenceRecord | None,
     metrics: Sequence[DifferenceRecord],
     knowledge: Knowledge,
 ) -> Claim:
     """The claim on two agents."""
-    a, b, group = about
+    group = about[1]
     where = f" ({group})" if group else ""
     judging = [r for r in metrics if r.better]
-    shown = [r for r in judging if _shown(r)]
-    if people is not None and _shown(people):
-        return _by_people(run, about, people, shown, where)
+    shown = [r for r in judging if r.shown]
     if people is not None:
-        who = rated_by(run, [people])
-        whose = "People's ratings" if who.are_people else f"The ratings by {who.words}"
+        return (_shown_by_people if people.shown else _open)(run, people, shown, knowledge, where)
+    if len({leader(r) for r in shown}) > 1:
+        one, other = sorted(about[0])
         return Claim(
-            kind="no-difference", question="agents", strength="open", run=run.name,
-            verdict=f"{whose} do not show which is better, {a} or {b}{where}",
-            number=f"{_difference(a, b)} is {with_interval(people)} on {_dimension(people)}",
-            evidence="; ".join([*_favoured(shown, a, b), *([knowledge.of(shown[0].metric)] if shown else [])]),
-            advice=_advice(people, a, b),
-            facts={"agents": (a, b)},
-            items=_items(shown[:1]),
-        )  # fmt: skip
-    if len({_leader(r) for r in shown}) > 1:
-        return Claim(
-            kind="metrics-disagree", question="agents", strength="open", run=run.name,
-            verdict=f"The metrics contradict each other on {a} and {b}{where}",
-            evidence="; ".join(_favoured(shown, a, b)),
-            advice=_advice(None, a, b),
-            facts={"agents": (a, b)},
+            kind="metrics-disagree", question="agents", badge="can't tell", run=run.name, figure="differences",
+            verdict=f"The metrics contradict each other on {one} and {other}{where}",
+            evidence="; ".join(_favoured(shown)),
+            advice=_ask_people(one, other),
+            facts=tuple(map(fact, shown)),
         )  # fmt: skip
     if shown:
-        return _by_metric(run, about, shown, knowledge, where)
-    best = next(iter(judging or metrics))
-    return Claim(
-        kind="no-difference", question="agents", strength="open", run=run.name,
-        verdict=f"No difference between {a} and {b} was shown{where}",
-        number=f"{_difference(a, b)} is {with_interval(best)} by {best.metric}",
-        advice=_advice(None, a, b),
-        facts={"agents": (a, b)},
-    )  # fmt: skip
+        return _by_metric(run, shown, knowledge, where)
+    return _open(run, next(iter(judging or metrics)), (), knowledge, where)
 
 
-def _favoured(shown: Sequence[DifferenceRecord], a: str, b: str) -> list[str]:
+def _favoured(shown: Sequence[DifferenceRecord]) -> list[str]:
     """For each agent that some metric scores on the good end, a clause with these metrics."""
-    found = []
-    for agent in (a, b):
-        metrics = [r.metric for r in shown if _leader(r) == agent]
-        if metrics:
-            found.append(f"{listed(metrics)} score{'s' * (len(metrics) == 1)} in favour of {agent}")
-    return found
+    clauses = []
+    for agent in sorted({leader(r) for r in shown}):
+        metrics = [r.metric for r in shown if leader(r) == agent]
+        clauses.append(f"{listed(metrics)} score{'s' * (len(metrics) == 1)} in favour of {agent}")
+    return clauses
 
 
-def _by_people(
+def _shown_by_people(
     run: RunOf[CompareDocument],
-    about: tuple[str, str, str | None],
     people: DifferenceRecord,
     shown: Sequence[DifferenceRecord],
+    _: Knowledge,
     where: str,
 ) -> Claim:
     """Raters show a difference: the claim, beside the metrics that agree with them and those that do not."""
-    a, b, _ = about
     who = rated_by(run, [people])
-    first = _leader(people)
-    second = b if first == a else a
-    with_them = [r.metric for r in shown if _leader(r) == first]
-    against = [r.metric for r in shown if _leader(r) == second]
+    first, second = _ordered(people)
+    with_them = [r.metric for r in shown if leader(r) == first]
+    against = [r.metric for r in shown if leader(r) == second]
     evidence = [f"{listed(with_them)} agree{'s' * (len(with_them) == 1)}"] if with_them else []
     if against:
         evidence.append(f"{listed(against)} say{'s' * (len(against) == 1)} the opposite")
+    evidence += _edge(people)
     if who.reservation:
         evidence.append(who.reservation)
-    better = people.better is not None
     if is_preference(people.metric):
         said = f"{who.verb('prefer')} {first} to {second}"
-    elif better:
+    elif people.better is not None:
         said = f"{who.verb('rate')} {first} above {second}"
     else:
         said = f"{who.verb('give')} higher ratings to {first} than to {second}"
     return Claim(
-        kind="rated-higher", question="agents", strength="limited" if who.automatic else "shown", run=run.name,
+        kind="rated-higher", question="agents", run=run.name, figure=_figure(people),
+        badge="caution" if who.automatic or people.at_edge else "yes",
         verdict=f"{who.first} {said}{where}",
-        number=f"{_difference(a, b)} is {with_interval(people)} on {_dimension(people)}, p {p_value(_p(people))}",
+        number=f"{_difference(people)}, p {p_value(_p(people))}",
         evidence="; ".join(evidence),
         advice=f"Between these two ask people, not {listed(against)}." if against and who.are_people else "",
-        facts={"higher": first, "lower": second, "dimension": _dimension(people)},
+        facts=(fact(people), *map(fact, shown)),
         items=_items(shown),
     )  # fmt: skip
 
 
 def _by_metric(
-    run: RunOf[CompareDocument],
-    about: tuple[str, str, str | None],
-    shown: Sequence[DifferenceRecord],
-    knowledge: Knowledge,
-    where: str,
+    run: RunOf[CompareDocument], shown: Sequence[DifferenceRecord], knowledge: Knowledge, where: str
 ) -> Claim:
     """Nobody rated the agents, and metrics show a difference: a claim on scores, beside what is known of the metric."""
-    a, b, _ = about
     main = shown[0]
-    first = _leader(main)
-    second = b if first == a else a
-    others = [r.metric for r in shown[1:]]
+    first, second = _ordered(main)
+    metrics = listed([r.metric for r in shown])
     return Claim(
-        kind="scores-higher", question="agents", strength="limited", run=run.name,
-        verdict=f"{first} scores {main.better} than {second} by {listed([main.metric, *others])}{where}",
-        number=f"{_difference(a, b)} is {with_interval(main)} by {main.metric}, p {p_value(_p(main))}",
-        evidence=f"nobody rated them here; {knowledge.of(main.metric)}",
-        advice=_advice(None, a, b),
-        facts={"higher": first, "lower": second, "metric": main.metric},
+        kind="scores-higher", question="agents", badge="caution", run=run.name, figure=_figure(main),
+        subject=main.metric,
+        verdict=f"{first} scores {main.better} than {second} by {metrics}{where}",
+        number=f"{_difference(main)}, p {p_value(_p(main))}",
+        evidence="; ".join(["nobody rated them here", *_edge(main), knowledge.of(main.metric)]),
+        advice=_ask_people(first, second),
+        facts=tuple(map(fact, shown)),
         items=_items(shown[:1]),
     )  # fmt: skip
 
 
-def _advice(people: DifferenceRecord | None, a: str, b: str) -> str:
-    """How many ratings would show the difference that was found; or to ask people, where nobody did."""
-    if people is None:
-        return f"A score is not a person's judgement: rate dialogues of {a} and {b} (`turnwise power` says how many)."
-    bounds = people.bounds
+def _open(
+    run: RunOf[CompareDocument],
+    record: DifferenceRecord,
+    shown: Sequence[DifferenceRecord],
+    knowledge: Knowledge,
+    where: str,
+) -> Claim:
+    """No difference was shown: what is excluded, the metrics that show one where people do not, and what would help."""
+    first, second = _ordered(record)
+    people = by_people(record)
+    who = rated_by(run, [record])
+    whose = ("people's" if who.are_people else who.possessive) if people else ""
+    what = (
+        f"{whose} ratings"
+        if is_rating(record.metric)
+        else f"{whose} preferences"
+        if people
+        else record.metric
+    )
+    badge, verdict = _null(record, f"{first} and {second}", what, where)
+    evidence = [*_edge(record), *_favoured(shown)]
+    if shown:
+        evidence.append(knowledge.of(shown[0].metric))
+    return Claim(
+        kind="equivalent" if record.equivalent else "no-difference", question="agents", badge=badge, run=run.name,
+        figure=_figure(record), verdict=verdict, number=_difference(record), evidence="; ".join(evidence),
+        advice="" if badge == "no" else _more(record, first, second, people=people),
+        facts=(fact(record), *map(fact, shown)), items=_items(shown[:1]),
+    )  # fmt: skip
+
+
+def _null(record: DifferenceRecord, agents: str, what: str, where: str) -> tuple[Badge, str]:
+    """The badge and the verdict where no difference was shown: first what is excluded."""
+    if record.equivalent:
+        return "no", f"{agents} are equal within {number(record.margin)} by {what}{where}"
+    if record.no_worse:
+        least = listed(record.no_worse)
+        return "caution", f"{least} is no worse by more than {number(record.margin)}, by {what}{where}"
+    apart = record.at_most_apart
+    if apart is None:
+        return "can't tell", f"{agents} are not told apart by {what}{where}"
+    of = f" of {record.points:g} points" if record.points else ""
+    return (
+        "can't tell",
+        f"{agents} are at most {number(apart)}{of} apart by {what}{where}; which is better is open",
+    )
+
+
+def _more(record: DifferenceRecord, first: str, second: str, *, people: bool) -> str:
+    """How many ratings, or where nobody rates how many runs, would show the difference that was measured."""
+    bounds, n = record.bounds, record.n_items
     if bounds is None:
-        return ""
-    n = people.n_items
-    needed = ratings_for(people.value, bounds, n)
+        return "" if people else _ask_people(first, second)
+    needed = ratings_for(record.value, bounds, n)
+    what = "rated items" if people else "items"
     if needed is None or needed > TOO_MANY * n:
-        return (
-            f"{a} and {b} are too close to be told apart with {TOO_MANY} times the {n} rated items there are."
-        )
-    size = number(abs(people.value))
-    return f"Rate about {max(needed, n):,} items of {a} and {b}, not {n}, to show {size} in 4 of 5 studies (power .8)."
+        return f"{first} and {second} are too close to be told apart with {TOO_MANY} times the {n} {what} there are."
+    size = number(abs(record.value))
+    do = "Rate" if people else "Run the agents until there are"
+    return (
+        f"{do} about {max(needed, n):,} items of {first} and {second}, not {n}, to show {size} in 4 of 5 studies "
+        "(power .8)."
+    )
 
 
-def _shown(record: DifferenceRecord) -> bool:
-    """Whether a difference was shown: by the test, adjusted for several tests, and by the interval if there is one."""
-    p, bounds = _p(record), record.bounds
-    return p is not None and p <= LEVEL and (bounds is None or bounds[0] > 0 or bounds[1] < 0)
+def _ask_people(first: str, second: str) -> str:
+    """What to do where nobody rated."""
+    what = f"rate dialogues of {first} and {second}"
+    return f"A score is not a person's judgement: {what} (`turnwise power` says how many)."
+
+
+def _edge(record: DifferenceRecord) -> list[str]:
+    """A clause where the data is at the edge between two verdicts."""
+    return ["this is at the edge: a few more items may turn it"] if record.at_edge else []
 
 
 def _p(record: DifferenceRecord) -> float | None:
@@ -213,20 +277,25 @@ def _p(record: DifferenceRecord) -> float | None:
     return record.p if record.p_adjusted is None else record.p_adjusted
 
 
-def _leader(record: DifferenceRecord) -> str:
-    """The agent on the good end of the difference; the one with the higher number where no end is good."""
-    first = (record.value > 0) == (record.better != "lower")
-    return str(record.agent_a if first else record.agent_b)
+def _ordered(record: DifferenceRecord) -> tuple[str, str]:
+    """The agent that leads and the other one."""
+    first = leader(record)
+    return first, str(record.agent_b if first == record.agent_a else record.agent_a)
 
 
-def _difference(a: str, b: str) -> str:
-    """How the difference is named."""
-    return f"{a} minus {b}"
+def _difference(record: DifferenceRecord) -> str:
+    """The difference from the agent that leads to the other one, with the interval that decides and its adjustment."""
+    first, second = _ordered(record)
+    value, bounds = record.value, record.decisive
+    if first != record.agent_a:
+        value, bounds = -value, None if bounds is None else (-bounds[1], -bounds[0])
+    by = f"on {dimension(record.metric)}" if by_people(record) else f"by {record.metric}"
+    return f"{first} minus {second} is {in_words(value, bounds)} {by}{adjusted(record)}"
 
 
-def _dimension(record: DifferenceRecord) -> str:
-    """The dimension of a comparison by people."""
-    return record.metric.split(":", 1)[1].split("[")[0]
+def _figure(record: DifferenceRecord) -> str:
+    """The kind of the figure that shows a comparison."""
+    return "differences" if record.win_rate is None else "win rates"
 
 
 def _items(records: Sequence[DifferenceRecord]) -> tuple[str, ...]:

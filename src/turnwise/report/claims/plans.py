@@ -1,52 +1,69 @@
-"""Claims of `score`, `calibrate` and `power`: what was scored, what people would say of everything, what to collect."""
+"""Claims of `calibrate` and `power`: what people would say of everything, and what to collect."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from turnwise.errors import counted
-from turnwise.records import CalibrateDocument, PowerDocument, ScoreDocument
-from turnwise.report.claims.claim import LEVEL, Claim, listed
+from turnwise.records import CalibrateDocument, MeanRecord, PowerDocument
+from turnwise.report.claims.claim import LEVEL, Badge, Claim, Direction, Fact, listed
 from turnwise.report.figure import with_estimate, with_interval
 from turnwise.report.runs import RunOf
 from turnwise.report.text import number
 
-
-def score_claims(run: RunOf[ScoreDocument]) -> Iterator[Claim]:
-    """The numbers of agents and metrics; none for fewer than two agents. A score by itself concludes nothing."""
-    records = [r for r in with_estimate(run.document.results) if r.agent]
-    agents = {r.agent for r in records}
-    metrics = list(dict.fromkeys(r.metric for r in records))
-    if len(agents) > 1:
-        yield Claim(
-            kind="scored", question="agents", strength="open", run=run.name,
-            verdict=f"{len(agents)} agents were scored by {counted(len(metrics), 'metric')}",
-            evidence=listed(metrics, 8),
-            advice="`turnwise compare` tests whether two of them differ.",
-        )  # fmt: skip
+MAX_MEANS = 3  # agents whose numbers are in the sentence
 
 
 def calibrate_claims(run: RunOf[CalibrateDocument]) -> Iterator[Claim]:
-    """The agent with the highest mean rating and whether it was shown to be above the next; or why there is none."""
-    records = with_estimate(run.document.results)
+    """For each metric and group which agents people would rate highest; or why that is not known."""
+    records = [record for record in with_estimate(run.document.results) if record.agent]
     if not records:
         yield Claim(
-            kind="refused", question="agents", strength="open", run=run.name,
+            kind="refused", question="agents", badge="can't tell", run=run.name,
             verdict="No mean rating could be estimated", evidence=run.first_reason,
         )  # fmt: skip
         return
-    metric = records[0].metric
-    mine = [r for r in records if r.metric == metric]
-    means = [r for r in mine if not r.minus]
+    for metric, group in dict.fromkeys((record.metric, record.group) for record in records):
+        mine = [r for r in records if (r.metric, r.group) == (metric, group)]
+        yield _calibrated(run, mine, f" ({group})" if group else "")
+
+
+def _calibrated(run: RunOf[CalibrateDocument], mine: Sequence[MeanRecord], where: str) -> Claim:
+    """The claim on the means and differences by one metric in one group."""
+    means = sorted((r for r in mine if not r.minus), key=lambda record: -record.value)
     pairs = [r for r in mine if r.minus]
-    best = max(means, key=lambda record: record.value)
-    shown = [r for r in pairs if r.p_adjusted is not None and r.p_adjusted <= LEVEL]
-    yield Claim(
-        kind="calibrated", question="agents", strength="shown" if shown or not pairs else "open", run=run.name,
-        verdict=f"{len(shown)} of {counted(len(pairs), 'difference')} between agents were shown"
-        if pairs
-        else f"{best.agent} would get {with_interval(best)} on {best.rating}",
-        number=f"{best.agent} has the highest mean, {with_interval(best)} on {best.rating}" if pairs else "",
-        evidence=f"from {best.n_labels} ratings of {best.n_items} items and {metric}",
-        facts={"shown": [(r.agent, r.minus, r.estimate) for r in shown], "rating": best.rating},
+    best = means[0]
+    facts = tuple(map(_fact, pairs))
+    beaten = {(fact.object if fact.direction > 0 else fact.subject) for fact in facts if fact.direction}
+    first = [str(r.agent) for r in means if r.agent not in beaten]
+    badge: Badge = "yes"
+    if not pairs:
+        badge, verdict = "caution", f"People would rate {best.agent} {with_interval(best)} on {best.rating}"
+    elif not beaten:
+        badge = "can't tell"
+        verdict = f"{listed([str(r.agent) for r in means])} are not told apart by ratings and {best.metric}"
+    elif len(first) == 1:
+        verdict = f"People would rate {first[0]} highest of {len(means)} agents"
+    else:
+        verdict = f"People would rate {listed(first)} highest of {len(means)} agents; which of them is better is open"
+    named = "; ".join(f"{r.agent} {with_interval(r)}" for r in means[:MAX_MEANS])
+    tests = f", verdicts adjusted for {len(pairs)} comparisons" if len(pairs) > 1 else ""
+    return Claim(
+        kind="calibrated", question="agents", badge=badge, run=run.name, figure="calibration", subject=best.metric,
+        verdict=f"{verdict}{where}",
+        number=f"{named} on {best.rating}{tests}" if pairs else "",
+        evidence=f"from {counted(sum(r.n_labels for r in means), 'rating')} of "
+        f"{counted(sum(r.n_items for r in means), 'item')} and the scores of {best.metric} on all of them",
+        facts=facts,
+    )  # fmt: skip
+
+
+def _fact(record: MeanRecord) -> Fact:
+    """What the difference of two means says of their agents."""
+    direction: Direction = 0
+    if record.p_adjusted is not None and record.p_adjusted <= LEVEL:
+        direction = 1 if record.value > 0 else -1
+    return Fact(
+        subject=str(record.agent), relation="above", object=str(record.minus), quantity=f"rating:{record.rating}",
+        direction=direction, group=record.group, basis=f"ratings and {record.metric}",
     )  # fmt: skip
 
 
@@ -55,14 +72,14 @@ def power_claims(run: RunOf[PowerDocument]) -> Iterator[Claim]:
     records = with_estimate(run.document.results)
     if not records:
         yield Claim(
-            kind="refused", question="plan", strength="open", run=run.name,
+            kind="refused", question="plan", badge="can't tell", run=run.name,
             verdict="Nothing could be planned", evidence=run.first_reason,
         )  # fmt: skip
         return
     best = min(records, key=lambda record: record.value)
     how = f"{best.design}, {counted(best.turns or 0, 'turn')} and {counted(best.raters or 0, 'rater')}"
     yield Claim(
-        kind="planned", question="plan", strength="limited", run=run.name,
+        kind="planned", question="plan", badge="caution", run=run.name, figure="power", subject=best.metric,
         verdict=f"{counted(best.dialogues or 0, 'dialogue')} of each agent show a difference of "
         f"{number(best.difference)} by {best.metric}",
         evidence=f"{how}, with power {best.target_power:g}",

@@ -18,12 +18,12 @@ def rater_claims(run: RunOf[MetaDocument]) -> Iterator[Claim]:
         who = rated_by(run, [first])
         as_good = "as good a judge as one person" if who.are_people else "as good as one of these raters"
         yield Claim(
-            kind="raters-agree", question="metrics", run=run.name,
+            kind="raters-agree", question="metrics", badge="caution", run=run.name, figure="raters",
             verdict=f"On {dimension} one rater follows the others by {with_interval(first)} ({first.level} level)",
             evidence="; ".join(filter(None, [f"a metric that does as well is {as_good}", who.reservation])),
         )  # fmt: skip
     if not one and not any(record.metric for record in records):
         yield Claim(
-            kind="raters-unknown", question="metrics", strength="open", run=run.name,
+            kind="raters-unknown", question="metrics", badge="can't tell", run=run.name,
             verdict="How far raters agree could not be found out", evidence=run.first_reason,
         )  # fmt: skip

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from math import ceil
 
 from turnwise.records import CriticCheck, EstimateRecord, KnownMeans, OpeDocument
-from turnwise.report.claims.claim import Claim
+from turnwise.report.claims.claim import Claim, Fact
 from turnwise.report.figure import with_estimate, with_interval
 from turnwise.report.runs import RunOf
 from turnwise.report.text import number
@@ -66,7 +66,7 @@ def _target(run: RunOf[OpeDocument], record: EstimateRecord) -> Claim:
     words = RETURNS if run.document.rewarded_by_task else RATINGS
     if record.estimate is None:
         return Claim(
-            kind="refused", question="unrated", strength="open", run=run.name,
+            kind="refused", question="unrated", badge="can't tell", run=run.name,
             verdict=f"What {target} would get on {rating} cannot be said", evidence=str(record.reason),
         )  # fmt: skip
     critics, name = run.document.critics, record.estimator
@@ -77,11 +77,11 @@ def _target(run: RunOf[OpeDocument], record: EstimateRecord) -> Claim:
     unseen = words.unseen if record.logged is None else "estimated without its own dialogues"
     bounds, known = record.bounds, _known(run, rating)
     means = {} if known is None else _others(known, target)
-    facts = {"target": target, "rating": rating, "interval": bounds}
     plain = words.estimate.format(target, with_interval(record), rating)
     if bounds is None or not means:
         return Claim(
-            kind="unrated-estimate", question="unrated", strength="limited", run=run.name, facts=facts,
+            kind="unrated-estimate", question="unrated", badge="caution", run=run.name, interval=bounds, subject=target,
+            figure="estimates",
             verdict=plain, evidence=f"{unseen}{truth}",
         )  # fmt: skip
     inside = [name for name, mean in means.items() if bounds[0] <= mean <= bounds[1]]
@@ -90,12 +90,20 @@ def _target(run: RunOf[OpeDocument], record: EstimateRecord) -> Claim:
         above = [name for name, mean in means.items() if mean > bounds[1]]
         return Claim(
             kind="unrated-ranked", question="unrated", run=run.name,
-            facts={**facts, "above": above, "below": below},
+            interval=bounds, subject=target, figure="estimates",
+            facts=tuple(
+                Fact(
+                    subject=target, relation="above", object=name, quantity=f"rating:{rating}",
+                    direction=1 if name in below else -1, basis="estimated",
+                )
+                for name in (*below, *above)
+            ),
             verdict=words.ranked.format(target, len(below), len(above), len(means)),
             number=plain, evidence=f"{unseen}{truth}",
         )  # fmt: skip
     return Claim(
-        kind="unrated-useless", question="unrated", strength="open", run=run.name, facts=facts,
+        kind="unrated-useless", question="unrated", badge="can't tell", run=run.name, interval=bounds, subject=target,
+        figure="estimates",
         verdict=f"The estimate for {target} is too uncertain to rank it",
         number=f"{with_interval(record)} on {rating} contains the {words.known} of {len(inside)} of {len(means)} "
         f"{words.agents}",
@@ -134,10 +142,10 @@ def _validation(run: RunOf[OpeDocument]) -> Claim:
                 kind="ope-accuracy", question="unrated", run=run.name,
                 verdict=f"{check.estimator} predicted {check.rating} of {check.n_agents} agents left out",
                 number=f"correlation {number(check.pearson, 2)}, mean error {number(check.mae)}{cover}",
-                facts={"estimator": check.estimator},
+                subject=check.estimator, figure="regression",
             )  # fmt: skip
     return Claim(
-        kind="refused", question="unrated", strength="open", run=run.name,
+        kind="refused", question="unrated", badge="can't tell", run=run.name,
         verdict="Agents left out in turn could not be predicted", evidence=run.first_reason,
     )  # fmt: skip
 
@@ -145,7 +153,8 @@ def _validation(run: RunOf[OpeDocument]) -> Claim:
 def _fooled(run: RunOf[OpeDocument], name: str, critic: CriticCheck) -> Claim:
     """The warning that this critic values a control as high as a system."""
     return Claim(
-        kind="critic-fooled", question="unrated", run=run.name, verdict=f"Do not rank systems by {name}",
+        kind="critic-fooled", question="unrated", badge="no", run=run.name, subject=name,
+        verdict=f"Do not rank systems by {name}",
         evidence=f"it values {', '.join(critic.fooled_by)} as much as {critic.worst_system}",
     )  # fmt: skip
 
@@ -163,7 +172,7 @@ def _critics(run: RunOf[OpeDocument]) -> Iterator[Claim]:
             yield _fooled(run, name, critic)
             continue
         yield Claim(
-            kind="critic-first", question="unrated", strength="limited", run=run.name,
+            kind="critic-first", question="unrated", badge="caution", run=run.name, subject=name,
             verdict=f"{name} values {best.target} most of {len(systems)} systems",
             number=with_interval(best),
             evidence=f"every control is below every system by {number(critic.margin)} or more; its intervals "

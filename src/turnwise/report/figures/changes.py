@@ -8,10 +8,10 @@ from turnwise.records import (
     DiffDocument,
     DifferenceRecord,
     ItemDifference,
-    Record,
+    Tested,
 )
 from turnwise.report.figure import Figure
-from turnwise.report.figures.interval_lists import differences
+from turnwise.report.figures.differences import differences
 from turnwise.report.figures.transcripts import flips
 from turnwise.report.runs import RunOf
 
@@ -47,16 +47,13 @@ def _difference(record: ChangeRecord) -> DifferenceRecord:
         if one.reply_new is not None and one.reply_old is not None
     )  # fmt: skip
     return DifferenceRecord(
-        **{name: getattr(record, name) for name in Record.__struct_fields__},
+        **{name: getattr(record, name) for name in Tested.__struct_fields__},
         metric=record.metric,
         agent_a=f"{record.agent}, {NEW}",
         agent_b=f"{record.agent}, {OLD}",
         group=record.group,
-        better=record.better,
         a=record.new,
         b=record.old,
-        p_adjusted=record.p_adjusted,
         effect_size=record.effect_size,
-        verdict=record.verdict,
         flips=told,
     )

@@ -1,11 +1,13 @@
 """Heat map of agreement, metric by human dimension (ENIGMA, figure 23), and box plots of it (figure 24)."""
 
 from collections.abc import Iterator, Sequence
+from math import isnan
 
 import numpy as np
 
 from turnwise.records import AgreementRecord, MetaDocument
 from turnwise.report import plot
+from turnwise.report.agreement import Agreement, chosen_statistic, measured
 from turnwise.report.figure import (
     Figure,
     learned_note,
@@ -13,7 +15,6 @@ from turnwise.report.figure import (
     lower_is_better_note,
     provenance_notes,
     with_estimate,
-    with_interval,
 )
 from turnwise.report.rated_by import rated_by
 from turnwise.report.runs import RunOf
@@ -27,61 +28,69 @@ def _column_label(record: AgreementRecord) -> str:
     return " ".join(filter(None, [record.dimension, record.group]))
 
 
-def _statistic(run: RunOf[MetaDocument]) -> str | None:
-    """Spearman if a metric of the run has it, else the run's first statistic; None if there is none."""
-    there = dict.fromkeys(record.statistic for record in run.document.results if record.metric)
-    return "spearman" if "spearman" in there else next((name for name in there if name), None)
-
-
-def _levels(run: RunOf[MetaDocument]) -> Iterator[tuple[str, str, list[AgreementRecord]]]:
-    """Yield (statistic, level, records with an estimate) for each level of the run's metrics, by one statistic."""
-    statistic = _statistic(run)
-    mine = [r for r in with_estimate(run.document.results) if r.metric and r.statistic == statistic]
+def _levels(run: RunOf[MetaDocument]) -> Iterator[tuple[str, str, list[Agreement]]]:
+    """Yield (statistic, level, agreements) for each level of the run's metrics, by one statistic."""
+    records = [r for r in with_estimate(run.document.results) if r.metric]
+    statistic = chosen_statistic(records)
+    mine = [r for r in records if r.statistic == statistic]
     for level in dict.fromkeys(record.level for record in mine):
-        yield str(statistic), str(level), [record for record in mine if record.level == level]
+        found = measured([record for record in mine if record.level == level])
+        yield str(statistic), str(level), [one for one in found if not isnan(one.value)]
 
 
 def heatmaps(run: RunOf[MetaDocument]) -> Iterator[Figure]:
-    """One heat map for each level: metrics in rows, dimensions and groups in columns."""
+    """One heat map for each level with more than one column: metrics in rows, dimensions and groups in columns.
+
+    A single column is the figure of `agreements` alone.
+    """
     for statistic, level, mine in _levels(run):
-        who = rated_by(run, mine)
-        title = f"agreement with {who.words}, {level} level ({statistic})"
-        ceilings = {_column_label(r): r.one_rater for r in mine}
+        records = [one.record for one in mine]
+        ceilings = {_column_label(one.record): one.one_rater for one in mine}
+        if len(ceilings) < 2:
+            continue
+        who = rated_by(run, records)
+        inside = " inside agents" if mine[0].inside else ""
+        title = f"agreement with {who.words}{inside}, {level} level ({statistic})"
         above = ", ".join(
             f"{name} {number(value, 2)}" for name, value in ceilings.items() if value is not None
         )
         yield Figure(
             kind="heatmap",
             title=title,
-            meaning="Blue is agreement, red is reversed ranking, pale is none; a star marks p of .05 or less. "
+            meaning="Blue is agreement, red is reversed ranking, pale is none; a star marks agreement or reversal that "
+            "was shown. "
             + (f"Correlation of {who.one_of_them} with the others: {above}." if above else "")
-            + lower_is_better_note(mine, ": signs are turned, so that blue agrees there too")
-            + learned_note(mine),
-            notes=provenance_notes(mine, column=True),
-            head=("metric", "dimension", "group", statistic, "low", "high", "p", "one rater", "items", "signature"),
+            + lower_is_better_note(records, ": signs are turned, so that blue agrees there too")
+            + learned_note(records),
+            notes=provenance_notes(records, column=True),
+            head=("metric", "dimension", "group", f"{statistic}{inside}", "low", "high", "one rater", "items",
+                  "signature"),
             rows=tuple(
-                (r.metric, r.dimension, r.group, r.estimate, *low_and_high(r.interval), r.p, r.one_rater, r.n_items,
-                 r.signature)
-                for r in mine
+                (one.metric, one.record.dimension, one.record.group, one.value, *low_and_high(one.bounds),
+                 one.one_rater, one.record.n_items, one.record.signature)
+                for one in mine
             ),
             svg=_picture(mine, title),
         )  # fmt: skip
 
 
-def _picture(records: Sequence[AgreementRecord], title: str) -> str:
-    """The heat map as SVG; metrics by falling best correlation, a star where p is .05 or less."""
-    best = {str(r.metric): max(x.value for x in records if x.metric == r.metric) for r in records}
+def _picture(agreements: Sequence[Agreement], title: str) -> str:
+    """The heat map as SVG; metrics by falling best correlation, a star where agreement or reversal was shown."""
+    best = {one.metric: max(x.value for x in agreements if x.metric == one.metric) for one in agreements}
     metrics = sorted(best, key=lambda name: -best[name])
-    columns = list(dict.fromkeys(map(_column_label, records)))
-    longest = min(plot.MAX_NAME_LETTERS, max(map(len, columns)))
-    slanted = longest * plot.LETTER_WIDTH * len(columns) > 0.6 * plot.WIDTH
-    below = 20 + 0.77 * plot.LETTER_WIDTH * longest if slanted else 24  # .77 is the sine of the slant
+    columns = list(dict.fromkeys(_column_label(one.record) for one in agreements))
+    lines = [plot.broken(name) for name in columns]
+    longest = max(len(line) for name in lines for line in name)
+    slanted = max(map(len, columns)) * plot.LETTER_WIDTH * len(columns) > 0.6 * plot.WIDTH
+    below = 24.0
+    if slanted:  # .77 is the sine of the slant
+        below = 20 + 0.77 * plot.LETTER_WIDTH * longest + plot.LINE_HEIGHT * (max(map(len, lines)) - 1)
     panel = plot.Panel.with_names(metrics, (-0.5, len(columns) - 0.5), below=below)
-    for record in records:
-        x, y = columns.index(_column_label(record)), metrics.index(str(record.metric))
-        value = record.value
-        star = "*" if record.p is not None and record.p <= 0.05 else ""
-        tip = f"{record.metric}, {_column_label(record)}: {with_interval(record)}"
+    for one in agreements:
+        x, y = columns.index(_column_label(one.record)), metrics.index(one.metric)
+        value = one.value
+        star = "*" if one.is_shown or one.is_reversed else ""
+        tip = f"{one.metric}, {_column_label(one.record)}: {one.text}"
         panel.marks.append(_cell(panel, x, y, value, tip))
         ink = "on-dark" if abs(value) > 0.55 else "on-light"
         words = f"{value:.2f}{star}" if len(columns) <= 6 else star
@@ -90,9 +99,9 @@ def _picture(records: Sequence[AgreementRecord], title: str) -> str:
     floor = max(panel.y.start, panel.y.end)
     for place, name in enumerate(columns):
         if slanted:
-            panel.slanted_text(
-                panel.x(place) + 4, floor + 12, plot.truncate(name, plot.MAX_NAME_LETTERS), tip=name
-            )
+            for number_of_line, line in enumerate(lines[place]):
+                across = panel.x(place) + 4 + plot.LINE_HEIGHT * number_of_line
+                panel.slanted_text(across, floor + 12, line, tip=name)
         else:
             panel.text(panel.x(place), floor + 14, name, anchor="middle", style="tick")
     return panel.svg(title)
@@ -116,16 +125,18 @@ def boxes(run: RunOf[MetaDocument]) -> Iterator[Figure]:
 
     Metrics with fewer than three correlations are left out.
     """
-    for statistic, level, mine in _levels(run):
+    for statistic, level, agreements in _levels(run):
+        mine = [one.record for one in agreements]
         values = {
-            name: sorted(r.value for r in mine if r.metric == name)
-            for name in dict.fromkeys(str(r.metric) for r in mine)
+            name: sorted(one.value for one in agreements if one.metric == name)
+            for name in dict.fromkeys(one.metric for one in agreements)
         }
         values = {name: found for name, found in values.items() if len(found) >= MIN_CORRELATIONS}
         if not values:
             continue
         names = sorted(values, key=lambda name: -float(np.median(values[name])))
-        title = f"spread of agreement over dimensions, {level} level ({statistic})"
+        inside = " inside agents" if agreements[0].inside else ""
+        title = f"spread of agreement{inside} over dimensions, {level} level ({statistic})"
         panel = plot.Panel.with_names(
             names, plot.padded_range([v for found in values.values() for v in (*found, 0.0)])
         )

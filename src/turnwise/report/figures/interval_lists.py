@@ -5,8 +5,6 @@ from typing import NamedTuple
 
 from turnwise.records import (
     AttackDocument,
-    CompareDocument,
-    DifferenceRecord,
     Estimated,
     OpeDocument,
     ScoreDocument,
@@ -20,7 +18,6 @@ from turnwise.report.figure import (
     metric_label,
     provenance_notes,
     with_estimate,
-    with_interval,
 )
 from turnwise.report.runs import Run, RunOf
 from turnwise.report.text import number
@@ -89,33 +86,6 @@ def scores(run: RunOf[ScoreDocument]) -> Iterator[Figure]:
         )  # fmt: skip
 
 
-def differences(run: RunOf[CompareDocument]) -> Iterator[Figure]:
-    """A single figure with a row of A - B for people's ratings and for each metric and group; none without estimates.
-
-    Metrics have different units, so each row is drawn to its own scale, with its number beside it.
-    """
-    known = with_estimate((*run.document.people, *run.document.results))
-    mine = [record for record in known if record.win_rate is None]
-    if not mine:
-        return
-    first, second = mine[0].agent_a, mine[0].agent_b
-    title = f"{first} (A) minus {second} (B)"
-    yield Figure(
-        kind="differences",
-        title=title,
-        meaning="Right of the line A has the higher number. Numbers are in the units of each metric; lines are to "
-        "the scale of their row. An interval that crosses the line shows no difference; it does not show equality."
-        + lower_is_better_note(mine, ": there A leads on the left"),
-        notes=provenance_notes(mine, column=True),
-        head=("metric", "group", "A", "B", "A - B", "p", "p adjusted", "effect size", "verdict", "signature"),
-        rows=tuple(
-            (r.metric, r.group, r.a, r.b, with_interval(r), r.p, r.p_adjusted, r.effect_size, r.verdict, r.signature)
-            for r in mine
-        ),
-        svg=_difference_rows(mine, title),
-    )  # fmt: skip
-
-
 def listed(run: Run) -> Iterator[Figure]:
     """The estimates of any command in their order, one figure for each metric; none without estimates."""
     known = with_estimate(run.document.results)
@@ -137,25 +107,6 @@ def listed(run: Run) -> Iterator[Figure]:
                 [Row.of(" ".join(r.named(*names)) or title, r) for r in mine], title, along=metric or "estimate"
             ),
         )  # fmt: skip
-
-
-def _difference_rows(records: Sequence[DifferenceRecord], title: str) -> str:
-    """The SVG picture of the first 30 differences: a line to the scale of its row, and the number in its own unit."""
-    shown = records[:MAX_ROWS]
-    names = [r.metric + (f" {r.group}" if r.group else "") for r in shown]
-    panel = plot.Panel.with_names(names, (-1.1, 4.2), below=24.0)
-    panel.vertical_rule(0.0)
-    for place, record in enumerate(shown):
-        ends = record.bounds
-        size = max(abs(edge) for edge in (record.value, *(ends or ()))) or 1.0
-        if ends:
-            panel.path([(ends[0] / size, place), (ends[1] / size, place)], style="whisker s0")
-        panel.dot(record.value / size, place, tip=f"{names[place]}: {with_interval(record)}")
-        panel.text(plot.WIDTH - plot.RIGHT, panel.y(place) + 4, with_interval(record), anchor="end")
-    bottom = panel.y(len(shown) - 0.5) + 16
-    panel.text(panel.x(-0.08), bottom, "B higher", anchor="end", style="label")
-    panel.text(panel.x(0.08), bottom, "A higher", style="label")
-    return panel.svg(title)
 
 
 def estimates(run: RunOf[OpeDocument]) -> Iterator[Figure]:
