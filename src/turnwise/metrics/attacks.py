@@ -8,10 +8,12 @@ writes them there.
 import json
 from functools import cache
 from importlib.resources import files
-from typing import Any, NotRequired, TypedDict
+from typing import Any, TypedDict
+
+from msgspec import Struct, convert
 
 
-class Fraud(TypedDict):
+class Fraud(Struct, frozen=True, omit_defaults=True):
     """A strategy that was shown to score above people."""
 
     contexts: str  # the corpus that the contexts are from
@@ -19,7 +21,7 @@ class Fraud(TypedDict):
     description: str
     score: float
     human_score: float
-    against: NotRequired[str]  # of a policy: the metric that it was trained against
+    against: str = ""  # of a policy: the metric that it was trained against
 
 
 class GuardEffect(TypedDict):
@@ -47,8 +49,7 @@ def own_guard_effect(metric: str) -> GuardEffect | None:
 @cache
 def _table() -> dict[str, list[Fraud]]:
     """Metric -> its frauds, from the shipped file; empty if there is no such file."""
-    table: dict[str, list[Fraud]] = _shipped("attacks.json")
-    return table
+    return convert(_shipped("attacks.json"), dict[str, list[Fraud]])
 
 
 @cache
