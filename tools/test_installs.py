@@ -353,7 +353,7 @@ def verdict(trial: Trial, here: frozenset[str], code: int, output: str) -> str:
 
 
 def _ran(words: list[str], work: Path, longest: float = LONGEST) -> tuple[int, str]:
-    """The exit code of a command and what it printed; one that runs longer is stopped, and has the code of `timeout`."""
+    """The exit code of a command and what it printed; 124 for one that ran too long and was stopped."""
     try:
         done = subprocess.run(
             words,
