@@ -36,7 +36,7 @@ def test_the_card_of_a_metric_says_what_a_guard_changes(capsys) -> None:
     assert _guarded(), "papers/guarded.py merge writes the table"
     effect = guard_effect("usr-ret")
     assert effect is not None
-    before, after = effect["agreement"]["usr_persona"]
+    before, after = effect.agreement["usr_persona"]
     assert run(["ls", "metrics", "-v"]) == 0
     printed = capsys.readouterr().out
     assert "guard     hardened: guarded[metric=usr-ret]" in printed

@@ -8,7 +8,7 @@ writes them there.
 import json
 from functools import cache
 from importlib.resources import files
-from typing import Any, TypedDict
+from typing import Any
 
 from msgspec import Struct, convert
 
@@ -24,7 +24,7 @@ class Fraud(Struct, frozen=True, omit_defaults=True):
     against: str = ""  # of a policy: the metric that it was trained against
 
 
-class GuardEffect(TypedDict):
+class GuardEffect(Struct, frozen=True):
     """What a guard changes for a metric."""
 
     agreement: dict[str, list[float]]  # rated group -> Spearman with people before and after
@@ -55,15 +55,13 @@ def _table() -> dict[str, list[Fraud]]:
 @cache
 def _guarded() -> dict[str, GuardEffect]:
     """Metric -> what a guard changes, from the shipped file; empty if there is no such file."""
-    table: dict[str, GuardEffect] = _shipped("guarded.json")
-    return table
+    return convert(_shipped("guarded.json"), dict[str, GuardEffect])
 
 
 @cache
 def _hardened() -> dict[str, GuardEffect]:
     """Metric -> what a guard of its own changes, from the shipped file; empty if there is no such file."""
-    table: dict[str, GuardEffect] = _shipped("hardened.json")
-    return table
+    return convert(_shipped("hardened.json"), dict[str, GuardEffect])
 
 
 def _shipped(name: str) -> Any:

@@ -214,8 +214,8 @@ def _metrics() -> Entries:
             "missing": missing(metrics.extra_of(name)),
             "card": info.card,
             "attacks": to_builtins(known_attacks(info.name)),
-            "guarded": guard_effect(info.name),
-            "hardened": own_guard_effect(info.name),
+            "guarded": to_builtins(guard_effect(info.name)),
+            "hardened": to_builtins(own_guard_effect(info.name)),
         }
 
     return _usable(metrics.names(), record, metrics.broken())
