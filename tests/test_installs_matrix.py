@@ -1,5 +1,7 @@
 """What `tools/test_installs.py` calls right and wrong; the program itself runs in `make test-installs`."""
 
+import sys
+
 import pytest
 
 from tools.test_installs import (
@@ -10,6 +12,7 @@ from tools.test_installs import (
     available,
     extras,
     other_trials,
+    outcome,
     print_matrix,
     trial,
     verdict,
@@ -62,6 +65,12 @@ def test_a_command_without_a_trial_of_its_own_gives_an_answer_or_a_message_witho
     assert verdict(new, frozenset(), 2, "turnwise: error: no song") == OK
     assert verdict(new, frozenset(), 2, f"turnwise: error: {MissingExtra('it', 'web')}") == WRONG
     assert verdict(new, frozenset(), 70, "turnwise: unexpected TypeError") == WRONG
+
+
+def test_a_program_that_does_not_end_is_a_wrong_cell_of_the_matrix():
+    late = outcome("sleeps", [sys.executable, "-c", "import time; time.sleep(60)"], 0.2)
+    assert late.verdict == WRONG
+    assert "stopped after" in late.output
 
 
 def test_the_matrix_has_a_row_for_each_trial(capsys):

@@ -47,6 +47,8 @@ CORE_TESTS = (
 )  # fmt: skip
 FOR_DEVELOPERS = {"dev", "test", "docs"}
 LONGEST = 600  # seconds for one trial
+DEMO_LONGEST = 3600  # for `make demo`, which installs torch and trains
+TIMED_OUT = 124
 JOBS = 2  # environments at a time
 UNSUITED = (3, 4)  # codes of a name for which the small inputs are too few, or the wrong ones
 OK, WRONG = "ok", "WRONG"
@@ -350,19 +352,22 @@ def verdict(trial: Trial, here: frozenset[str], code: int, output: str) -> str:
     return OK if code == 0 else WRONG
 
 
-def _ran(words: list[str], work: Path) -> tuple[int, str]:
-    """The exit code of a command and what it printed."""
-    done = subprocess.run(
-        words,
-        cwd=work,
-        env=_variables(),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=LONGEST,
-        check=False,
-    )
+def _ran(words: list[str], work: Path, longest: float = LONGEST) -> tuple[int, str]:
+    """The exit code of a command and what it printed; 124 for one that ran too long and was stopped."""
+    try:
+        done = subprocess.run(
+            words,
+            cwd=work,
+            env=_variables(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=longest,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        return TIMED_OUT, f"{error.stdout or ''}\nstopped after {longest:.0f} s"
     return done.returncode, done.stdout
 
 
@@ -470,7 +475,7 @@ def swept(folder: Path, work: Path, here: frozenset[str]) -> Iterator[Outcome]:
 def pages() -> Iterator[Outcome]:
     """The blocks of the first pages, in the environment that `make demo` makes, after it has run."""
     folder = PLACE / "demo"
-    yield outcome("make demo", ["make", "demo", f"VENV={folder}"])
+    yield outcome("make demo", ["make", "demo", f"VENV={folder}"], DEMO_LONGEST)
     for page in FIRST_PAGES:
         yield outcome(page, [_program(folder, "python"), "-m", "tests.console", "--check", page])
 
@@ -480,9 +485,9 @@ def core_tests(folder: Path) -> Iterator[Outcome]:
     yield outcome("core tests", [_program(folder, "python"), *CORE_TESTS])
 
 
-def outcome(title: str, words: Sequence[str | Path]) -> Outcome:
+def outcome(title: str, words: Sequence[str | Path], longest: float = LONGEST) -> Outcome:
     """The outcome of a program of the repository, which ends with 0 if all is well."""
-    code, output = _ran([str(word) for word in words], ROOT)
+    code, output = _ran([str(word) for word in words], ROOT, longest)
     return Outcome(title, OK if code == 0 else WRONG, output)
 
 

@@ -97,10 +97,16 @@ class Problem:
     line: int | None  # 1-based; None where the format has no lines
     path: str  # JSON path, "" for the line as a whole
     message: str  # continues after the path: `is "bot"; expected one of ...`
+    advice: str = ""  # continues the message: an option that helps, where the command has it
 
     def __str__(self) -> str:
         place = self.file if self.line is None else f"{self.file}:{self.line}"
-        return f"{place}: {self.path} {self.message}" if self.path else f"{place}: {self.message}"
+        return f"{place}: {self.rule}"
+
+    @property
+    def rule(self) -> str:
+        """What is wrong, without the file and the line."""
+        return f"{self.path} {self.message}{self.advice}".lstrip()
 
 
 class DataError(TurnwiseError):

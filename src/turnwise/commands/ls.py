@@ -3,9 +3,12 @@
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar
 
+import msgspec
+
 from turnwise.commands.function import function
 from turnwise.commands.screen import TRACES, Styled, print_json
 from turnwise.extras import install
+from turnwise.metrics.attacks import Fraud, GuardEffect
 from turnwise.run.inventory import Listed, Listing, listed
 from turnwise.settings.groups import Command, Resumption
 from turnwise.settings.option import Names, Option, split_names
@@ -68,49 +71,95 @@ class Ls(Command):
             say(screen.table_of(listing))
 
 
+class OwnModel(msgspec.Struct):
+    """How a model of the user's own was trained, and how well it predicts. Types of values depend on the trainer."""
+
+    command: Any = None
+    raters: dict[str, Any] | None = None
+    held_out: dict[str, Any] | None = None
+    known_before: Any = None
+    known_attacks: tuple[str, ...] = ()
+    guard: bool = False
+    overall: bool = False  # it predicts no other dimension
+
+
+class HeldOut(msgspec.Struct):
+    """How well a model predicts ratings that it had not seen."""
+
+    estimate: float | None = None
+    interval: tuple[float, float] | None = None
+    n: int | None = None
+
+
+class Raters(msgspec.Struct):
+    """What a model learned from raters."""
+
+    scale: tuple[float, float] | None = None
+    dimension: str | None = None
+
+
+class Entry(msgspec.Struct):
+    """What is known of a metric or an estimator."""
+
+    name: str
+    kind: str
+    level: str
+    needs: tuple[str, ...]
+    card: Any
+    better: str | None = None
+    missing: str | None = None  # the extra that it needs and that is not installed
+    attacks: tuple[Fraud, ...] = ()
+    plain: bool = False  # what is known of attacks is about other settings
+    guarded: GuardEffect | None = None
+    hardened: GuardEffect | None = None
+    agreement: dict[str, float] | None = None
+    text: dict[str, bool] | None = None
+    ratings: tuple[str, ...] | None = None
+    model: OwnModel | None = None
+
+
 def _card(record: dict[str, Any]) -> str:
     """A whole card as text, with the known attacks of a metric and what a guard changes."""
-    card = record["card"]
-    better = f", {record['better']} is better" if record.get("better") else ""
-    head = f"{record['name']}  ({record['kind']}, {record['level']} level{better})"
-    needs = f"  needs     {', '.join(record['needs'])}\n" if record["needs"] else ""
-    missing = (
-        f"  missing   the extra `{extra}`: {install(extra)}\n" if (extra := record.get("missing")) else ""
-    )
+    entry = msgspec.convert(record, Entry)
+    card = entry.card
+    better = f", {entry.better} is better" if entry.better else ""
+    head = f"{entry.name}  ({entry.kind}, {entry.level} level{better})"
+    needs = f"  needs     {', '.join(entry.needs)}\n" if entry.needs else ""
+    missing = f"  missing   the extra `{entry.missing}`: {install(entry.missing)}\n" if entry.missing else ""
     attacks = "".join(
-        f"\n  attack    {one['description']}: it scores {one['score']:.3g} on {one['contexts']}, people "
-        f"{one['human_score']:.3g}"
-        for one in record.get("attacks", ())
+        f"\n  attack    {fraud.description}: it scores {fraud.score:.3g} on {fraud.contexts}, people "
+        f"{fraud.human_score:.3g}"
+        for fraud in entry.attacks
     )
-    name = record["name"].partition("[")[0]
-    if record.get("plain"):
+    name = entry.name.partition("[")[0]
+    if entry.plain:
         attacks = f"\n  attack    not attacked with these settings; what is known of {name}: turnwise ls metrics {name}"
-    guards = _guard(record.get("guarded"), f"guarded[metric={name}]") + _guard(
-        record.get("hardened"), f"{name}[trained=hardened]"
+    guards = _guard(entry.guarded, f"guarded[metric={name}]") + _guard(
+        entry.hardened, f"{name}[trained=hardened]"
     )
     return (
         f"{head}\n{needs}{missing}  meaning   {card.meaning}\n  range     {card.range}\n"
-        f"  limits    {card.limits}\n  citation  {card.citation}{_known(record)}{_model(record)}{attacks}{guards}"
+        f"  limits    {card.limits}\n  citation  {card.citation}{_known(entry)}{_model(entry.model)}{attacks}{guards}"
     )
 
 
-def _known(record: dict[str, Any]) -> str:
+def _known(entry: Entry) -> str:
     """A model's agreement with people, and what text its readers saw, as lines of a card; else empty."""
     lines = []
-    if agreement := record.get("agreement"):
+    if agreement := entry.agreement:
         mean = sum(agreement.values()) / len(agreement)
         low, high = min(agreement, key=agreement.__getitem__), max(agreement, key=agreement.__getitem__)
         lines.append(
             f"agrees    Spearman with {len(agreement)} groups of ratings that it had not seen: {mean:.2f} on average, "
             f"{agreement[low]:.2f} ({low}) to {agreement[high]:.2f} ({high})"
         )
-    if text := record.get("text"):
+    if text := entry.text:
         bound = [corpus for corpus, free in text.items() if not free]
         which = f"{len(bound)} of them not free for commercial use or without a stated licence: {', '.join(bound)}"
         lines.append(
             f"text      {len(text)} corpora, {which if bound else 'all published under free licences'}"
         )
-    if ratings := record.get("ratings"):
+    if ratings := entry.ratings:
         silent = sum(one == UNSTATED for one in ratings)
         lines.append(
             f"ratings   of {len(ratings)} files, {silent} without a stated licence; some rate replies to contexts that "
@@ -119,49 +168,50 @@ def _known(record: dict[str, Any]) -> str:
     return "".join(f"\n  {line}" for line in lines)
 
 
-def _model(record: dict[str, Any]) -> str:
+def _model(model: OwnModel | None) -> str:
     """How a model of the user's own was trained and how well it predicts, as lines of a card; else empty."""
-    model = record.get("model")
-    if not model:
+    if model is None:
         return ""
-    lines = [f"trained by: {model['command']}"] if model["command"] else []
-    raters = model["raters"] or {}
-    if raters.get("scale"):
-        low, high = raters["scale"]
-        lines.append(f"predicts `{raters['dimension']}` from {low:g} to {high:g}, and no other dimension")
-    if model["overall"]:
+    lines = [f"trained by: {model.command}"] if model.command else []
+    raters = msgspec.convert(model.raters or {}, Raters)
+    if raters.scale:
+        low, high = raters.scale
+        lines.append(f"predicts `{raters.dimension}` from {low:g} to {high:g}, and no other dimension")
+    if model.overall:
         lines.append("predicts overall ratings, and no other dimension")
-    if model["guard"]:
+    if model.guard:
         lines.append("has a guard against frauds, which the limits above do not know")
-    if model["known_before"]:
-        count = model["known_before"]
+    if model.known_before:
+        count = model.known_before
         lines.append(
             f"began with a model that had learned from {count} of these replies: its agreement is no evidence"
         )
-    for name, found in (model["held_out"] or {}).items():
-        if isinstance(found, float):
-            lines.append(f"{name}: {found:.3f}")
-        if isinstance(found, dict) and found.get("estimate") is not None:
-            low, high = found.get("interval") or (None, None)
-            interval = "" if low is None else f" [{low:.3f}, {high:.3f}]"
+    for name, value in (model.held_out or {}).items():
+        if isinstance(value, float):
+            lines.append(f"{name}: {value:.3f}")
+        if not isinstance(value, dict):
+            continue
+        measured = msgspec.convert(value, HeldOut)
+        if measured.estimate is not None:
+            interval = "" if measured.interval is None else " [{:.3f}, {:.3f}]".format(*measured.interval)
             lines.append(
-                f"{name} with held-out ratings: {found['estimate']:.3f}{interval}, {found['n']} items"
+                f"{name} with held-out ratings: {measured.estimate:.3f}{interval}, {measured.n} items"
             )
-    lines += [f"known of the model that it began with: {one}" for one in model["known_attacks"]]
+    lines += [f"known of the model that it began with: {one}" for one in model.known_attacks]
     return "".join(f"\n  model     {line}" for line in lines)
 
 
-def _guard(effect: dict[str, Any] | None, name: str) -> str:
+def _guard(effect: GuardEffect | None, name: str) -> str:
     """What the metric with a guard, of this name, changes, as lines of a card; empty if it was not measured."""
     if not effect:
         return ""
     lines = [f"hardened: {name}"]
-    if effect["agreement"]:
+    if effect.agreement:
         # Differences: some metrics have learned from these ratings, so that their agreement itself is no evidence.
-        each = (f"{name} {after - before:+.3f}" for name, (before, after) in effect["agreement"].items())
+        each = (f"{name} {after - before:+.3f}" for name, (before, after) in effect.agreement.items())
         lines.append(f"changes the agreement with people by: {', '.join(each)}")
-    if effect["attacks"]:
-        each = (f"{name} {before:.3g} to {after:.3g}" for name, (before, after) in effect["attacks"].items())
+    if effect.attacks:
+        each = (f"{name} {before:.3g} to {after:.3g}" for name, (before, after) in effect.attacks.items())
         lines.append(
             f"gain of the best fraud over people in 12,000 calls, without and with it: {', '.join(each)}"
         )

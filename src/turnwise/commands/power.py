@@ -1,8 +1,8 @@
 """How many dialogues, turns and raters show a difference? Or how small a difference is shown."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar, Literal, TypeAlias
+from typing import Annotated, ClassVar, Literal, TypeAlias
 
 from msgspec import Meta
 
@@ -11,6 +11,7 @@ from turnwise.commands.opening import opened
 from turnwise.commands.screen import Printing
 from turnwise.errors import UsageError, setting
 from turnwise.library import results
+from turnwise.records import PlanRecord
 from turnwise.settings.data import Data
 from turnwise.settings.groups import Evaluating, Pairing
 from turnwise.settings.option import Names, Option
@@ -216,19 +217,19 @@ class Power(Pairing, Evaluating):
 
     def show(self, plan: results.Power, screen: Printing) -> int:
         """Print the designs, and the one that costs least."""
-        best = plan.cheapest()
+        best = plan.cheapest_record
         return screen.conclude(plan, after="" if best is None else f"\ncheapest: {_described(best)}")
 
 
-def _described(record: Mapping[str, Any]) -> str:
+def _described(record: PlanRecord) -> str:
     """One design in words."""
     parts = [
-        f"{record['metric']}, {record['design']}",
-        *([f"scores of {record['scores']}"] if record["scores"] else []),
-        f"dialogues of each agent {record['dialogues']}",
-        f"turns {record['turns']}",
-        f"raters {record['raters']}",
-        f"cost {record['cost']:,.2f}",
+        f"{record.metric}, {record.design}",
+        *([f"scores of {record.scores}"] if record.scores else []),
+        f"dialogues of each agent {record.dialogues}",
+        f"turns {record.turns}",
+        f"raters {record.raters}",
+        f"cost {record.cost:,.2f}",
     ]
     return ", ".join(parts)
 

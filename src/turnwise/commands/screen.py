@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Protocol
 
 from turnwise.errors import TurnwiseError, UsageError
-from turnwise.library.notes import WARNING
+from turnwise.library.notes import Warned
 from turnwise.library.results import Result, cells
 from turnwise.records import CompareDocument, Part, Record, ScoreDocument, plain
 from turnwise.report import gate, results
@@ -112,7 +112,7 @@ class Styled(Tables, Screen):
                 say(after)
         # --quiet hides neither a warning nor why there is no estimate.
         hidden = self.quiet and not result.exit_code
-        say_lines(*(line for line in result.notes() if not hidden or line.startswith(WARNING)), err=True)
+        say_lines(*(line for line in result.notes() if not hidden or isinstance(line, Warned)), err=True)
         return result.exit_code
 
     def print_questions(self, document: CompareDocument | ScoreDocument) -> None:

@@ -1,8 +1,11 @@
 """Check files of dialogues; every bad line is named with its place."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+import msgspec
+from msgspec.structs import replace
 
 from turnwise.commands.function import function
 from turnwise.commands.opening import opened
@@ -24,11 +27,40 @@ HOLDINGS = Layout(
 )
 
 
+class RatedDimension(msgspec.Struct, frozen=True, kw_only=True):
+    """How one dimension was rated."""
+
+    turn_ratings: int
+    dialogue_ratings: int
+    raters: int
+    scales: list[tuple[float, float] | None]
+    good: list[Any]  # which end is good, as ratings say it
+
+
+class FileContents(msgspec.Struct, frozen=True, kw_only=True):
+    """What one file holds."""
+
+    file: str
+    problems: int
+    dialogues: int
+    messages: int
+    agents: dict[str, int]
+    dimensions: dict[str, RatedDimension]
+    preferences: dict[str, int]
+    references: bool
+    alternatives: list[str]
+    tool_calls: int
+    parts: dict[str, int]
+    sha256: str
+    # Dialogues that preferences name and no file has -> the dialogue whose preference names it.
+    missing_others: dict[str, str] = {}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Validation:
     """What files hold, and what is wrong with them. Iterates as one dict a file."""
 
-    files: tuple[Mapping[str, Any], ...]
+    files: tuple[FileContents, ...]
     problems: tuple[Problem, ...]  # the first ones
     n_problems: int  # all of them
 
@@ -39,7 +71,7 @@ class Validation:
 
     def records(self) -> list[dict[str, Any]]:
         """One dict a file: its dialogues, messages, agents, rated dimensions and number of problems."""
-        return [dict(one) for one in self.files]
+        return [msgspec.to_builtins(one) for one in self.files]
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         return iter(self.records())
@@ -52,7 +84,7 @@ class Validation:
 
         As wide as the terminal unless `wide`; `hint` says how to see columns that do not fit.
         """
-        good = [_row(one) for one in self.files if not one["problems"]]
+        good = [_row(one) for one in self.files if not one.problems]
         head = ("file", "dialogues", "messages", "agents", "dimensions", "notes")
         return sized(good, head, HOLDINGS, wide=wide, hint=hint) if good else ""
 
@@ -102,19 +134,27 @@ class Validate(Reading):
         from turnwise.logs.scan import survey
 
         problems = _Problems()
-        records: list[dict[str, Any]] = []
+        files: list[FileContents] = []
         read: list[Census] = []
         with opened(self) as ready:
             for path in ready.paths:
                 before = problems.count
                 census = survey([path], problems.note)
-                records.append({"file": str(path), "problems": problems.count - before, **_holdings(census)})
+                files.append(_contents(str(path), problems.count - before, census))
                 read.append(census)
-        for record, census in zip(records, read, strict=True):
-            # The other record may be in a file that is read together with this one.
-            missing = (other for other in census.others if not any(other in each.ids for each in read))
-            record["missing_others"] = {other: census.others[other] for other in missing}
-        return Validation(files=tuple(records), problems=tuple(problems.first), n_problems=problems.count)
+        # The other dialogue may be in a file that is read together with this one.
+        files = [
+            replace(
+                file,
+                missing_others={
+                    other: this
+                    for other, this in census.others.items()
+                    if not any(other in each.ids for each in read)
+                },
+            )
+            for file, census in zip(files, read, strict=True)
+        ]
+        return Validation(files=tuple(files), problems=tuple(problems.first), n_problems=problems.count)
 
     def show(self, validation: Validation, screen: Printing) -> int:
         """Print what good files hold, and the first problems."""
@@ -142,55 +182,57 @@ class _Problems:
             self.first.append(problem)
 
 
-def _holdings(census: "Census") -> dict[str, Any]:
-    """What one file holds, as a record of `Validation`."""
-    return {
-        "dialogues": census.n_dialogues,
-        "messages": census.n_messages,
-        "agents": dict(census.agents.most_common()),
-        "dimensions": {name: _rated(dimension) for name, dimension in census.dimensions.items()},
-        "preferences": dict(census.preferences),
-        "references": census.has_references,
-        "alternatives": list(census.alternatives),
-        "tool_calls": census.tool_calls,
-        "parts": dict(census.unseen.parts.most_common()),
-        "sha256": census.files[0].sha256,
-    }
+def _contents(file: str, problems: int, census: "Census") -> FileContents:
+    """What one file holds."""
+    return FileContents(
+        file=file,
+        problems=problems,
+        dialogues=census.n_dialogues,
+        messages=census.n_messages,
+        agents=dict(census.agents.most_common()),
+        dimensions={name: _rated(dimension) for name, dimension in census.dimensions.items()},
+        preferences=dict(census.preferences),
+        references=census.has_references,
+        alternatives=list(census.alternatives),
+        tool_calls=census.tool_calls,
+        parts=dict(census.unseen.parts.most_common()),
+        sha256=census.files[0].sha256,
+    )
 
 
-def _rated(dimension: "Dimension") -> dict[str, Any]:
-    """How one dimension was rated, as a record: counts of ratings and raters, scales and directions."""
-    return {
-        "turn_ratings": dimension.n_turn,
-        "dialogue_ratings": dimension.n_dialogue,
-        "raters": len(dimension.raters),
-        "scales": list(dimension.scales),
-        "good": list(dimension.directions),
-    }
+def _rated(dimension: "Dimension") -> RatedDimension:
+    """How one dimension was rated."""
+    return RatedDimension(
+        turn_ratings=dimension.n_turn,
+        dialogue_ratings=dimension.n_dialogue,
+        raters=len(dimension.raters),
+        scales=list(dimension.scales),
+        good=list(dimension.directions),
+    )
 
 
-def _row(record: Mapping[str, Any]) -> list[Any]:
+def _row(file: FileContents) -> list[Any]:
     """A row of the table of files: file, dialogues, messages, agents, dimensions with their scales, and notes."""
-    agents = [f"{name} {count}" for name, count in record["agents"].items()]
-    dimensions = [f"{name}{_scale(about['scales'])}" for name, about in record["dimensions"].items()]
-    notes = ["references"] if record["references"] else []
-    if record["alternatives"]:
-        notes.append(f"alternatives of {_several(record['alternatives'])}")
-    if preferences := record["preferences"]:
+    agents = [f"{name} {count}" for name, count in file.agents.items()]
+    dimensions = [f"{name}{_scale(about.scales)}" for name, about in file.dimensions.items()]
+    notes = ["references"] if file.references else []
+    if file.alternatives:
+        notes.append(f"alternatives of {_several(file.alternatives)}")
+    if preferences := file.preferences:
         count = counted(sum(preferences.values()), "preference")
         notes.append(f"{count} ({_several(list(preferences))})")
-    if record["tool_calls"]:
-        notes.append(counted(record["tool_calls"], "tool call"))
-    if record["parts"]:
-        kinds = [f"{count} {kind}" for kind, count in record["parts"].items()]
+    if file.tool_calls:
+        notes.append(counted(file.tool_calls, "tool call"))
+    if file.parts:
+        kinds = [f"{count} {kind}" for kind, count in file.parts.items()]
         notes.append(f"parts without text: {_several(kinds)}")
-    if missing := record["missing_others"]:
+    if missing := file.missing_others:
         other, this = next(iter(missing.items()))
         notes.append(f"{_names(len(missing))} not here (`{other}`, in `{this}`)")
-    if mixed := [name for name, about in record["dimensions"].items() if len(about["scales"]) > 1]:
+    if mixed := [name for name, about in file.dimensions.items() if len(about.scales) > 1]:
         notes.append(f"scales differ in {_several(mixed)}")
-    counts = [record["dialogues"], record["messages"]]
-    return [record["file"], *counts, _several(agents), _several(dimensions) or "-", "; ".join(notes) or "-"]
+    counts = [file.dialogues, file.messages]
+    return [file.file, *counts, _several(agents), _several(dimensions) or "-", "; ".join(notes) or "-"]
 
 
 def _names(count: int) -> str:

@@ -253,7 +253,7 @@ def _records(rows: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
         try:
             yield native_record({str(name): _plain(value) for name, value in row.items()})
         except RuleError as error:
-            raise DataError(f"row {number}: {error.path} {error.message}") from None
+            raise DataError(f"row {number}: {error.path} {error.message}{error.advice}") from None
 
 
 def _plain(value: Any) -> Any:

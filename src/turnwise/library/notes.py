@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
-from typing import TypeVar
+from typing import Self, TypeVar
 
 from turnwise.errors import counted
 from turnwise.records import (
@@ -26,7 +26,13 @@ from turnwise.stats.computing.tails import t_quantile
 
 SHOWN = 5  # placeholders or agents that a note names
 AnyRecord = TypeVar("AnyRecord", bound=Record)
-WARNING = "warning: "  # of a line that --quiet does not hide
+
+
+class Warned(str):
+    """A note that --quiet does not hide."""
+
+    def __new__(cls, words: str) -> Self:
+        return super().__new__(cls, f"warning: {words}")
 
 
 def notes(records: Sequence[Record]) -> list[str]:
@@ -68,13 +74,13 @@ def _limits(record: Record) -> Iterator[str]:
     """Yield the lines on what limits one result."""
     metric = _metric(record)
     if isinstance(record, ScoreRecord | AgreementRecord | DifferenceRecord) and record.in_training:
-        yield f"{WARNING}{metric} learned from {_learned(record, record.in_training)}"
+        yield Warned(f"{metric} learned from {_learned(record, record.in_training)}")
     if isinstance(record, DifferenceRecord | ChangeRecord) and (thinned := _thinned(record)):
         yield thinned
     if isinstance(record, AgreementRecord) and record.uneven:
         fewest, most = record.uneven
-        yield (
-            f"{WARNING}{metric}{_in_group(record)} depends on the number of items, and agents have {fewest} to {most}: "
+        yield Warned(
+            f"{metric}{_in_group(record)} depends on the number of items, and agents have {fewest} to {most}: "
             "their order may be that of these numbers; compare agents with about equally many"
         )
     if isinstance(record, DifferenceRecord) and record.position_bias is not None:
@@ -134,13 +140,13 @@ def _mostly_unscored(record: Record) -> str | None:
         covered = " and ".join(
             f"{scored} of {counted(scored + left, 'item')} of {agent}" for agent, scored, left in counts
         )
-        return f"{WARNING}{metric} covers only {covered}; {others}"
+        return Warned(f"{metric} covers only {covered}; {others}")
     left = sum(record.unscored.values())
     if not 0 < record.n_items < left:
         return None
     agent = "".join(f" of {name}" for name in record.named("agent"))
     covered = f"{record.n_items} of {record.n_items + left} items"
-    return f"{WARNING}{metric}{agent} covers only {covered}; {others}"
+    return Warned(f"{metric}{agent} covers only {covered}; {others}")
 
 
 def _judges(records: Sequence[Record]) -> list[str]:
@@ -346,8 +352,10 @@ def strength_notes(fits: Sequence[PreferenceFit]) -> list[str]:
                 sets.setdefault(one.component, []).append(one.agent)
             listed = "; ".join(", ".join(names) for names in sets.values())
             found.append(
-                f"warning: {fit.metric}: comparisons do not connect all agents, so strengths compare only within "
-                f"each set: {listed}"
+                Warned(
+                    f"{fit.metric}: comparisons do not connect all agents, so strengths compare only within each set: "
+                    f"{listed}"
+                )
             )
     return found
 

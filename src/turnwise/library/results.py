@@ -12,7 +12,7 @@ import msgspec
 
 from turnwise.errors import REFUSED, UNMEASURED, MissingExtra, counted
 from turnwise.library.notes import (
-    WARNING,
+    Warned,
     automatic_raters,
     change_notes,
     coverage,
@@ -413,11 +413,11 @@ class Calibration(ResultOf[MeanRecord]):
 
     def means(self) -> list[dict[str, Any]]:
         """The records of the agents' means."""
-        return [record for record in self.records() if record.get("agent") and not record.get("minus")]
+        return [plain(record) for record in self.document.results if record.agent and not record.minus]
 
     def differences(self) -> list[dict[str, Any]]:
         """The records of the differences between agents."""
-        return [record for record in self.records() if record.get("minus")]
+        return [plain(record) for record in self.document.results if record.minus]
 
     def notes(self) -> list[str]:
         """As for every result, with one line for all that was refused for one reason; agents whose scores could not be
@@ -492,17 +492,24 @@ class Power(ResultOf[PlanRecord]):
             if one.better_pair_key
         ]
         trained = [
-            f"{WARNING}{one.scores} learned from {one.scores_in_training} items here: its agreement with people "
-            "says nothing about new ones, so that it may save fewer ratings than planned"
+            Warned(
+                f"{one.scores} learned from {one.scores_in_training} items here: its agreement with people says "
+                "nothing about new ones, so that it may save fewer ratings than planned"
+            )
             for one in records
             if one.scores_in_training
         ]
         return [*Result.notes(self), *dict.fromkeys([*trained, *few, *better])]
 
     def cheapest(self) -> dict[str, Any] | None:
+        """The record of the design that costs least as a dict; without prices None."""
+        return None if self.cheapest_record is None else plain(self.cheapest_record)
+
+    @property
+    def cheapest_record(self) -> PlanRecord | None:
         """The record of the design that costs least; without prices None."""
-        priced = [record for record in self.records() if record.get("cost") is not None]
-        return min(priced, key=lambda record: float(record["cost"]), default=None)
+        priced = [(record.cost, record) for record in self.findings if record.cost is not None]
+        return min(priced, key=lambda pair: pair[0], default=(None, None))[1]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

@@ -25,6 +25,7 @@ class RuleError(Exception):
     def __init__(self, message: str) -> None:
         super().__init__(message)
         self.message = message
+        self.advice = ""  # continues the message: an option that helps, where the command has it
         self.steps: list[str | int] = []
 
     def inside(self, step: str | int) -> "RuleError":

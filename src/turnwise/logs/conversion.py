@@ -12,7 +12,7 @@ from turnwise import __version__, registry
 from turnwise.errors import DataError, Problem, UsageError, counted
 from turnwise.logs import native, typed
 from turnwise.logs.checks import RuleError, shown
-from turnwise.logs.dialogue import NAME_ROLE, UNNAMED, from_record
+from turnwise.logs.dialogue import UNNAMED, from_record
 from turnwise.logs.draft import Draft, State, can_resume
 from turnwise.logs.files import Advance, counting, replacing
 from turnwise.logs.foreign import mistaken
@@ -90,7 +90,7 @@ def convert(
         Counter(options.dropped),
         work.account,
         found,
-        tuple(dict.fromkeys(options.notes)),
+        tuple(dict.fromkeys([*work.resumed, *options.notes])),
         work.redacted,
     )
 
@@ -113,6 +113,7 @@ class _Conversion:
     asked: str | None  # the format that the user named
     account: Account = field(default_factory=Account)
     seen: IdSet = field(default_factory=IdSet)  # ids
+    resumed: list[str] = field(default_factory=list)  # notes on how it went on after an interruption
     heard: Heard = field(init=False)
 
     def __post_init__(self) -> None:
@@ -124,7 +125,7 @@ class _Conversion:
         Counts are made anew from the lines of the draft; the journal has those that lines do not hold.
         """
         if draft.is_other:
-            self.options.notes.append(AFRESH)
+            self.resumed.append(AFRESH)
         for number, line in enumerate(draft.written(), 1):
             dialogue = native.parse(line, file=self.source.given, line_number=number)
             self.account.add(dialogue)
@@ -139,7 +140,7 @@ class _Conversion:
         if self.redacted is not None:
             self.redacted.update(done.redacted)
             self.heard.named.update(self.options.roles)  # names in the draft are placeholders
-        self.options.notes.append(f"{CONTINUED} {counted(done.dialogues, 'dialogue')}")
+        self.resumed.append(f"{CONTINUED} {counted(done.dialogues, 'dialogue')}")
 
     def state(self, key: str) -> State:
         """What the journal must have for `restore`; its length is filled in by the draft."""
@@ -147,7 +148,7 @@ class _Conversion:
             key,
             self.account.dialogues,
             dropped=dict(self.options.dropped),
-            notes=[note for note in self.options.notes if note != AFRESH and not note.startswith(CONTINUED)],
+            notes=list(self.options.notes),
             redacted=dict(self.redacted or {}),
         )
 
@@ -297,7 +298,7 @@ def _checked(
                 from_record(decoded(line), default_id="")
         except RuleError as error:
             if offer is not None:  # options of `convert` cannot help: they are the reader's to use
-                rule = f"{error.path} {error.message.removesuffix(NAME_ROLE)}"
+                rule = f"{error.path} {error.message}"
                 raise offer.error(f"dialogue {place} of {source}, as read: {rule}") from None
             raise_data_error(error, f"{source}: dialogue {place}, as converted")
         except (

@@ -106,7 +106,7 @@ def _role(value: Any) -> Role:
         return _known_role(value)
     except RuleError as error:
         if type(value) is str and value:
-            error.message += NAME_ROLE
+            error.advice = NAME_ROLE
         raise
 
 

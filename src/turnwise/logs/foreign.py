@@ -279,11 +279,19 @@ def mistaken(path: str, name: str, error: UsageError | DataError, *, is_mapped: 
         return None
     else:
         what = _unrecognised(path, looked, command=None, in_convert=True) or ""
-    reason = re.sub(r"^:(\d+): ", r"line \1: ", str(error).removeprefix(f"{path}: ").removeprefix(path))
+    reason = _reason(error, path)
     cut = reason if len(reason) <= REASON else f"{reason[: REASON - 3]}..."
     return (
         DataError(Problem(path, None, "", f"cannot be read as {asked} ({cut}); it {what}")) if what else None
     )
+
+
+def _reason(error: UsageError | DataError, path: str) -> str:
+    """Why a file cannot be read, without its name."""
+    first = error.problems[0] if isinstance(error, DataError) else None
+    if not isinstance(first, Problem) or first.file != path:
+        return str(error).removeprefix(f"{path}: ")
+    return first.rule if first.line is None else f"line {first.line}: {first.rule}"
 
 
 def _damage(looked: Sample) -> DataError | None:

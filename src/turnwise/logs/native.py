@@ -57,9 +57,7 @@ def _merged(paths: Sequence[str], roles: Mapping[str, Role]) -> Iterator[Dialogu
     for path in paths:
         for found in checked(path, ids=ids, prefix=prefixes[path], roles=roles):
             if isinstance(found, Problem):
-                raise DataError(
-                    Problem(found.file, found.line, found.path, found.message.removesuffix(APART))
-                )
+                raise DataError(Problem(found.file, found.line, found.path, found.message))
             yield found
 
 
@@ -146,7 +144,7 @@ def checked(
                 if there == name:
                     yield Problem(name, line_number, "$.id", found)
                 else:
-                    yield SharedId(name, line_number, "$.id", found + APART)
+                    yield SharedId(name, line_number, "$.id", found, APART)
             else:
                 yield dialogue
     except DataError as error:  # the file is absent or incomplete, or cannot be converted

@@ -8,10 +8,12 @@ writes them there.
 import json
 from functools import cache
 from importlib.resources import files
-from typing import Any, NotRequired, TypedDict
+from typing import Any
+
+from msgspec import Struct, convert
 
 
-class Fraud(TypedDict):
+class Fraud(Struct, frozen=True, omit_defaults=True):
     """A strategy that was shown to score above people."""
 
     contexts: str  # the corpus that the contexts are from
@@ -19,10 +21,10 @@ class Fraud(TypedDict):
     description: str
     score: float
     human_score: float
-    against: NotRequired[str]  # of a policy: the metric that it was trained against
+    against: str = ""  # of a policy: the metric that it was trained against
 
 
-class GuardEffect(TypedDict):
+class GuardEffect(Struct, frozen=True):
     """What a guard changes for a metric."""
 
     agreement: dict[str, list[float]]  # rated group -> Spearman with people before and after
@@ -47,22 +49,19 @@ def own_guard_effect(metric: str) -> GuardEffect | None:
 @cache
 def _table() -> dict[str, list[Fraud]]:
     """Metric -> its frauds, from the shipped file; empty if there is no such file."""
-    table: dict[str, list[Fraud]] = _shipped("attacks.json")
-    return table
+    return convert(_shipped("attacks.json"), dict[str, list[Fraud]])
 
 
 @cache
 def _guarded() -> dict[str, GuardEffect]:
     """Metric -> what a guard changes, from the shipped file; empty if there is no such file."""
-    table: dict[str, GuardEffect] = _shipped("guarded.json")
-    return table
+    return convert(_shipped("guarded.json"), dict[str, GuardEffect])
 
 
 @cache
 def _hardened() -> dict[str, GuardEffect]:
     """Metric -> what a guard of its own changes, from the shipped file; empty if there is no such file."""
-    table: dict[str, GuardEffect] = _shipped("hardened.json")
-    return table
+    return convert(_shipped("hardened.json"), dict[str, GuardEffect])
 
 
 def _shipped(name: str) -> Any:

@@ -8,6 +8,7 @@ A batch is scored at once, and item by item only if the batch fails, so that an 
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import inf, nan
 from numbers import Real
 from typing import Any, ClassVar, Literal, Protocol, TypeAlias, TypeVar, cast, runtime_checkable
@@ -191,7 +192,7 @@ def rows_or_errors(metric: Metric, items: Sequence[Item]) -> tuple[Rows, dict[in
         return isinstance(error, UsageError) or (count == 1 and out_of_memory(error))
 
     try:
-        blocks, errors = batch_or_each(lambda some: rows_of(metric, some), items, fatal=fatal)
+        blocks, errors = batch_or_each(partial(rows_of, metric), items, fatal=fatal)
     except PluginError as broken:
         return no_rows(metric), dict.fromkeys(range(len(items)), broken)
     if len(blocks) == 1:

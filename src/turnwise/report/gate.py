@@ -36,6 +36,9 @@ class Gated(Protocol):
     def about(self) -> Mapping[str, str]:
         """What the number is about: metric, agent, group, ..."""
 
+    def named(self, *fields: str) -> list[str]:
+        """What the number is about, of these fields."""
+
     @property
     def undefined(self) -> bool:
         """Whether the metric has no number at this level by its nature."""
@@ -98,10 +101,12 @@ class Gate:
 
         Raises `UsageError` if no finding is left.
         """
-        named = [finding for finding in findings if finding.about.get("metric") == self.name]
+        named = [finding for finding in findings if finding.named("metric") == [self.name]]
         defined = [finding for finding in named if not finding.undefined]
         if not defined:
-            known = ", ".join(sorted({str(finding.about.get("metric")) for finding in findings}))
+            known = ", ".join(
+                sorted({name for finding in findings for name in finding.named("metric") or ["None"]})
+            )
             raise UsageError(
                 f"gate `{self.text}`: no result for `{self.name}`; there are results for {known}"
             )

@@ -10,6 +10,16 @@ import msgspec
 from turnwise.records import Number
 
 
+class Explanation(msgspec.Struct):
+    """What a metric says of one of its scores; a judge, or a plugin with values of its own."""
+
+    reason: Any = None
+    why: Any = None
+    criteria: Any = None  # criterion -> verdict on it
+    score: Any = None
+    prompt: Any = None  # digest of what a judge was sent
+
+
 class ItemLine(msgspec.Struct):
     """A line of items.jsonl or dialogues.jsonl: the scores of one item."""
 
@@ -19,7 +29,7 @@ class ItemLine(msgspec.Struct):
     id: str = ""
     dialogue: str = ""
     turn: int | None = None
-    explanations: dict[str, dict[str, Any]] | None = None  # metric -> what it says, with keys of its own
+    explanations: dict[str, Explanation] | None = None  # metric -> what it says
 
 
 class TranscriptLine(msgspec.Struct):

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from msgspec import to_builtins
+
 from turnwise.errors import MissingExtra, PluginError, UsageError, unknown
 from turnwise.extras import install, missing
 from turnwise.report.fitting import HINT, Layout, sized
@@ -211,9 +213,9 @@ def _metrics() -> Entries:
             "better": info.better,
             "missing": missing(metrics.extra_of(name)),
             "card": info.card,
-            "attacks": known_attacks(info.name),
-            "guarded": guard_effect(info.name),
-            "hardened": own_guard_effect(info.name),
+            "attacks": to_builtins(known_attacks(info.name)),
+            "guarded": to_builtins(guard_effect(info.name)),
+            "hardened": to_builtins(own_guard_effect(info.name)),
         }
 
     return _usable(metrics.names(), record, metrics.broken())

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from os import PathLike, fspath
 from pathlib import Path
 
 from turnwise.conformance.plugins import dialogues_problem, reader_problem
-from turnwise.errors import DataError, TurnwiseError
+from turnwise.errors import DataError, Problem, TurnwiseError
 from turnwise.logs.conversion import checked
-from turnwise.logs.dialogue import NAME_ROLE
 from turnwise.logs.readers.source import Options
 from turnwise.plugin_code import described, plugin_code
 from turnwise.testing.expect import ContractError, expect, no_problem, raises, running
@@ -44,7 +44,7 @@ def check_reader(
     try:
         list(checked(iter(first), source))
     except TurnwiseError as error:
-        rule = str(error).removesuffix(NAME_ROLE)
+        rule = str(_without_advice(error))
         raise ContractError(f"what was read breaks the rules of the native format: {rule}") from error
     absent = Path(source).with_name("no-such-file")
     try:
@@ -77,3 +77,12 @@ def _dialogues(read: Read, path: str, options: Options) -> Iterator[Dialogue]:
             f"dialogue {number} is a {type(dialogue).__name__}; expected a turnwise.plugins.Dialogue",
         )
         yield dialogue
+
+
+def _without_advice(error: TurnwiseError) -> TurnwiseError:
+    """The error without options of commands that would help."""
+    if not isinstance(error, DataError):
+        return error
+    return DataError(
+        *(replace(one, advice="") if isinstance(one, Problem) else one for one in error.problems)
+    )

@@ -175,15 +175,6 @@ def run(args: list[str]) -> int:
     """Run one command line (without the program's name) and return the exit code; errors are printed on stderr."""
     traced = os.environ.get(TRACEBACKS)
     try:
-        return _run(args)
-    finally:  # -v sets it, and click closes no context of a command line that it could not parse
-        if traced is None:
-            os.environ.pop(TRACEBACKS, None)
-
-
-def _run(args: list[str]) -> int:
-    """As `run`, without a change of the environment undone."""
-    try:
         if any("\0" in arg for arg in args):  # every use of such a path is a ValueError
             raise UsageError("an argument has a null byte")
         code = cli.main(args, prog_name="turnwise", standalone_mode=False)
@@ -221,4 +212,7 @@ def _run(args: list[str]) -> int:
             )
             return UsageError.exit_code
         return crashed(args, error)
+    finally:  # -v sets it, and click closes no context of a command line that it could not parse
+        if traced is None:
+            os.environ.pop(TRACEBACKS, None)
     return code if isinstance(code, int) else 0

@@ -103,7 +103,8 @@ def _malformed(data: bytes, complaint: str) -> str:
 
 def raise_data_error(error: RuleError, file: str, line: int | None = None) -> NoReturn:
     """Raise a `DataError` with the file, the line, and the path and message of `error`."""
-    raise DataError(Problem(file, line, error.path if error.steps else "", error.message)) from None
+    path = error.path if error.steps else ""
+    raise DataError(Problem(file, line, path, error.message, error.advice)) from None
 
 
 def read_json(path: str) -> Any:

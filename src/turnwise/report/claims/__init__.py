@@ -122,9 +122,9 @@ def _attacks(run: Run, among: Sequence[Run], document: CompareDocument | MetaDoc
 
 def _in_words(fraud: Fraud, metric: str) -> str:
     """`pattern replies`, or a policy by the metric that it was trained against."""
-    if against := fraud.get("against"):
-        return f"a bot that was trained against {'it' if against == metric else against}"
-    return f"{fraud['kind']} replies"
+    if fraud.against:
+        return f"a bot that was trained against {'it' if fraud.against == metric else fraud.against}"
+    return f"{fraud.kind} replies"
 
 
 def _digests(run: Run) -> frozenset[str]:

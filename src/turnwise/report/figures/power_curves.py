@@ -13,7 +13,7 @@ from turnwise.report.text import number
 def power_curves(run: RunOf[PowerDocument]) -> Iterator[Figure]:
     """One figure for each metric, design, use of scores and number of turns."""
     curves = [curve for curve in run.document.curves if curve.dialogues]
-    asked = float(run.options.get("power", 0.8))
+    asked = next((r.target_power for r in run.document.results if r.target_power is not None), 0.8)
     for key in dict.fromkeys((c.metric, c.design, c.scores, c.turns) for c in curves):
         metric, design, scores, turns = key
         mine = [c for c in curves if (c.metric, c.design, c.scores, c.turns) == key]

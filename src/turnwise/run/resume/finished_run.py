@@ -15,6 +15,7 @@ from turnwise.metrics import is_rating, resolve
 from turnwise.metrics.rating import RatedLevel, parse, rating_metric
 from turnwise.metrics.rows import stack_rows
 from turnwise.protocols import metric_extras
+from turnwise.records import Origin
 from turnwise.report import results
 from turnwise.run.resume.block_store import BlockStore
 from turnwise.types import Direction, Metric, NeedsFitting
@@ -37,6 +38,17 @@ def no_blocks(metrics: Mapping[str, Metric]) -> dict[str, MetricBlocks]:
         name: MetricBlocks(str(metric.signature), "dialogue" in metric.needs, [])
         for name, metric in metrics.items()
     }
+
+
+class _Finished(msgspec.Struct):
+    """Of a results.json where its numbers come from."""
+
+    origin: Origin | None = None
+
+
+def origin_of(folder: Path) -> Origin | None:
+    """Where the numbers of a finished run come from; None if its results.json does not say so."""
+    return msgspec.json.decode((folder / "results.json").read_bytes(), type=_Finished).origin
 
 
 class ItemLine(msgspec.Struct):

@@ -6,9 +6,8 @@ from functools import cache, partial
 from hashlib import sha256
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import msgspec
 from msgspec.structs import replace
 
 from turnwise.errors import Refused, UsageError, nearest, setting
@@ -24,7 +23,7 @@ from turnwise.metrics.rating import GOOD
 from turnwise.records import CompareDocument, DifferenceRecord, ItemDifference, PreferenceFit, RankedAgent
 from turnwise.run.cut_agents import cut_agents
 from turnwise.run.resume.block_store import BlockStore
-from turnwise.run.resume.finished_run import no_blocks, read_run, write_parts
+from turnwise.run.resume.finished_run import no_blocks, origin_of, read_run, write_parts
 from turnwise.run.scoring.collect import collect, listing
 from turnwise.run.scoring.judge_pairs import is_judge_pair, judge_costs, judge_pairs, judge_prompts
 from turnwise.run.scoring.pair_keys import PairKey, better_pair_key
@@ -325,9 +324,8 @@ def _told_apart(agents: tuple[str, str], folders: tuple[Path, Path]) -> tuple[st
 
 def _pair_key(folder: Path) -> str | None:
     """The key of --pair of a finished run; None if items are paired by context."""
-    document = msgspec.json.decode((folder / "results.json").read_bytes(), type=dict[str, Any])
-    selection = document.get("origin", {}).get("settings", {}).get("selection", {})
-    return selection.get("pair") if isinstance(selection, dict) else None
+    origin = origin_of(folder)
+    return None if origin is None else origin.settings.selection.get("pair")
 
 
 def _one_agent(table: ScoreTable, asked: Sequence[str], folder: str) -> tuple[ScoreTable, str]:

@@ -21,7 +21,7 @@ from turnwise.meta.compare import UNPAIRED, compare, match_pairs
 from turnwise.meta.table import ScoreTable
 from turnwise.meta.verdicts import with_verdicts
 from turnwise.records import ChangeRecord, DiffDocument, DifferenceRecord, ItemChange, Record, Tested
-from turnwise.run.resume.finished_run import FinishedRun, ItemLine, read_run
+from turnwise.run.resume.finished_run import FinishedRun, ItemLine, origin_of, read_run
 from turnwise.run.spec import finish
 from turnwise.types import Item, Rows
 
@@ -289,16 +289,18 @@ def texts(folder: Path, wanted: Iterable[str]) -> dict[str, Text]:
 
     Raises `UsageError` if a file is not there or has changed since.
     """
-    origin = msgspec.json.decode((folder / "results.json").read_bytes())["origin"]
-    paths = [one["path"] for one in origin["inputs"]]
+    origin = origin_of(folder)
+    if origin is None:
+        raise UsageError(f"{folder}/results.json does not name the files that were scored")
+    paths = [one.path for one in origin.inputs]
     for path in paths:
         if not Path(path).is_file():
             raise UsageError(f"{path} is not here")
-    selection = msgspec.convert(origin["settings"]["selection"], Selection)
+    selection = msgspec.convert(origin.settings.selection, Selection)
     census = scan_agents(paths, apart=selection.apart)
-    for one in origin["inputs"]:
-        if census.sha256[one["path"]] != one["sha256"]:
-            raise UsageError(f"{one['path']} has changed since")
+    for one in origin.inputs:
+        if census.sha256[one.path] != one.sha256:
+            raise UsageError(f"{one.path} has changed since")
     ids = set(wanted)
     found: dict[str, Text] = {}
     for whole in (False, True):

@@ -13,12 +13,13 @@ import msgspec
 from turnwise.errors import TurnwiseError
 from turnwise.metrics import resolve
 from turnwise.protocols import Asks
+from turnwise.report.lines import Explanation
 from turnwise.report.runs import Run
 from turnwise.types import Dialogue, Item, Metric, NeedsFitting
 from turnwise.web.viewer.inputs import selection
 
-_TEXTS = ("reason", "why")  # shown as text, in this order
-_SHOWN = frozenset({*_TEXTS, "criteria", "score"})
+# Shown in their own place, or beside the number.
+_SHOWN = frozenset({"reason", "why", "criteria", "score"})
 
 
 class Said(NamedTuple):
@@ -38,16 +39,17 @@ def explanation(
     """
     if not isinstance(said, Mapping):
         return
-    for key in _TEXTS:
-        if said.get(key):
-            yield Said(f"{metric}, {key}", str(said[key]))
-    criteria = said.get("criteria")
-    if isinstance(criteria, Mapping) and criteria:
-        yield Said(f"{metric}, criteria", ", ".join(f"{name}: {answer}" for name, answer in criteria.items()))
+    known = msgspec.convert(said, Explanation)
+    for key, text in (("reason", known.reason), ("why", known.why)):
+        if text:
+            yield Said(f"{metric}, {key}", str(text))
+    if isinstance(known.criteria, Mapping) and known.criteria:
+        verdicts = ", ".join(f"{name}: {answer}" for name, answer in known.criteria.items())
+        yield Said(f"{metric}, criteria", verdicts)
     if rest := {key: value for key, value in said.items() if key not in _SHOWN}:
         yield Said(f"{metric}, details", _indented(rest), plain=False)
-    if isinstance(said.get("prompt"), str) and dialogue is not None:
-        yield Said(f"{metric}, prompt", _prompt(run, metric, said["prompt"], dialogue, turn), plain=False)
+    if isinstance(known.prompt, str) and dialogue is not None:
+        yield Said(f"{metric}, prompt", _prompt(run, metric, known.prompt, dialogue, turn), plain=False)
 
 
 def _prompt(run: Run, metric: str, digest: str, dialogue: Dialogue, turn: int | None) -> str:

@@ -24,6 +24,29 @@ CRITIC = frozenset({"estimator", "user", "replies", "q"})
 WINNER = {"this": "preferred to", "other": "not preferred to", "tie": "as good as", "both_bad": "as bad as"}
 
 
+class ItemLine(msgspec.Struct):
+    """What a line of a run says of an item. Values of other types than those of this version are left out when they are
+    used.
+    """
+
+    id: Any = ""
+    dialogue: Any = ""
+    turn: Any = None
+    agent: Any = None
+    scores: Any = None
+    intervals: Any = None
+    unscored: Any = None
+    explanations: Any = None
+    estimator: Any = None
+    q: Any = None
+
+
+class Unscored(msgspec.Struct):
+    """Why a metric has no number of an item."""
+
+    reason: Any = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Score:
     """A metric's number for one reply or dialogue."""
@@ -136,49 +159,49 @@ class DialogueNumbers:
 
     def _add_record(self, run: ScoredRun, record: Mapping[str, Any]) -> None:
         """Add a line of a run: scores with intervals and reasons, and every other field that is not a place."""
-        turn = record.get("turn")
-        if _suffix(record).startswith("@"):
+        line = msgspec.convert(record, ItemLine)
+        turn = line.turn
+        is_alternative = _suffix(line).startswith("@")
+        if is_alternative:
             if (
                 turn is None
             ):  # a whole dialogue in the words of another agent, which is no dialogue of the logs
                 return
-            target = self._of_alternative(record)
+            target = self._of_alternative(line)
         else:
             target = self._at(turn)
         table = self._index.dialogues if turn is None else self._index.replies
         have = {score.metric for score in target.scores}
-        intervals, unscored = _mapping(record.get("intervals")), _mapping(record.get("unscored"))
-        for metric, value in _mapping(record.get("scores")).items():
+        intervals, unscored = _mapping(line.intervals), _mapping(line.unscored)
+        for metric, value in _mapping(line.scores).items():
             name = run.keys.get(metric, metric).removeprefix("metric:")
-            reason = _mapping(unscored.get(metric)).get("reason", "")
+            reason = msgspec.convert(_mapping(unscored.get(metric)), Unscored).reason
             if name not in have and (turn is not None or reason):
                 target.scores.append(
                     _score(table, run.keys.get(metric, ""), name, value, intervals.get(metric), str(reason))
                 )
-        if record.get("estimator"):
-            values = _mapping(record.get("q"))
+        if line.estimator:
+            values = _mapping(line.q)
             text = ", ".join(f"{agent} {value:.3g}" for agent, value in values.items() if value is not None)
-            target.notes.append(Note(f"value by {record['estimator']}", text))
-        for metric, said in _mapping(record.get("explanations")).items():
-            about = None if _suffix(record).startswith("@") else self._dialogue
+            target.notes.append(Note(f"value by {line.estimator}", text))
+        for metric, said in _mapping(line.explanations).items():
+            about = None if is_alternative else self._dialogue
             target.notes.extend(Note(*one) for one in explanation(run.run, metric, said, about, turn))
         for key, value in record.items():
             if key not in PLACES | NUMBERS | CRITIC and value not in (None, "", [], {}):
                 target.notes.extend(_notes(key, value))
 
-    def _of_alternative(self, record: Mapping[str, Any]) -> Numbers:
+    def _of_alternative(self, line: ItemLine) -> Numbers:
         """The entry of the alternative that a line is about."""
-        _, _, sample = _suffix(record).rpartition("~")
+        _, _, sample = _suffix(line).rpartition("~")
         number = int(sample) if sample.isascii() and sample.isdigit() else 0
-        return self.of_alternatives.setdefault(
-            (int(record["turn"]), str(record.get("agent")), number), Numbers()
-        )
+        return self.of_alternatives.setdefault((int(line.turn), str(line.agent), number), Numbers())
 
 
-def _suffix(record: Mapping[str, Any]) -> str:
+def _suffix(line: ItemLine) -> str:
     """What follows the dialogue and the turn in an item's id."""
-    start = item_id(str(record.get("dialogue", "")), record.get("turn"))
-    identity = str(record.get("id", ""))
+    start = item_id(str(line.dialogue), line.turn)
+    identity = str(line.id)
     return identity.removeprefix(start) if identity.startswith(start) else ""
 
 
