@@ -26,10 +26,11 @@ __all__ = [
     "ratings_for",
 ]
 
-Question: TypeAlias = Literal["agents", "changes", "metrics", "gaming", "unrated", "plan"]
+Question: TypeAlias = Literal["agents", "calibrated", "changes", "metrics", "gaming", "unrated", "plan"]
 QUESTIONS: tuple[Question, ...] = get_args(Question)
 TITLES: dict[Question, str] = {
     "agents": "Do the agents differ?",
+    "calibrated": "Do they differ with unrated dialogues counted?",
     "changes": "Did the agent change?",
     "metrics": "Can a metric be believed?",
     "gaming": "Can it be gamed?",

@@ -17,7 +17,7 @@ def calibrate_claims(run: RunOf[CalibrateDocument]) -> Iterator[Claim]:
     records = [record for record in with_estimate(run.document.results) if record.agent]
     if not records:
         yield Claim(
-            kind="refused", question="agents", badge="can't tell", run=run.name,
+            kind="refused", question="calibrated", badge="can't tell", run=run.name,
             verdict="No mean rating could be estimated", evidence=run.first_reason,
         )  # fmt: skip
         return
@@ -47,7 +47,7 @@ def _calibrated(run: RunOf[CalibrateDocument], mine: Sequence[MeanRecord], where
     named = "; ".join(f"{r.agent} {with_interval(r)}" for r in means[:MAX_MEANS])
     tests = f", verdicts adjusted for {len(pairs)} comparisons" if len(pairs) > 1 else ""
     return Claim(
-        kind="calibrated", question="agents", badge=badge, run=run.name, figure="calibration", subject=best.metric,
+        kind="calibrated", question="calibrated", badge=badge, run=run.name, figure="calibration", subject=best.metric,
         verdict=f"{verdict}{where}",
         number=f"{named} on {best.rating}{tests}" if pairs else "",
         evidence=f"from {counted(sum(r.n_labels for r in means), 'rating')} of "

@@ -114,7 +114,8 @@ def _rows(canvas: plot.Panel, rows: Sequence[tuple[DifferenceRecord, str]], name
     across = plot.Scale(-size, size, canvas.x.start, canvas.x.end)
     bottom = top + ROW * len(rows)
     panel = plot.Panel(across, plot.Scale(-0.5, len(rows) - 0.5, top, bottom), marks=canvas.marks)
-    panel.axes(name)
+    # The row of a single metric has its name.
+    panel.axes(name if is_rating(rows[0][0].metric) or len(rows) > 1 else "")
     panel.vertical_rule(0.0)
     for place, (record, label) in enumerate(rows):
         words = in_words(record.value, record.decisive)
