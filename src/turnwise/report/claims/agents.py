@@ -77,7 +77,11 @@ def fact(record: DifferenceRecord) -> Fact:
 
 
 def leader(record: DifferenceRecord) -> str:
-    """The agent on the good end of the difference; the one with the higher number where no end is good."""
+    """The agent on the good end of the difference; the one with the higher number where no end is good, and of equals
+    the first by name.
+    """
+    if record.value == 0:
+        return min(str(record.agent_a), str(record.agent_b))
     first = (record.value > 0) == (record.better != "lower")
     return record.leader or str(record.agent_a if first else record.agent_b)
 

@@ -56,7 +56,7 @@ def _claim(
         badge, verdict = "can't tell", f"The {n} agents are not told apart by {by}{where}"
     elif len(first) == 1:
         verdict = f"{first[0]} is the best of {n} agents by {by}{where}" if rated else (
-            f"{first[0]} scores {agents[0].better or 'highest'} of {n} agents by {by}{where}"
+            f"{first[0]} scores {'lowest' if agents[0].better == 'lower' else 'highest'} of {n} agents by {by}{where}"
         )  # fmt: skip
     elif len(first) <= MAX_LEADERS:
         verdict = f"{listed(first)} lead {n} agents by {by}{where}; which of them is better is open"
