@@ -50,7 +50,7 @@ def test_the_public_names_are_these():
         "Abstains", "Agent", "AgentExtras", "Asks", "Card", "Choice", "Curved", "DataError", "Dialogue",
         "DimensionScores", "Episodes", "Estimate", "EstimatesMany", "Estimator", "EstimatorExtras", "Explains",
         "Floats",
-        "Folder", "GROUPS", "HasMoments", "Ints", "Item", "Kind", "KnowsTraining", "Learns", "Level", "Mean",
+        "Folder", "GROUPS", "HasMoments", "HasRaterErrors", "Ints", "Item", "Kind", "KnowsTraining", "Learns", "Level", "Mean",
         "Metric", "MetricExtras", "Need", "NeedsFitting", "Options", "PluginError", "Preference", "Preferences",
         "Priced", "Problem", "Rating", "Ratings", "Ratio", "ReadsPlaceholders", "Refused", "RepliesAtPoints", "Reply",
         "Role", "Rows", "SamplesRaters", "Scene", "Signature", "StatisticRecord", "SumEstimator",

@@ -128,7 +128,7 @@ def test_gates_are_written_for_ci_also_when_nothing_could_be_measured_or_was_ref
 def test_compare_names_the_better_agent_also_from_finished_runs(capsys, data, tmp_path):
     found = answer(capsys, "compare", data, "-m", "rouge-l", "--agents", "good,poor", "--pair", "meta.number")
     (row,) = found["results"]
-    assert row["verdict"] == "A scores higher"
+    assert row["verdict"] == "good scores higher"
     assert row["p"] < 0.05
     assert row["flips"][0]["reply_a"]
     for agent in ("good", "poor"):

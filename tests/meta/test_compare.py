@@ -296,7 +296,7 @@ def test_lower_is_better_on_a_dimension_that_nobody_rated_is_an_error():
         "ratings": [{"dimension": "rude", "value": 1}],
     }
     with pytest.raises(
-        turnwise.UsageError, match="no rating has the dimension `rudeness`, and .*the nearest are rude"
+        turnwise.UsageError, match=r"no rating has the dimension `rudeness`, and .*the nearest are rude"
     ):
         turnwise.compare([rated, {**rated, "id": "2", "agent": "b"}], lower_is_better="rudeness")
 

@@ -8,7 +8,16 @@ from typing import Any
 import msgspec
 import pytest
 
-from turnwise.records import COMMANDS, Record, ScoreRecord, both_ends, decoded, plain
+from turnwise.records import (
+    COMMANDS,
+    CompareDocument,
+    DifferenceRecord,
+    Record,
+    ScoreRecord,
+    both_ends,
+    decoded,
+    plain,
+)
 from turnwise.report.report import report
 from turnwise.report.results import to_json
 
@@ -35,13 +44,17 @@ def of_one_estimator(path: str) -> bool:
     return path.startswith(".results[].diagnostics.")
 
 
+def names_agents(path: str) -> bool:
+    """Whether a place says which agent is better, in which version 0.2 had A and B for their names."""
+    return path in [f".{part}[].{key}" for part in ("results", "people") for key in ("leads", "verdict")]
+
+
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_a_file_of_version_0_2_is_read_and_loses_nothing(path: Path):
     document = decoded(path.read_bytes())
     again = json.loads(to_json(plain(document)))
-    assert [
-        where for where in lost(json.loads(path.read_bytes()), again) if not of_one_estimator(where)
-    ] == []
+    changed = lost(json.loads(path.read_bytes()), again)
+    assert [where for where in changed if not (of_one_estimator(where) or names_agents(where))] == []
     assert decoded(to_json(plain(document))) == document
 
 
@@ -78,3 +91,43 @@ def test_an_interval_without_an_end_has_no_ends():
     assert both_ends((0.5, None)) is None
     assert both_ends(None) is None
     assert both_ends((0.0, 1.0)) == (0.0, 1.0)
+
+
+@pytest.mark.parametrize("name", ["compare", "people", "preferences"])
+def test_a_verdict_of_version_0_2_names_the_agent_where_it_had_a_letter(name: str):
+    raw = (FILES[0].parent / f"{name}.json").read_bytes()
+    before, document = json.loads(raw), decoded(raw)
+    for written, record in zip(before["results"], document.results, strict=True):
+        if "leads" not in written:
+            assert record.leads is None
+            continue
+        letter, said = written["leads"].split(" ", 1)
+        agent = written[f"agent_{letter.lower()}"]
+        assert (record.leader, record.leads) == (agent, f"{agent} {said}")
+        expected = record.leads if written["verdict"] == written["leads"] else written["verdict"]
+        assert record.verdict == expected
+
+
+def test_agents_that_are_called_a_and_b_keep_their_names_in_verdicts():
+    record = DifferenceRecord(
+        estimate=1.0,
+        metric="m",
+        agent_a="B",
+        agent_b="A",
+        leads="B is better",
+        leader="B",
+        verdict="B is better",
+    )
+    assert record.mirrored().verdict == "B is better"
+    old = DifferenceRecord(
+        estimate=1.0, metric="m", agent_a="B", agent_b="A", leads="A is better", verdict="A is better"
+    )
+    assert (old.leader, old.verdict) == ("B", "B is better")
+    again = decoded(to_json(plain(msgspec.structs.replace(decoded_compare(), results=(record,)))))
+    assert again.results[0].verdict == "B is better"
+
+
+def decoded_compare() -> CompareDocument:
+    document = decoded((FILES[0].parent / "compare.json").read_bytes())
+    assert isinstance(document, CompareDocument)
+    return document

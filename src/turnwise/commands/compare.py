@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
+from msgspec import Meta
+
 from turnwise.commands.function import function
 from turnwise.commands.opening import opened
 from turnwise.commands.screen import Gated, Gating, typed
@@ -84,6 +86,11 @@ class Compare(Gated, Trying, Drawing, Judging, AsAgents, Selecting, Evaluating):
             metavar="A,B",
         ),
     ] = ()  # fmt: skip
+    draws: Annotated[
+        int,
+        Meta(ge=100),
+        Option("Resamples behind the position bias of a judge of pairs; nothing else is drawn.", record=None),
+    ] = 1000
     force: Annotated[bool, Option("Compare runs whose signatures differ.", record=None)] = False
     pair: Annotated[
         str | None,

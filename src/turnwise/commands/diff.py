@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, ClassVar
 
+from msgspec import Meta
+
 from turnwise.commands.function import function
 from turnwise.commands.screen import Gated, Gating
 from turnwise.errors import UsageError
@@ -12,7 +14,7 @@ from turnwise.library.results import Changes, result
 from turnwise.records import ChangeRecord, ItemChange
 from turnwise.report.text import number
 from turnwise.settings.groups import Drawing, Judging, Measuring, Resumption, Writing
-from turnwise.settings.option import Names, Option, PathLike
+from turnwise.settings.option import Names, Natural, Option, PathLike
 from turnwise.terminal import columns, display_width, visible
 
 SHOWN = 2  # items that rose most, and that fell most, by each metric; with -v all in results.json
@@ -54,6 +56,10 @@ class Diff(Gated, Drawing, Judging, Writing, Measuring):
         Names, Option("Only these agents. Default: those that both runs have.", metavar="NAMES")
     ] = ()
     force: Annotated[bool, Option("Compare metrics whose signatures differ.", record=None)] = False
+    draws: Annotated[
+        int, Meta(ge=100), Option("No effect any more: nothing is drawn.", hidden=True, record=None)
+    ] = 1000  # fmt: skip
+    seed: Annotated[Natural, Option("No effect any more: nothing is drawn.", hidden=True, record=None)] = 0
     output: Annotated[
         PathLike | None,
         Option("Write results.json here.", flags="-o --output", metavar="DIR", record=None),

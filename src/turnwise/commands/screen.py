@@ -148,7 +148,8 @@ class Gating(Printing):
     gates: Annotated[
         tuple[gate.Gate, ...],
         Option(
-            "Fail (exit 1) unless the bound of the interval meets this. Repeatable.",
+            "Fail (exit 1) unless the bound of the interval meets this; of a difference also 'NAME no-worse X' and "
+            "'NAME equal X'. Repeatable.",
             flags="--gate", metavar="'NAME >= X'", repeatable=True, parse=parsed_gates,
         ),
     ] = field(default=())  # fmt: skip

@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from turnwise.errors import counted
 from turnwise.records import (
+    LEVEL,
     AgreementRecord,
     ChangeRecord,
     DiffDocument,
@@ -16,9 +17,12 @@ from turnwise.records import (
     Record,
     ScoreRecord,
     StatisticRecord,
+    Tested,
     WhyNot,
     both_ends,
 )
+from turnwise.report.text import number, p_value
+from turnwise.stats.computing.tails import t_quantile
 
 SHOWN = 5  # placeholders or agents that a note names
 AnyRecord = TypeVar("AnyRecord", bound=Record)
@@ -348,16 +352,82 @@ def strength_notes(fits: Sequence[PreferenceFit]) -> list[str]:
     return found
 
 
-def change_notes(document: DiffDocument) -> list[str]:
-    """Lines on what only one of two runs has, on pairs by context, and on texts that could not be read."""
+def verdict_notes(records: Sequence[Tested]) -> list[str]:
+    """Lines on differences that were not shown, what that excludes and what more data would show; and on verdicts that
+    a few more items may turn.
+    """
+    null: dict[tuple[str, str | None], list[Tested]] = {}
+    edge: dict[str, list[str]] = {}
+    for record in records:
+        group = next(iter(record.named("group")), None)
+        if not record.shown and record.at_most_apart:
+            null.setdefault((_metric(record), group), []).append(record)
+        if record.at_edge and record.p_adjusted is not None:
+            edge.setdefault(_metric(record), []).append(f"{_sides(record)} (p {p_value(record.p_adjusted)})")
+    found = [_excluded(metric, group, those) for (metric, group), those in null.items()]
+    found += [
+        f"note: {metric}: at the edge of 5 %, so that a few more items may turn the verdict: "
+        f"{', '.join(names[:SHOWN])}"
+        for metric, names in edge.items()
+    ]
+    return found
+
+
+def _excluded(metric: str, group: str | None, records: Sequence[Tested]) -> str:
+    """What differences that were not shown leave open, and what four times the data would show."""
+    widest = max(records, key=lambda record: record.at_most_apart or 0.0)
+    of = "" if widest.points is None else f" of {number(widest.points)} points"
+    some = f"{len(records)} pairs without a difference that was shown, of which the widest is " * (
+        len(records) > 1
+    )
+    said = f"{some}{_sides(widest)}, at most {number(widest.at_most_apart)}{of} apart"
+    more = ""
+    if widest.standard_error is not None and widest.degrees:
+        quantiles = t_quantile(widest.degrees, 1 - LEVEL / 2) + t_quantile(widest.degrees, 0.8)
+        what = "ratings" if widest.family == "people" else "runs"
+        smaller = number(quantiles * widest.standard_error / 2)
+        more = f"; four times as many {what} would show {smaller} in 4 of 5 studies"
+    return f"note: {metric}{'' if group is None else f' in {group}'}: {said}{more}"
+
+
+def _sides(record: Tested) -> str:
+    """What is compared: two agents, or two runs of one."""
+    if isinstance(record, DifferenceRecord):
+        return f"{record.agent_a} and {record.agent_b}"
+    return f"the two runs of {', '.join(record.named('agent'))}"
+
+
+def _left_out(records: Sequence[ChangeRecord]) -> list[str]:
+    """Lines on the scored items of each agent that are in no pair; with their metrics where others differ."""
+    metrics: dict[str | None, dict[tuple[int, int], list[str]]] = {}
+    for record in records:
+        if record.estimate is not None:
+            counts = record.left_out_old or 0, record.left_out_new or 0
+            metrics.setdefault(record.agent, {}).setdefault(counts, []).append(record.metric)
     found = []
+    for agent, by_count in metrics.items():
+        for (old, new), names in by_count.items():
+            of = "" if len(by_count) == 1 else f"{', '.join(dict.fromkeys(names))}: "
+            if old or new:
+                found.append(
+                    f"note: {of}items of {agent} left out, as the other run does not have them or could not score "
+                    f"them: {old} of the old run and {new} of the new one"
+                )
+    return found
+
+
+def change_notes(document: DiffDocument) -> list[str]:
+    """Lines on what was left out of the comparison of two runs, on pairs by context, and on texts that could not be
+    read.
+    """
+    found = _left_out(document.results)
     for record in document.results:
-        if record.only_old or record.only_new:
+        if record.sampling == "unpaired":
             found.append(
-                f"note: items of {record.agent} in one run only, left out: {record.only_old or 0} of the old run and "
-                f"{record.only_new or 0} of the new one"
+                f"note: fewer than half of the items of {record.agent} are in both runs, so the runs are compared as "
+                "independent samples of all items"
             )
-        if record.paired_by == "context":
+        elif record.paired_by == "context":
             found.append("note: items are paired by their contexts, which match where the ids do not")
     found += [
         f"note: only the {side} run has {', '.join(names)}"

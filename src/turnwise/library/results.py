@@ -18,6 +18,7 @@ from turnwise.library.notes import (
     others_without_a_result,
     strength_notes,
     unseen_parts,
+    verdict_notes,
     whole_scales,
 )
 from turnwise.library.rater_notes import rater_notes
@@ -219,7 +220,7 @@ class Comparison(ResultOf[DifferenceRecord]):
         """
         document = self.document
         found = [*Result.notes(self), *document_notes(document), *coverage(document.results)]
-        found += rater_notes(document.results)
+        found += [*rater_notes(document.results), *verdict_notes(document.results)]
         if self.shared_agent is not None:
             found.append(
                 f"note: all files have the agent `{self.shared_agent}`, so that agents are named after the files"
@@ -262,7 +263,7 @@ class Changes(ResultOf[ChangeRecord]):
 
     def notes(self) -> list[str]:
         """As in `Result`, and on what only one of the runs has."""
-        return [*Result.notes(self), *change_notes(self.document)]
+        return [*Result.notes(self), *verdict_notes(self.document.results), *change_notes(self.document)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

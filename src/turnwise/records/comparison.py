@@ -267,6 +267,9 @@ class ChangeRecord(Tested, frozen=True, kw_only=True):
     thinned_a: int = 0  # items of the new run left out so that both runs have about equally many
     thinned_b: int = 0
     paired_by: Literal["id", "context"] | None = None
-    # Items that only the old run has, or that have no partner where items are paired by their contexts.
+    # Items, scored or not, that only the old run has; by their contexts where these pair the items.
     only_old: int | None = None
     only_new: int | None = None
+    # Scored items that are in no pair of scored items, so that the comparison leaves them out.
+    left_out_old: int | None = None
+    left_out_new: int | None = None

@@ -2,6 +2,10 @@
 
 A gate holds if the whole interval of the finding satisfies it: `>=` and `>` compare the lower bound, `<=` and `<` the
 upper bound. Without an interval the gate fails. Bounds that differ by rounding error only are equal.
+
+On a difference, `bleu-4 no-worse 2` holds if the first agent, or the new run, is shown to be worse by less than 2,
+whichever end of the metric is good, and `bleu-4 equal 2` if both are shown to be less than 2 apart. Without a number
+the margin of the run (--margin) is meant.
 """
 
 import re
@@ -11,12 +15,17 @@ from typing import Protocol
 from xml.etree import ElementTree
 
 from turnwise.errors import UsageError
-from turnwise.records import Interval, Number, both_ends
+from turnwise.records import Interval, Number, Tested, both_ends
 from turnwise.terminal import visible
 
 ROUNDING = 1e-9  # relative tolerance of comparisons
 PATTERN = re.compile(
     r"^\s*(?P<name>\S+?)\s*(?P<sign>>=|<=|>|<)\s*(?P<bound>[-+]?[\d.]+(?:[eE][-+]?\d+)?)\s*$"
+)
+
+NO_WORSE, EQUAL = "no-worse", "equal"
+MARGIN_PATTERN = re.compile(
+    rf"^\s*(?P<name>\S+)\s+(?P<sign>{NO_WORSE}|{EQUAL})(\s+(?P<bound>[\d.]+(?:[eE][-+]?\d+)?))?\s*$"
 )
 
 
@@ -68,18 +77,20 @@ class Gate:
     text: str
     name: str
     sign: str
-    bound: float
+    bound: float | None  # None: the margin of the run
 
     @classmethod
     def parse(cls, text: str) -> "Gate":
-        """The gate of a text such as `bleu-4 >= 2`; raises `UsageError` for any other form."""
-        match = PATTERN.match(text)
+        """The gate of a text such as `bleu-4 >= 2` or `bleu-4 no-worse 2`; raises `UsageError` for any other form."""
+        match = PATTERN.match(text) or MARGIN_PATTERN.match(text)
         try:
-            bound = float(match["bound"]) if match else None
+            bound = float(match["bound"]) if match and match["bound"] else None
         except ValueError:
-            bound = None
-        if match is None or bound is None:
-            raise UsageError(f"`{text}` is not a gate; write for example 'bleu-4 >= 2'")
+            match = None
+        if match is None:
+            raise UsageError(
+                f"`{text}` is not a gate; write for example 'bleu-4 >= 2', or of a difference 'bleu-4 no-worse 2'"
+            )
         return cls(text.strip(), match["name"], match["sign"], bound)
 
     def verdicts(self, findings: Sequence[Gated]) -> list[Verdict]:
@@ -108,16 +119,32 @@ class Gate:
         interval = both_ends(finding.interval)
         if interval is None:
             return Verdict(self.text, about, False, f"no interval: {finding.method}")
+        if self.sign in (NO_WORSE, EQUAL):
+            return self._within(finding, about, interval)
         side, place = ("lower", 0) if self.sign.startswith(">") else ("upper", 1)
-        bound = interval[place]
-        size = max(map(abs, (finding.estimate, *interval, self.bound)))
-        passed = self._holds(bound, tolerance=ROUNDING * size)
+        bound, wanted = interval[place], self.bound or 0.0
+        tolerance = ROUNDING * max(map(abs, (finding.estimate, *interval, wanted)))
+        left = bound - wanted if self.sign.startswith(">") else wanted - bound
+        passed = left >= -tolerance if self.sign.endswith("=") else left > tolerance
         return Verdict(self.text, about, passed, f"estimate {finding.estimate:.4g}, {side} bound {bound:.4g}")
 
-    def _holds(self, bound: float, *, tolerance: float) -> bool:
-        """Whether a bound of an interval satisfies the condition; bounds within `tolerance` count as equal."""
-        margin = bound - self.bound if self.sign.startswith(">") else self.bound - bound
-        return margin >= -tolerance if self.sign.endswith("=") else margin > tolerance
+    def _within(self, finding: Gated, about: str, interval: tuple[float, float]) -> Verdict:
+        """The verdict on a difference that may reach up to a margin."""
+        if not isinstance(finding, Tested):
+            return Verdict(self.text, about, False, "only a difference, of `compare` or `diff`, has a margin")
+        margin = self.bound or finding.margin
+        if margin is None:
+            return Verdict(self.text, about, False, f"no margin: write '{self.text} 0.1', or give --margin")
+        low, high = interval
+        said = f"estimate {finding.value:.4g}, interval [{low:.4g}, {high:.4g}], margin {margin:g}"
+        if self.sign == EQUAL:
+            return Verdict(self.text, about, -margin < low and high < margin, said)
+        if finding.better is None:
+            said = (
+                "nothing says which end of this metric is good; --higher-is-better or --lower-is-better does"
+            )
+            return Verdict(self.text, about, False, said)
+        return Verdict(self.text, about, high < margin if finding.better == "lower" else low > -margin, said)
 
 
 def junit(verdicts: Sequence[Verdict]) -> bytes:

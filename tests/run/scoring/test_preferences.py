@@ -63,7 +63,7 @@ def test_compare_gives_win_rates_of_every_two_agents_and_strengths_of_all() -> N
 def test_the_sign_of_a_win_rate_does_not_depend_on_which_record_holds_the_choice() -> None:
     (record,) = turnwise.compare(votes([("new", "old", "this")] * 8 + [("old", "new", "other")] * 6))
     assert (record["agent_a"], record["a"], record["b"]) == ("new", 1.0, 0.0)
-    assert record["verdict"] == "A is better"
+    assert record["verdict"] == "new is better"
     assert record["interval"][1] == 1.0
 
 

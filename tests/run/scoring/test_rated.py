@@ -55,7 +55,7 @@ def test_compare_without_metrics_compares_the_ratings_in_pairs() -> None:
     (record,) = found
     assert record["metric"] == "rating:overall"
     assert record["estimate"] == pytest.approx(1.5)
-    assert record["verdict"] == "A is better"
+    assert record["verdict"] == "new is better"
     assert record["method"].startswith("paired")
 
 
@@ -63,12 +63,12 @@ def test_a_dimension_on_which_lower_is_better_is_won_by_the_lower_mean(tmp_path:
     data = rated(better, direction="lower")
     (record,) = turnwise.compare(data)
     assert record["better"] == "lower"
-    assert record["verdict"] == "B is better"
+    assert record["verdict"] == "old is better"
     for agent in ("new", "old"):
         turnwise.score(data, metrics="rating:overall", where={"agent": agent}, output=tmp_path / agent)
     (record,) = turnwise.compare([tmp_path / "new", tmp_path / "old"])
     assert record["better"] == "lower"
-    assert record["verdict"] == "B is better"
+    assert record["verdict"] == "old is better"
 
 
 def test_dialogue_ratings_are_read_for_whole_dialogues() -> None:

@@ -234,6 +234,8 @@ def _change(
         paired_by=key,
         only_old=_absent(old, new),
         only_new=_absent(new, old),
+        left_out_old=found.unpaired_b or 0,
+        left_out_new=found.unpaired_a or 0,
     )
     if found.sampling == "unpaired":
         change = replace(change, method=INDEPENDENT + change.method.removeprefix(UNPAIRED))
