@@ -121,7 +121,8 @@ def test_a_tiny_difference_is_not_worth_more_ratings(value: float):
     assert claim.kind == "no-difference"
     assert (
         claim.advice
-        == "one and two are too close to be told apart with 20 times the 40 rated items there are."
+        == "Do not collect more to tell one and two apart: 20 times the 40 rated items that there are would not be "
+        "enough."
     )
 
 

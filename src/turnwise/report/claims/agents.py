@@ -256,7 +256,10 @@ def more(record: DifferenceRecord, first: str, second: str, *, people: bool) -> 
     needed = ratings_for(record.value, bounds, n)
     what = "rated items" if people else "items"
     if needed is None or needed > TOO_MANY * n:
-        return f"{first} and {second} are too close to be told apart with {TOO_MANY} times the {n} {what} there are."
+        return (
+            f"Do not collect more to tell {first} and {second} apart: {TOO_MANY} times the {n} {what} that there are "
+            "would not be enough."
+        )
     half = (bounds[1] - bounds[0]) / 2
     size = number(abs(record.value), digits_for(half))
     do = "Rate" if people else "Run the agents until there are"

@@ -49,6 +49,12 @@ def _unchanged(run: RunOf[DiffDocument], agent: str, mine: Sequence[ChangeRecord
     """The claim that no metric was shown to change: first what is excluded, of the first metric."""
     first = mine[0]
     others = f" (nor by {listed([r.metric for r in mine[1:]])})" if len(mine) > 1 else ""
+    if all(r.value == 0 and r.decisive in (None, (0, 0)) for r in mine):
+        return Claim(
+            kind="same", question="changes", run=run.name, subject=agent, badge="no", figure="differences",
+            verdict=f"The scores of {agent} are the same in both runs by {listed([r.metric for r in mine])}",
+            facts=tuple(map(_fact, mine)),
+        )  # fmt: skip
     if first.equivalent:
         verdict = f"{agent} is equal within {number(first.margin)} in both runs by {first.metric}"
     elif first.no_worse:

@@ -35,7 +35,7 @@ TITLES: dict[Question, str] = {
     "metrics": "Can a metric be believed?",
     "gaming": "Can it be gamed?",
     "unrated": "Can an unrated agent be estimated?",
-    "plan": "Is there enough data?",
+    "plan": "Can a study show a difference?",
 }
 # The answer of a claim to its question. Caution: yes, with a reservation that the claim names.
 Badge: TypeAlias = Literal["yes", "no", "can't tell", "caution"]

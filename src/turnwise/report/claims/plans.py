@@ -7,7 +7,6 @@ from turnwise.records import CalibrateDocument, MeanRecord, PowerDocument
 from turnwise.report.claims.claim import LEVEL, Badge, Claim, Direction, Fact, listed
 from turnwise.report.figure import with_estimate, with_interval
 from turnwise.report.runs import RunOf
-from turnwise.report.text import number
 
 MAX_MEANS = 3  # agents whose numbers are in the sentence
 
@@ -79,8 +78,8 @@ def power_claims(run: RunOf[PowerDocument]) -> Iterator[Claim]:
     best = min(records, key=lambda record: record.value)
     how = f"{best.design}, {counted(best.turns or 0, 'turn')} and {counted(best.raters or 0, 'rater')}"
     yield Claim(
-        kind="planned", question="plan", badge="caution", run=run.name, figure="power", subject=best.metric,
+        kind="planned", question="plan", badge="yes", run=run.name, figure="power", subject=best.metric,
         verdict=f"{counted(best.dialogues or 0, 'dialogue')} of each agent show a difference of "
-        f"{number(best.difference)} by {best.metric}",
+        f"{best.difference:g} by {best.metric}",
         evidence=f"{how}, with power {best.target_power:g}",
     )  # fmt: skip
