@@ -17,7 +17,7 @@ EVIL = "<script>document.title='taken'</script><img src=x onerror=\"document.tit
 KINDS = {
     "scores", "prd", "dialogue", "heatmap", "boxes", "scatter", "systems", "strategies", "transcripts", "tuning",
     "estimates", "regression", "iterations", "pairs", "errors", "differences", "flips", "raters", "worths", "valued",
-    "calibration", "power", "disagreements",
+    "calibration", "power", "disagreements", "leaderboard", "agreement",
 }  # fmt: skip
 
 
@@ -65,6 +65,8 @@ def write_runs(folder: Path) -> Path:
         "meta": ("meta", CORPUS, "-m", "rouge-l,length", "--dimension", "all", "--by", "meta.topic", "--draws", "100"),
         "examples": ("meta", CORPUS, "-m", "length", "--draws", "100"),
         "compare": ("compare", CORPUS, "-m", "rouge-l,length", "--agents", "good,dull", "--pair", "meta.topic"),
+        "board": ("compare", CORPUS, "-m", "rouge-l,length", "--pair", "meta.topic"),
+        "turned": ("compare", CORPUS, "-m", "length,rouge-l", "--agents", "dull,good", "--pair", "meta.topic"),
         "calibrate": (
             "calibrate", write_partly_rated(folder / "partly.jsonl"), "-m", "length", "--to", "rating:overall",
             "--labels", "random",

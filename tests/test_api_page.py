@@ -55,7 +55,7 @@ def test_no_public_name_is_lost():
         "Abstains", "Agent", "AgentExtras", "Asks", "Card", "Choice", "Curved", "DataError", "Dialogue",
         "DimensionScores", "Episodes", "Estimate", "EstimatesMany", "Estimator", "EstimatorExtras", "Explains",
         "Floats",
-        "Folder", "GROUPS", "HasMoments", "Ints", "Item", "Kind", "KnowsTraining", "Learns", "Level", "Mean",
+        "Folder", "GROUPS", "HasMoments", "HasRaterErrors", "Ints", "Item", "Kind", "KnowsTraining", "Learns", "Level", "Mean",
         "Metric", "MetricExtras", "Need", "NeedsFitting", "Options", "PluginError", "Preference", "Preferences",
         "Priced", "Problem", "Rating", "Ratings", "Ratio", "ReadsPlaceholders", "Refused", "RepliesAtPoints", "Reply",
         "Role", "Rows", "SamplesRaters", "Scene", "Signature", "StatisticRecord", "SumEstimator",

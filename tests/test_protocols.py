@@ -19,6 +19,7 @@ from turnwise.protocols import (
     EstimatesMany,
     EstimatorExtras,
     Explains,
+    HasRaterErrors,
     KnowsTraining,
     MetricExtras,
     Priced,
@@ -42,7 +43,8 @@ from turnwise.types import ChecksSample, Estimator, HasMoments, Metric, NeedsFit
 
 ABILITIES = (
     *(Metric, Summed, HasMoments, ChecksSample, NeedsFitting, Estimator, BatchAgent, Streaming),
-    *(Abstains, Asks, Explains, Summarises, Priced, Curved, SamplesRaters, KnowsTraining, ReadsPlaceholders),
+    *(Abstains, Asks, Explains, Summarises, Priced, Curved, SamplesRaters, HasRaterErrors, KnowsTraining),
+    ReadsPlaceholders,
     *(TakesMetrics, TakesSelfPlay, TaskCritic, SumEstimator, EstimatesMany),
 )
 SOURCES = Path(turnwise.__file__).parent

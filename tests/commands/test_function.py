@@ -48,7 +48,7 @@ def test_counts_by_comma_are_whole_numbers_above_zero() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: tw.compare(DEMO, agents="a,b,c"), 'agents="a,b,c" names 3 agents'),
+        (lambda: tw.compare(DEMO, margin=-1.0), "margin=-1.0: expected a number above 0, or NAME=NUMBER"),
         (lambda: tw.meta_evaluate(DEMO, statistics=","), "`statistics` names nothing"),
         (lambda: tw.meta_evaluate(DEMO, precision=1.0), "meta_evaluate: `precision` must be a float >= 1e-06 and < 1"),
         (lambda: tw.calibrate(DEMO, metrics="length", labels="random", plan=2), "plan=... writes plan.jsonl"),

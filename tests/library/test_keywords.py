@@ -15,7 +15,7 @@ DEMO = str(Path(tw.__file__).parent / "data" / "demo.jsonl")
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: tw.compare(DEMO, metrics="length"), 'agents="A,B" names the two to compare; the data has good, dull'),
+        (lambda: tw.compare(DEMO, metrics="length", agents="good"), 'agents="A,B" names those to compare, two or more'),
         (lambda: tw.power(), "or the spread: sd=... with icc=... and rater_sd=..., or win_rate=..."),
         (lambda: tw.power(sd=1, difference=1, power=0.1, alpha=0.2), "power=0.1 must be above alpha=0.2"),
         (lambda: tw.calibrate(DEMO, metrics="length", labels="x"), 'labels="x": expected how the rated items'),
@@ -46,11 +46,11 @@ def test_the_problems_of_a_data_error_have_the_same_words():
 
 def test_the_same_error_of_a_command_names_its_options(tmp_path: Path):
     done = subprocess.run(
-        [sys.executable, "-m", "turnwise", "compare", DEMO, "-m", "length"],
+        [sys.executable, "-m", "turnwise", "compare", DEMO, "-m", "length", "--agents", "good"],
         cwd=tmp_path, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 2
-    assert "--agents A,B names the two to compare" in done.stderr
+    assert "--agents A,B names those to compare, two or more; the data has good, dull" in done.stderr
 
 
 def test_an_argument_without_its_name_is_answered_with_the_keyword():

@@ -45,11 +45,23 @@ def test_texts_are_escaped_and_read_back_unchanged(name: str, tip: str, title: s
     }  # fmt: skip
     assert root.get("aria-label") == title
     assert tip in [element.text for element in root.iter(f"{SVG}title")]
-    assert (
-        plot.truncate(name, plot.MAX_NAME_LETTERS)
-        in ["".join(element.itertext()) for element in root.iter(f"{SVG}text")]
-        or len(name) > plot.MAX_NAME_LETTERS
-    )
+    words = "".join(element.text or "" for element in root.iter(f"{SVG}text"))
+    assert all(line in words for line in plot.broken(name))
+
+
+@given(st.text(alphabet="ab_- :[", max_size=90), st.integers(3, 30))
+def test_a_long_name_is_broken_into_lines_and_never_cut(name: str, letters: int):
+    lines = plot.broken(name, letters)
+    assert all(len(line) <= letters for line in lines)
+    assert "".join(lines).replace(" ", "") == name.replace(" ", "")
+
+
+def test_a_name_is_broken_after_a_sign_where_it_has_one():
+    assert plot.broken("turnwise[dimension=dialogue,trained=free]") == [
+        "turnwise[dimension=",
+        "dialogue,trained=free]",
+    ]
+    assert plot.broken("the-first-agent of-them-all") == ["the-first-agent of-", "them-all"]
 
 
 def test_a_line_is_interrupted_at_nan():

@@ -1,5 +1,6 @@
 """Mean ratings of agents from a metric's scores on everything and people's ratings on some."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -13,6 +14,7 @@ from turnwise.settings.groups import Evaluating, Grouping
 from turnwise.settings.option import Count, Option
 
 SHOWN = 6  # differences that the table shows whether or not they were shown to be there
+NAMED = 4  # pairs that were not told apart that are named below the table
 LEVEL = 0.05  # adjusted p up to which the table shows more differences than that
 
 
@@ -125,9 +127,7 @@ class Calibrate(Grouping, Evaluating):
         rows = [row for row in document.results if row not in [*unshown, *without]]
         after = ""
         if unshown:
-            after += (
-                f"\n{len(unshown)} of {len(differences)} differences were not shown to be there; -v lists all"
-            )
+            after += f"\nnot told apart: {_pairs(unshown)}; -v lists all"
         if without:
             after += f"\n{len(without)} differences have no estimate, as an agent has too few ratings; -v lists all"
         if plan := document.plan:
@@ -136,6 +136,14 @@ class Calibrate(Grouping, Evaluating):
                 f"rating: turnwise calibrate RATED {self.output}/rest.jsonl --labels weights:{plan.key}"
             )
         return screen.conclude(calibration, rows=rows, after=after)
+
+
+def _pairs(differences: Sequence[Any]) -> str:
+    """The first pairs of agents of these differences, with the metric where there are several, and how many more."""
+    several = len({row.metric for row in differences}) > 1
+    pairs = [f"{row.agent} and {row.minus}{f' by {row.metric}' * several}" for row in differences]
+    more = [f"{len(pairs) - NAMED} more pairs"] if len(pairs) > NAMED else []
+    return ", ".join([*pairs[:NAMED], *more])
 
 
 def check_labels(labels: str) -> None:

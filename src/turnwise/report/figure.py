@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from math import floor, inf, log10
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from turnwise.records import AgreementRecord, Estimated, Interval, Record, both_ends
@@ -130,9 +131,17 @@ def with_interval(record: Estimated) -> str:
 
 
 def in_words(estimate: float | None, bounds: tuple[float, float] | None) -> str:
-    """A number with the ends of its interval, if it has one."""
-    shown = f" [{number(bounds[0])}, {number(bounds[1])}]" if bounds else ""
-    return f"{number(estimate)}{shown}"
+    """A number with the ends of its interval, if it has one, with the digits that the interval supports."""
+    if bounds is None or estimate is None:
+        return number(estimate)
+    digits = digits_for((bounds[1] - bounds[0]) / 2)
+    shown = [number(round(value, digits) + 0.0, digits) for value in (estimate, *bounds)]
+    return f"{shown[0]} [{shown[1]}, {shown[2]}]"
+
+
+def digits_for(half: float) -> int:
+    """Digits after the point that give an error of this size two digits: 1 for 6.7, 2 for .67; at most 12."""
+    return 3 if not 0 < half < inf else min(12, max(0, 1 - floor(log10(half))))
 
 
 AnyEstimated = TypeVar("AnyEstimated", bound=Estimated)

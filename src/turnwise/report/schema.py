@@ -4,6 +4,7 @@ The docstrings of the types are the descriptions in the schema. `python -m turnw
 `src/turnwise/data/results.schema.json`.
 """
 
+from collections.abc import Iterator
 from functools import reduce
 from importlib import import_module
 from importlib.resources import files
@@ -28,13 +29,21 @@ def schema() -> dict[str, Any]:
     made = msgspec.json.schema(reduce(or_, kinds), ref_template="#/$defs/{name}")
     for kind in kinds:
         _require(made, kind, Document)
-    for record in Record.__subclasses__():
-        _require(made, record, Record)
+    for record in _subclasses(Record):
+        if record.__name__ in made["$defs"]:  # not the base of several types of results
+            _require(made, record, Record)
     about = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": f"turnwise results.json, version {SCHEMA_VERSION}",
     }
     return {**about, **made}
+
+
+def _subclasses(kind: type[Record]) -> Iterator[type[Record]]:
+    """Yield the types that derive from a type, at any depth."""
+    for one in kind.__subclasses__():
+        yield one
+        yield from _subclasses(one)
 
 
 def _require(made: dict[str, Any], kind: type[Part], base: type[Part]) -> None:

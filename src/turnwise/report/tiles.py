@@ -7,9 +7,9 @@ from turnwise.report.claims import TITLES, Badge, Claim, Question
 
 # Of several claims on one question, the one that says most about it comes first.
 _ORDER: dict[Question, tuple[str, ...]] = {
-    "agents": ("leaderboard", "rated-higher", "equivalent", "calibrated", "scores-higher", "metrics-disagree",
-               "no-difference"),
-    "changes": ("changed", "equivalent", "no-change"),
+    "agents": ("leaderboard", "rated-higher", "equivalent", "scores-higher", "metrics-disagree", "no-difference"),
+    "calibrated": ("calibrated", "refused"),
+    "changes": ("changed", "equivalent", "no-change", "same"),
     "metrics": ("trust", "best-tied", "far-from-person", "agrees-best", "agrees-tied",
                 "near-not-shown", "none-agrees", "ranks-agents", "learned-from-items"),
     "gaming": ("gameable", "hardened", "no-fraud-shown"),

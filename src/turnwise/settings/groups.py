@@ -496,7 +496,7 @@ class Judging(LowerIsBetter):
     def __post_init__(self) -> None:
         """As in `Checked`; a margin that is no positive number raises `UsageError`."""
         super().__post_init__()
-        object.__setattr__(self, "margin", margins_of(self.margin))
+        object.__setattr__(self, "margin", margins_of(self.margin) or ())
         if both := set(split_names(self.lower_is_better)) & set(split_names(self.higher_is_better)):
             raise UsageError(
                 f"{setting('--higher-is-better')} and {setting('--lower-is-better')} both name "

@@ -24,6 +24,7 @@ clusters, a narrower one more of them, and both by little (at 6, 40 and 400 clus
 3.5 with g = 1, infinite, 3.2 and 3.3 with g = .2).
 """
 
+from functools import lru_cache
 from math import exp, inf, isfinite, log, log1p, nan, sqrt
 from typing import NamedTuple
 
@@ -51,6 +52,7 @@ def anytime_p(t: float, degrees: float) -> float:
     return min(1.0, exp(log(wide) / 2 - n / 2 * (log1p(square) - log1p(square / wide))))
 
 
+@lru_cache(maxsize=1024)
 def anytime_quantile(degrees: float, alpha: float) -> float:
     """The |t| at which `anytime_p` is alpha; infinite where clusters are too few for any t to be so unlikely."""
     if not degrees > 0:

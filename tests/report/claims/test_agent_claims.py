@@ -33,7 +33,7 @@ def said(
 def test_a_metric_never_makes_an_agent_better():
     claim = said(record("usl-h", -0.12, 0.001))
     assert claim.kind == "scores-higher"
-    assert claim.strength == "limited"
+    assert claim.badge == "caution"
     assert claim.verdict == "two scores higher than one by usl-h"
     assert claim.evidence == "nobody rated them here; how usl-h agrees with people was not measured here"
     assert "`turnwise power`" in claim.advice
@@ -52,13 +52,13 @@ def test_people_decide_against_a_metric():
 def test_where_people_rated_and_show_no_difference_a_metric_shows_none_either():
     claim = said(record("usl-h", -0.12, 0.001), people=(record("rating:overall", 0.05, 0.4),))
     assert claim.kind == "no-difference"
-    assert claim.verdict == "People's ratings do not show which is better, one or two"
-    assert claim.number == "one minus two is 0.050 [-0.050, 0.150] on overall"
+    assert claim.verdict == "one and two are not told apart by people's ratings"
+    assert claim.number == "one minus two is 0.05 [-0.05, 0.15] on overall"
     assert claim.evidence.startswith(
         "usl-h scores in favour of two; how usl-h agrees with people was not measured"
     )
     # The standard error is .1 / 1.96 = .051; 2.8 of it are .143, and 40 * (.143 / .05)^2 = 326.5.
-    advice = "Rate about 327 items of one and two, not 40, to show 0.050 in 4 of 5 studies (power .8)."
+    advice = "Rate about 327 items of one and two, not 40, to show 0.05 in 4 of 5 studies (power .8)."
     assert claim.advice == advice
 
 
@@ -83,15 +83,13 @@ def test_ratings_by_language_models_are_not_called_peoples():
         return claim
 
     alone = by("gpt-4")
-    assert (alone.verdict, alone.strength) == ("gpt-4 rates one above two", "limited")
+    assert (alone.verdict, alone.badge) == ("gpt-4 rates one above two", "caution")
     assert alone.evidence == "gpt-4 is a language model or a program, not a person"
     assert by("gpt-4", "tau2").verdict == "gpt-4 and tau2 rate one above two"
     assert by("a", "b", "c").verdict == by().verdict == "Automatic raters rate one above two"
     assert by("gpt-4", metric="preference:overall").verdict == "gpt-4 prefers one to two"
     assert by("gpt-4", better=None).verdict == "gpt-4 gives higher ratings to one than to two"
-    assert by("gpt-4", value=0.05, p=0.4).verdict == (
-        "The ratings by gpt-4 do not show which is better, one or two"
-    )
+    assert by("gpt-4", value=0.05, p=0.4).verdict == ("one and two are not told apart by gpt-4's ratings")
     beside = run(
         record("usl-h", -0.12, 0.001), people=[record("rating:overall", 0.5, 0.01)],
         automatic_raters={"rating:overall": ["gpt-4"]},
@@ -109,7 +107,7 @@ def test_lower_is_better_for_some_metrics():
 def test_metrics_that_contradict_each_other_decide_nothing():
     claim = said(record("chrf", 0.5, 0.01), record("usl-h", -0.5, 0.01))
     assert claim.kind == "metrics-disagree"
-    assert claim.strength == "open"
+    assert claim.badge == "can't tell"
     assert claim.evidence == "chrf scores in favour of one; usl-h scores in favour of two"
 
 
@@ -123,7 +121,8 @@ def test_a_tiny_difference_is_not_worth_more_ratings(value: float):
     assert claim.kind == "no-difference"
     assert (
         claim.advice
-        == "one and two are too close to be told apart with 20 times the 40 rated items there are."
+        == "Do not collect more to tell one and two apart: 20 times the 40 rated items that there are would not be "
+        "enough."
     )
 
 
@@ -136,7 +135,7 @@ def test_what_is_known_of_a_metric_comes_from_runs_on_the_same_data():
     gamed = run(fraud, command="attack", verdict={"gameable": True, "frauds": 3, "worst": "x"})
     here, elsewhere = run(agreed, command="meta"), run(agreed, command="meta", sha="other")
     claim = said(record("usl-h", 0.5, 0.01), among=(here, gamed))
-    assert "usl-h agrees with people: 0.400 [0.300, 0.500] (one rater 0.70)" in claim.evidence
+    assert "usl-h agrees with people: 0.40 [0.30, 0.50] (one rater 0.70)" in claim.evidence
     assert "usl-h can be gamed (3 strategies)" in claim.evidence
     assert "was not measured here" in said(record("usl-h", 0.5, 0.01), among=(elsewhere,)).evidence
 

@@ -29,8 +29,8 @@ def test_a_narrow_interval_ranks():
     claim = estimated(3.5, 5.5)
     assert claim.kind == "unrated-ranked"
     assert claim.verdict == "new would be rated above 3 and below 3 of 8 agents"
-    assert claim.facts["below"] == ["1", "2", "3"]
-    assert claim.facts["above"] == ["6", "7", "8"]
+    assert [fact.object for fact in claim.facts if fact.direction == 1] == ["1", "2", "3"]
+    assert [fact.object for fact in claim.facts if fact.direction == -1] == ["6", "7", "8"]
 
 
 def test_the_return_of_a_task_reward_is_not_called_a_rating():
@@ -59,5 +59,5 @@ def test_no_fraud_found_is_not_called_safe():
     record = {"metric": "m", "status": "ok"}
     (claim,) = claims_of(made_run("attack", record, verdict={"gameable": False, "judged": 40}))
     assert claim.kind == "no-fraud-shown"
-    assert claim.strength == "limited"
+    assert claim.badge == "can't tell"
     assert "may still find one" in claim.advice

@@ -56,7 +56,7 @@ def test_every_figure_of_a_metric_of_which_lower_is_better_says_so(tmp_path: Pat
     assert estimates == sorted(estimates)
     (other,) = (f for f in made if f.kind == "scores" and f.title.startswith("rouge-l"))
     assert "lower" not in other.meaning
-    (map_,) = (f for f in made if f.kind == "heatmap" and "system level" in f.title)
+    map_ = next(f for f in made if f.kind == "agreement" and "system level" in f.title)
     (dots,) = (f for f in made if f.kind == "systems" and distance in f.title)
     (gaps,) = (f for f in made if f.kind == "differences")
     for figure in (map_, dots, gaps):

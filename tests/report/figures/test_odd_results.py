@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from tests.made_runs import made_run
+from turnwise.report.figures.agreements import agreements
 from turnwise.report.figures.heatmap import heatmaps
 from turnwise.report.figures.pairs import pairs
 from turnwise.report.figures.scatter import PEOPLE, scatters
@@ -71,15 +72,16 @@ def test_unscored_items_are_not_added_up_over_statistics_and_levels(tmp_path: Pa
     (figure,) = disagreements(made_run("meta", *records, name=str(tmp_path)))
     assert figure.notes[0] == "n = 4 items in 4 clusters; 60 not scored"
     all_scored = {**RECORD, "metric": "other", "statistic": "spearman", "p": 0.5, "unscored": {}}
-    (turns, _) = heatmaps(made_run("meta", *records, all_scored, name=str(tmp_path)))
+    (turns, _) = agreements(made_run("meta", *records, all_scored, name=str(tmp_path)))
     assert turns.notes[0] == "n = 4 items in 4 clusters; 0 to 60 not scored"
 
 
 def test_a_heat_map_names_raters_that_are_no_people(tmp_path: Path) -> None:
     records = [{**RECORD, "statistic": "spearman", "p": 0.5, "dimension": name} for name in ("score", "rude")]
     by = {"automatic_raters": {"rating:score": ["gpt-4"]}, "name": str(tmp_path)}
-    (figure,) = heatmaps(made_run("meta", *records[:1], **by))
-    assert figure.title == "agreement with gpt-4, turn level (spearman)"
+    (figure,) = agreements(made_run("meta", *records[:1], **by))
+    assert figure.title == "agreement with gpt-4 (spearman on score, turn level)"
+    assert not list(heatmaps(made_run("meta", *records[:1], **by)))
     (both,) = heatmaps(made_run("meta", *records, **by))
     assert both.title == "agreement with raters, turn level (spearman)"
 
@@ -90,7 +92,7 @@ def test_figures_of_a_metric_that_learned_from_the_items_say_so(tmp_path: Path) 
     warning = (
         "turnwise learned from 3 of 4 items here: its agreement with people says nothing about new ones."
     )
-    (figure,) = heatmaps(made_run("meta", learned, other, name=str(tmp_path)))
+    (figure,) = agreements(made_run("meta", learned, other, name=str(tmp_path)))
     assert figure.meaning.endswith(warning)
     written(tmp_path, PEOPLE, *(
         {"id": f"{k}", "dimension": "overall", "level": "turn", "group": "", "people": float(k)} for k in range(4)

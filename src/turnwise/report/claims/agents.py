@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from turnwise.metrics import is_preference, is_rating
 from turnwise.records import CompareDocument, DifferenceRecord
 from turnwise.report.claims.claim import Badge, Claim, Direction, Fact, listed, ratings_for
-from turnwise.report.figure import in_words, with_estimate
+from turnwise.report.figure import digits_for, in_words, with_estimate
 from turnwise.report.rated_by import rated_by
 from turnwise.report.runs import RunOf
 from turnwise.report.text import number, p_value
@@ -77,7 +77,11 @@ def fact(record: DifferenceRecord) -> Fact:
 
 
 def leader(record: DifferenceRecord) -> str:
-    """The agent on the good end of the difference; the one with the higher number where no end is good."""
+    """The agent on the good end of the difference; the one with the higher number where no end is good, and of equals
+    the first by name.
+    """
+    if record.value == 0:
+        return min(str(record.agent_a), str(record.agent_b))
     first = (record.value > 0) == (record.better != "lower")
     return record.leader or str(record.agent_a if first else record.agent_b)
 
@@ -222,7 +226,7 @@ def _open(
     return Claim(
         kind="equivalent" if record.equivalent else "no-difference", question="agents", badge=badge, run=run.name,
         figure=_figure(record), verdict=verdict, number=_difference(record), evidence="; ".join(evidence),
-        advice="" if badge == "no" else _more(record, first, second, people=people),
+        advice="" if badge == "no" else more(record, first, second, people=people),
         facts=(fact(record), *map(fact, shown)), items=_items(shown[:1]),
     )  # fmt: skip
 
@@ -240,20 +244,24 @@ def _null(record: DifferenceRecord, agents: str, what: str, where: str) -> tuple
     of = f" of {record.points:g} points" if record.points else ""
     return (
         "can't tell",
-        f"{agents} are at most {number(apart)}{of} apart by {what}{where}; which is better is open",
+        f"{agents} are at most {number(apart, digits_for(apart))}{of} apart by {what}{where}; which is better is open",
     )
 
 
-def _more(record: DifferenceRecord, first: str, second: str, *, people: bool) -> str:
+def more(record: DifferenceRecord, first: str, second: str, *, people: bool) -> str:
     """How many ratings, or where nobody rates how many runs, would show the difference that was measured."""
-    bounds, n = record.bounds, record.n_items
+    bounds, n = record.decisive, record.n_items
     if bounds is None:
         return "" if people else _ask_people(first, second)
     needed = ratings_for(record.value, bounds, n)
     what = "rated items" if people else "items"
     if needed is None or needed > TOO_MANY * n:
-        return f"{first} and {second} are too close to be told apart with {TOO_MANY} times the {n} {what} there are."
-    size = number(abs(record.value))
+        return (
+            f"Do not collect more to tell {first} and {second} apart: {TOO_MANY} times the {n} {what} that there are "
+            "would not be enough."
+        )
+    half = (bounds[1] - bounds[0]) / 2
+    size = number(abs(record.value), digits_for(half))
     do = "Rate" if people else "Run the agents until there are"
     return (
         f"{do} about {max(needed, n):,} items of {first} and {second}, not {n}, to show {size} in 4 of 5 studies "

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from turnwise.records import ChangeRecord, DiffDocument
 from turnwise.report.claims.claim import Claim, Direction, Fact, listed
-from turnwise.report.figure import in_words, with_estimate
+from turnwise.report.figure import digits_for, in_words, with_estimate
 from turnwise.report.runs import RunOf
 from turnwise.report.text import number
 
@@ -49,13 +49,20 @@ def _unchanged(run: RunOf[DiffDocument], agent: str, mine: Sequence[ChangeRecord
     """The claim that no metric was shown to change: first what is excluded, of the first metric."""
     first = mine[0]
     others = f" (nor by {listed([r.metric for r in mine[1:]])})" if len(mine) > 1 else ""
+    if all(r.value == 0 and r.decisive in (None, (0, 0)) for r in mine):
+        return Claim(
+            kind="same", question="changes", run=run.name, subject=agent, badge="no", figure="differences",
+            verdict=f"The scores of {agent} are the same in both runs by {listed([r.metric for r in mine])}",
+            facts=tuple(map(_fact, mine)),
+        )  # fmt: skip
     if first.equivalent:
         verdict = f"{agent} is equal within {number(first.margin)} in both runs by {first.metric}"
     elif first.no_worse:
         verdict = f"{agent} is no worse by more than {number(first.margin)} in the new run by {first.metric}"
     elif first.at_most_apart is not None:
+        most = number(first.at_most_apart, digits_for(first.at_most_apart))
         of = f" of {first.points:g} points" if first.points else ""
-        verdict = f"{agent} changed by at most {number(first.at_most_apart)}{of} by {first.metric}; no change was shown"
+        verdict = f"{agent} changed by at most {most}{of} by {first.metric}; no change was shown"
     else:
         verdict = f"No change of {agent} was shown by {first.metric}"
     return Claim(

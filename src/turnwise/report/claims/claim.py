@@ -26,15 +26,16 @@ __all__ = [
     "ratings_for",
 ]
 
-Question: TypeAlias = Literal["agents", "changes", "metrics", "gaming", "unrated", "plan"]
+Question: TypeAlias = Literal["agents", "calibrated", "changes", "metrics", "gaming", "unrated", "plan"]
 QUESTIONS: tuple[Question, ...] = get_args(Question)
 TITLES: dict[Question, str] = {
     "agents": "Do the agents differ?",
+    "calibrated": "Do they differ with unrated dialogues counted?",
     "changes": "Did the agent change?",
     "metrics": "Can a metric be believed?",
     "gaming": "Can it be gamed?",
     "unrated": "Can an unrated agent be estimated?",
-    "plan": "Is there enough data?",
+    "plan": "Can a study show a difference?",
 }
 # The answer of a claim to its question. Caution: yes, with a reservation that the claim names.
 Badge: TypeAlias = Literal["yes", "no", "can't tell", "caution"]

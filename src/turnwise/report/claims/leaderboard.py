@@ -9,14 +9,18 @@ from collections.abc import Iterator, Sequence
 
 from turnwise.metrics import is_preference, is_rating
 from turnwise.records import CompareDocument, DifferenceRecord, RankedAgent
-from turnwise.report.claims.agents import Knowledge, by_people, dimension, fact, leader
+from turnwise.report.claims.agents import Knowledge, by_people, dimension, fact, leader, more
 from turnwise.report.claims.claim import Badge, Claim, listed
 from turnwise.report.figure import with_estimate, with_interval
 from turnwise.report.rated_by import rated_by
 from turnwise.report.runs import RunOf
 
 MAX_GROUPS = 3  # groups of `--by` with claims of their own
-MAX_LEADERS = 3  # agents whose numbers are in the sentence
+MAX_LEADERS = 3  # agents that are named, with their numbers
+
+NOBODY = (
+    "A score is not a person's judgement: rate some dialogues of each agent (`turnwise power` says how many)."
+)
 
 
 def leaderboard_claims(run: RunOf[CompareDocument], knowledge: Knowledge) -> Iterator[Claim]:
@@ -52,10 +56,15 @@ def _claim(
         badge, verdict = "can't tell", f"The {n} agents are not told apart by {by}{where}"
     elif len(first) == 1:
         verdict = f"{first[0]} is the best of {n} agents by {by}{where}" if rated else (
-            f"{first[0]} scores {agents[0].better or 'highest'} of {n} agents by {by}{where}"
+            f"{first[0]} scores {'lowest' if agents[0].better == 'lower' else 'highest'} of {n} agents by {by}{where}"
         )  # fmt: skip
-    else:
+    elif len(first) <= MAX_LEADERS:
         verdict = f"{listed(first)} lead {n} agents by {by}{where}; which of them is better is open"
+    else:
+        others = [agent.agent for agent in agents if agent.n_above]
+        are = "are" if len(others) > 1 else "is"
+        verdict = f"{listed(others)} {are} not the best of {n} agents by {by}{where}"
+        verdict += f"; any of the other {len(first)} may be"
     named = "; ".join(f"{agent.agent} {with_interval(agent)}" for agent in agents[:MAX_LEADERS])
     on = f" on {dimension(metric)}" if rated else ""
     evidence = [*_last(agents), *(["nobody rated them here", knowledge.of(metric)] if not rated else [])]
@@ -69,9 +78,15 @@ def _claim(
         verdict=verdict,
         number=f"{named}{on} (verdicts adjusted for {family} comparisons)",
         evidence="; ".join(evidence),
-        advice="" if rated else "A score is not a person's judgement: rate some dialogues of each agent.",
+        advice=_advice(tested, first) if rated else NOBODY,
         facts=tuple(map(fact, tested)),
     )  # fmt: skip
+
+
+def _advice(tested: Sequence[DifferenceRecord], first: Sequence[str]) -> str:
+    """How many ratings would tell the two highest of the leading agents apart; empty for one."""
+    top = next((pair for pair in tested if {pair.agent_a, pair.agent_b} == set(first[:2])), None)
+    return more(top, first[0], first[1], people=True) if top is not None and len(first) > 1 else ""
 
 
 def _last(agents: Sequence[RankedAgent]) -> list[str]:

@@ -7,7 +7,6 @@ from turnwise.records import CalibrateDocument, MeanRecord, PowerDocument
 from turnwise.report.claims.claim import LEVEL, Badge, Claim, Direction, Fact, listed
 from turnwise.report.figure import with_estimate, with_interval
 from turnwise.report.runs import RunOf
-from turnwise.report.text import number
 
 MAX_MEANS = 3  # agents whose numbers are in the sentence
 
@@ -17,7 +16,7 @@ def calibrate_claims(run: RunOf[CalibrateDocument]) -> Iterator[Claim]:
     records = [record for record in with_estimate(run.document.results) if record.agent]
     if not records:
         yield Claim(
-            kind="refused", question="agents", badge="can't tell", run=run.name,
+            kind="refused", question="calibrated", badge="can't tell", run=run.name,
             verdict="No mean rating could be estimated", evidence=run.first_reason,
         )  # fmt: skip
         return
@@ -47,7 +46,7 @@ def _calibrated(run: RunOf[CalibrateDocument], mine: Sequence[MeanRecord], where
     named = "; ".join(f"{r.agent} {with_interval(r)}" for r in means[:MAX_MEANS])
     tests = f", verdicts adjusted for {len(pairs)} comparisons" if len(pairs) > 1 else ""
     return Claim(
-        kind="calibrated", question="agents", badge=badge, run=run.name, figure="calibration", subject=best.metric,
+        kind="calibrated", question="calibrated", badge=badge, run=run.name, figure="calibration", subject=best.metric,
         verdict=f"{verdict}{where}",
         number=f"{named} on {best.rating}{tests}" if pairs else "",
         evidence=f"from {counted(sum(r.n_labels for r in means), 'rating')} of "
@@ -79,8 +78,8 @@ def power_claims(run: RunOf[PowerDocument]) -> Iterator[Claim]:
     best = min(records, key=lambda record: record.value)
     how = f"{best.design}, {counted(best.turns or 0, 'turn')} and {counted(best.raters or 0, 'rater')}"
     yield Claim(
-        kind="planned", question="plan", badge="caution", run=run.name, figure="power", subject=best.metric,
+        kind="planned", question="plan", badge="yes", run=run.name, figure="power", subject=best.metric,
         verdict=f"{counted(best.dialogues or 0, 'dialogue')} of each agent show a difference of "
-        f"{number(best.difference)} by {best.metric}",
+        f"{best.difference:g} by {best.metric}",
         evidence=f"{how}, with power {best.target_power:g}",
     )  # fmt: skip

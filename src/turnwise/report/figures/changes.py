@@ -10,8 +10,8 @@ from turnwise.records import (
     ItemDifference,
     Tested,
 )
-from turnwise.report.figure import Figure
-from turnwise.report.figures.differences import differences
+from turnwise.report.figure import Figure, with_estimate
+from turnwise.report.figures.differences import of_pair
 from turnwise.report.figures.transcripts import flips
 from turnwise.report.runs import RunOf
 
@@ -22,7 +22,9 @@ def changes(run: RunOf[DiffDocument]) -> Iterator[Figure]:
     """The change of each metric, one figure for each agent; none without an estimate."""
     records = run.document.results
     for agent in dict.fromkeys(record.agent for record in records):
-        yield from differences(_compared(run, [record for record in records if record.agent == agent]))
+        mine = with_estimate(map(_difference, (record for record in records if record.agent == agent)))
+        if mine:
+            yield of_pair(mine, str(mine[0].agent_a))
 
 
 def changed_items(run: RunOf[DiffDocument]) -> Iterator[Figure]:

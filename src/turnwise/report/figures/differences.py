@@ -2,14 +2,15 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from turnwise.metrics import is_rating
 from turnwise.records import CompareDocument, DifferenceRecord
 from turnwise.report import plot
+from turnwise.report.claims.agents import leader
 from turnwise.report.figure import (
     Figure,
     in_words,
-    low_and_high,
     lower_is_better_note,
     provenance_notes,
     with_estimate,
@@ -18,32 +19,82 @@ from turnwise.report.runs import RunOf
 
 MAX_ROWS = 30  # maximum rows of a picture; the table has all
 ROW, AXIS = 36.0, 40.0  # heights of a row, and of the axis below the rows of one unit
+TEXT, BELOW = -7.0, 0.25  # where the text of a row is, in units, and the interval below it, in rows
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """A difference as it is drawn: from the first agent to the second."""
+
+    record: DifferenceRecord
+    name: str
+    sign: int  # -1 if the record has the agents the other way round
+
+    @property
+    def value(self) -> float:
+        """The difference."""
+        return self.sign * self.record.value
+
+    @property
+    def decisive(self) -> tuple[float, float] | None:
+        """The interval that decides."""
+        return self._turned(self.record.decisive)
+
+    @property
+    def alone(self) -> tuple[float, float] | None:
+        """The interval of this comparison alone."""
+        return self._turned(self.record.bounds)
+
+    @property
+    def means(self) -> tuple[float | None, float | None]:
+        """The means of the first agent and of the second."""
+        a, b = self.record.a, self.record.b
+        return (a, b) if self.sign > 0 else (b, a)
+
+    @property
+    def text(self) -> str:
+        """The difference with the interval that decides."""
+        return in_words(self.value, self.decisive)
+
+    def _turned(self, bounds: tuple[float, float] | None) -> tuple[float, float] | None:
+        """The interval in the direction in which it is drawn."""
+        return bounds if bounds is None or self.sign > 0 else (-bounds[1], -bounds[0])
 
 
 def differences(run: RunOf[CompareDocument]) -> Iterator[Figure]:
-    """The differences of two agents by ratings and metrics in one figure; of several agents those of all pairs, one
-    figure for each metric and group. Win rates have figures of their own.
+    """The differences of two agents by ratings and metrics in one figure, from the agent that leads by the first; of
+    several agents those of all pairs, one figure for each metric and group. Win rates have figures of their own.
     """
     known = with_estimate((*run.document.people, *run.document.results))
     mine = [record for record in known if record.win_rate is None]
-    pairs = dict.fromkeys((record.agent_a, record.agent_b) for record in mine)
+    pairs = {frozenset((record.agent_a, record.agent_b)) for record in mine}
     if len(pairs) == 1:
-        ((first, second),) = pairs
-        yield _figure(
-            mine, f"{first} minus {second}", [_about(record) for record in mine], (str(first), str(second))
-        )
+        yield of_pair(mine, leader(mine[0]))
         return
     for metric, group in dict.fromkeys((record.metric, record.group) for record in mine):
         here = [record for record in mine if (record.metric, record.group) == (metric, group)]
         title = f"differences of all pairs by {metric}" + (f", {group}" if group else "")
-        yield _figure(here, title, [f"{r.agent_a} - {r.agent_b}" for r in here], ("the first", "the second"))
+        yield _figure([_led(record) for record in here], title, ("the first", "the second"))
 
 
-def _figure(
-    records: Sequence[DifferenceRecord], title: str, names: Sequence[str], agents: tuple[str, str]
-) -> Figure:
-    """The figure of these differences, which are those of `agents` or of the agents in `names`."""
+def of_pair(records: Sequence[DifferenceRecord], first: str) -> Figure:
+    """The figure of the differences of two agents by ratings and metrics, from the agent `first` to the other."""
+    second = str(records[0].agent_b if first == records[0].agent_a else records[0].agent_a)
+    gaps = [Gap(record, _about(record), 1 if record.agent_a == first else -1) for record in records]
+    return _figure(gaps, f"{first} minus {second}", (first, second))
+
+
+def _led(record: DifferenceRecord) -> Gap:
+    """The difference from the agent that leads to the other."""
+    turned = leader(record) != record.agent_a
+    names = (record.agent_a, record.agent_b)[:: -1 if turned else 1]
+    return Gap(record, f"{names[0]} - {names[1]}", -1 if turned else 1)
+
+
+def _figure(gaps: Sequence[Gap], title: str, agents: tuple[str, str]) -> Figure:
+    """The figure of these differences, which are those of `agents` or of the agents in their names."""
     first, second = agents
+    records = [gap.record for gap in gaps]
     return Figure(
         kind="differences",
         title=title,
@@ -55,11 +106,11 @@ def _figure(
         head=("", "group", first, second, "difference", "low", "high", "low alone", "high alone", "p", "p adjusted",
               "effect size", "verdict", "signature"),
         rows=tuple(
-            (name, r.group, r.a, r.b, r.estimate, *low_and_high(r.decisive), *low_and_high(r.interval), r.p,
-             r.p_adjusted, r.effect_size, r.verdict, r.signature)
-            for name, r in zip(names, records, strict=True)
+            (gap.name, r.group, *gap.means, gap.value, *(gap.decisive or (None, None)), *(gap.alone or (None, None)),
+             r.p, r.p_adjusted, None if r.effect_size is None else gap.sign * r.effect_size, r.verdict, r.signature)
+            for gap, r in zip(gaps, records, strict=True)
         ),
-        svg=_picture(records, names, title, agents),
+        svg=_picture(gaps, title, agents),
     )  # fmt: skip
 
 
@@ -81,52 +132,40 @@ def unit(record: DifferenceRecord) -> str:
     return re.sub(r"-\d+$", "", record.metric.split("[")[0])
 
 
-def _picture(
-    records: Sequence[DifferenceRecord], names: Sequence[str], title: str, agents: tuple[str, str]
-) -> str:
+def _picture(gaps: Sequence[Gap], title: str, agents: tuple[str, str]) -> str:
     """The picture of the first 30 differences: those of one unit above one axis, whose middle is 0."""
-    shown = list(zip(records, names, strict=True))[:MAX_ROWS]
-    units = list(dict.fromkeys(unit(record) for record, _ in shown))
-    sides = [
-        plot.broken(f"{agent} higher", plot.MAX_LINE_LETTERS // 2 - 2) for agent in (agents[1], agents[0])
-    ]
+    shown = gaps[:MAX_ROWS]
+    units = list(dict.fromkeys(unit(gap.record) for gap in shown))
+    sides = [plot.broken(f"{agent} higher", plot.MAX_LINE_LETTERS // 2 - 2) for agent in reversed(agents)]
     head = plot.LINE_HEIGHT * max(map(len, sides)) + 8
     canvas = plot.Panel(
         plot.Scale(-1, 1, 8, plot.WIDTH - 8),
         plot.Scale(0, 1, 0, 1),
         height=head + ROW * len(shown) + AXIS * len(units),
     )
-    for side, lines in enumerate(sides):
-        middle = plot.WIDTH / 2
-        across, anchor = (middle - 10, "end") if side == 0 else (middle + 10, "start")
-        canvas.text_lines(across, head / 2 + 4, lines, anchor=anchor, style="label")
+    for lines, shift, anchor in zip(sides, (-10, 10), ("end", "start"), strict=True):
+        canvas.text_lines(plot.WIDTH / 2 + shift, head / 2 + 4, lines, anchor=anchor, style="label")
     top = head
     for name in units:
-        mine = [(record, label) for record, label in shown if unit(record) == name]
-        top += _rows(canvas, mine, name, top)
+        top += _rows(canvas, [gap for gap in shown if unit(gap.record) == name], name, top)
     return canvas.svg(title)
 
 
-def _rows(canvas: plot.Panel, rows: Sequence[tuple[DifferenceRecord, str]], name: str, top: float) -> float:
+def _rows(canvas: plot.Panel, gaps: Sequence[Gap], name: str, top: float) -> float:
     """Draw the rows of one unit from this height on, and return their height."""
-    ends = [edge for record, _ in rows for edge in (record.value, *(record.decisive or ()))]
-    size = max(map(abs, plot.padded_range([*ends, *(-end for end in ends)])))
+    size = max(abs(edge) for gap in gaps for edge in (gap.value, *(gap.decisive or ()))) * 1.05 or 1.0
     across = plot.Scale(-size, size, canvas.x.start, canvas.x.end)
-    bottom = top + ROW * len(rows)
-    panel = plot.Panel(across, plot.Scale(-0.5, len(rows) - 0.5, top, bottom), marks=canvas.marks)
-    panel.axes(name)
+    bottom = top + ROW * len(gaps)
+    panel = plot.Panel(across, plot.Scale(-0.5, len(gaps) - 0.5, top, bottom), marks=canvas.marks)
+    # The row of a single metric has its name.
+    panel.axes(name if is_rating(gaps[0].record.metric) or len(gaps) > 1 else "")
     panel.vertical_rule(0.0)
-    for place, (record, label) in enumerate(rows):
-        words = in_words(record.value, record.decisive)
-        line = panel.y(place) + 9
-        room = plot.MAX_LINE_LETTERS - len(words) - 2
-        names = plot.broken(label, room)
-        panel.text_lines(across.start, line - 16, names)
-        panel.text(across.end, line - 16, words, anchor="end")
-        lower = (line - panel.y.start) / (panel.y.end - panel.y.start) * len(rows) - 0.5
-        if record.decisive:
-            panel.path(
-                [(end, lower) for end in record.decisive], style=f"whisker s{0 if record.shown else 7}"
-            )
-        panel.dot(record.value, lower, 0 if record.shown else 7, tip=f"{label}: {words}")
+    for place, gap in enumerate(gaps):
+        line = panel.y(place) + TEXT
+        panel.text_lines(across.start, line, plot.broken(gap.name, plot.MAX_LINE_LETTERS - len(gap.text) - 2))
+        panel.text(across.end, line, gap.text, anchor="end")
+        series = 0 if gap.record.shown else 7
+        if gap.decisive:
+            panel.path([(end, place + BELOW) for end in gap.decisive], style=f"whisker s{series}")
+        panel.dot(gap.value, place + BELOW, series, tip=f"{gap.name}: {gap.text}")
     return bottom - top + AXIS

@@ -87,17 +87,18 @@ def compare(spec: "Compare") -> CompareDocument:
     if chosen:
         wins = [*judge_pairs(chosen, spec, census, _two_agents(spec, census)), *wins]
     compared = _by_metrics(scored, census) if scored.metrics else Compared()
-    people: tuple[DifferenceRecord, ...] = ()
+    people = Compared()
     if scored.metrics and not any(is_rating(name) for name in scored.metrics):
         people = _by_people(scored, census)
     records = with_verdicts([*compared.records, *wins], spec.margins)
+    rated = with_verdicts(people.records, spec.margins)
     return finish(
         CompareDocument,
         spec,
         records,
         census.sha256,
-        leaderboard=leaderboard(compared.means, records, fits),
-        people=people,
+        leaderboard=leaderboard((*people.means, *compared.means), (*rated, *records), fits),
+        people=rated,
         preferences=tuple(fits),
         notes=tuple(cut_agents(spec, census, _asked_agents(spec, census))),
         **census.unseen.section(),
@@ -174,7 +175,7 @@ def _by_metrics(spec: "Compare", census: Census) -> Compared:
     return Compared(tuple(records), tuple(means))
 
 
-def _by_people(spec: "Compare", census: Census) -> tuple[DifferenceRecord, ...]:
+def _by_people(spec: "Compare", census: Census) -> Compared:
     """The differences between the agents by people's ratings, for the conclusions beside the metrics' differences.
 
     The dimension is `overall`, else the first whose name says that it is about the whole, such as `reward`, else the
@@ -183,15 +184,15 @@ def _by_people(spec: "Compare", census: Census) -> tuple[DifferenceRecord, ...]:
     agents = _agents(spec, census)
     known = census.dimensions
     if not known or not set(agents) <= set(census.agents):
-        return ()
+        return Compared()
     dimension = min(known, key=lambda name: (name != "overall", name not in GOOD))
     if len(known[dimension].scales) > 1 or len(known[dimension].directions) > 1:
-        return ()
+        return Compared()
     name = names_of(census, dimension)[0]
     own = spec.changed(
         metrics=(name,), agents=agents, as_agents=(), items=None, limit=None, output=None, files=None
     )
-    return with_verdicts(_by_metrics(own, census).records, spec.margins)
+    return _by_metrics(own, census)
 
 
 def _own_id(spec: "Compare", census: Census, dialogue: str) -> str:

@@ -5,6 +5,7 @@ tests/stats/computing/test_tails.py holds them to its values.
 """
 
 import math
+from functools import lru_cache
 from statistics import NormalDist
 
 _NORMAL = NormalDist()
@@ -36,6 +37,7 @@ def t_cdf(df: float, x: float) -> float:
     return tail if x < 0 else 1 - tail
 
 
+@lru_cache(maxsize=1024)
 def t_quantile(df: float, p: float) -> float:
     """The x with P(T <= x) = p; infinite at 0 and 1, NaN outside of [0, 1] or without degrees of freedom."""
     if not df > 0 or not 0 < p < 1:
