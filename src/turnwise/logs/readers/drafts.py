@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from turnwise.errors import counted
 from turnwise.logs.checks import shown, wrong
 from turnwise.logs.dialogue import JUDGED, other_entries
+from turnwise.logs.labels import label, rated
 from turnwise.logs.readers import speakers
 from turnwise.logs.readers.columns import Columns, measured, moment, written
 from turnwise.logs.readers.messages import ALTERNATING, beside_rating
@@ -184,12 +185,14 @@ class Draft:
             turn = None if order is None else places[order]
             return replace(rating, item=item_id(self.id, turn), turn=turn)
 
-        return Dialogue(
-            id=self.id,
-            agent=agent,
-            turns=tuple(self.turns[order] for order in places),
-            ratings=tuple(placed(order, rating) for order, rating in self.ratings),
-            meta=self.meta,
+        return rated(
+            Dialogue(
+                id=self.id,
+                agent=agent,
+                turns=tuple(self.turns[order] for order in places),
+                ratings=tuple(placed(order, rating) for order, rating in self.ratings),
+                meta=self.meta,
+            )
         )
 
 
@@ -266,7 +269,9 @@ class Drafts:
         """Add a row that is a context and a response; the id of its dialogue, which is the row's number without one."""
         columns, values = self.columns, row.values
         identity = columns.cell(values, "id", written) or str(row.number)
-        meta = columns.unmapped(values)
+        beside = columns.unmapped(values)
+        labelled = {key: value for key, value in beside.items() if label(key, value) is not None}
+        meta = {key: value for key, value in beside.items() if key not in labelled}
         draft = self.known.setdefault(identity, Draft(identity, meta=meta))
         differing = {key: one for key, one in meta.items() if key not in draft.meta or draft.meta[key] != one}
         said = columns.cell(values, "context", _Context(self.options.split)) or ()
@@ -276,7 +281,7 @@ class Drafts:
         if len(said) > 1 and ALTERNATING not in self.options.notes:
             self.options.notes.append(ALTERNATING)
         order = (len(said), 0)
-        draft.place(order, _turn(values, columns, "assistant", "response", {}))
+        draft.place(order, _turn(values, columns, "assistant", "response", labelled))
         draft.rate(values, columns, order, differing)
         draft.speak(columns.cell(values, "agent", written))
         return identity

@@ -41,6 +41,7 @@ class Options:
     """What a user may say about a source, and two fields that the reader fills: `dropped` and `notes`."""
 
     columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # --map: meaning -> columns
+    words: Mapping[str, Mapping[str, float]] = field(default_factory=dict)  # --map: rating -> word -> number
     split: str | None = None  # what separates the turns of a context that is one text
     dropped: Counter[str] = field(default_factory=Counter)  # what could not be kept -> how often
     roles: Mapping[str, Role] = field(default_factory=dict)  # --roles: speaker -> role; `*`: all others

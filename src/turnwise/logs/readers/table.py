@@ -49,7 +49,7 @@ def dialogues(
     rows with the same id follow each other, dialogues are yielded one by one. Columns that fit no layout raise
     `DataError`, and speakers without a known role `UsageError`.
     """
-    columns = Columns.fitted(options.columns, header, file)
+    columns = Columns.fitted(options.columns, header, file, options.words)
     said = [(meaning.partition(":")[2], column) for meaning, several in columns.meanings.items()
             if meaning.startswith("say:") for column in several]  # fmt: skip
     threaded = "id" not in columns and {"message", "reply_to"} <= columns.meanings.keys()
