@@ -7,7 +7,7 @@ beginning of a file whether it has the format. `recognise` asks all of them, spe
 import importlib
 import inspect
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -360,6 +360,13 @@ def recognise(path: str) -> str | None:
     looked = sample(path)
     if looked.form == "values":  # no reader reads them
         return None
+    name = next((name for name, reader in READERS.items() if reader.recognises(looked)), None)
+    return "native" if name in NEAR_NATIVE and _is_native(looked) else name
+
+
+def recognise_records(found: Sequence[Any]) -> str | None:
+    """The name of the first reader whose format records have that are in memory; None if there is none."""
+    looked = Sample("", "jsonl", records=tuple(found))
     name = next((name for name, reader in READERS.items() if reader.recognises(looked)), None)
     return "native" if name in NEAR_NATIVE and _is_native(looked) else name
 

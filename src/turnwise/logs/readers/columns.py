@@ -15,6 +15,7 @@ from typing import Any
 from turnwise.errors import UsageError, convert_option
 from turnwise.logs.checks import Check, RuleError, T, each, number, required, wrong
 from turnwise.logs.labels import number_of
+from turnwise.logs.readers.usual_columns import LAYOUT, usual_columns
 
 PLAIN = (
     "id", "role", "content", "turn", "time", "message", "reply_to", "agent", "context", "response", "rater",
@@ -32,11 +33,6 @@ FIRST_WORD = re.compile(rf"(?P<column>.+?):{WORD.pattern}")  # a column, and the
 
 Scale = tuple[float, float]
 Words = Mapping[str, float]  # word -> number
-
-
-def is_layout(header: Sequence[str]) -> bool:
-    """Whether a table needs no map: its columns are called `id`, `role` and `content`, or `context` and `response`."""
-    return {"id", "role", "content"} <= set(header) or {"context", "response"} <= set(header)
 
 
 def parse(written: str) -> dict[str, tuple[str, ...]]:
@@ -124,7 +120,8 @@ class Columns:
         words: Mapping[str, Words] | None = None,
     ) -> "Columns":
         """The given map, and every other column of the header whose own name is a meaning; a given column that
-        the header lacks raises `UsageError` about `file`.
+        the header lacks raises `UsageError` about `file`. Where the map does not say what a row is, columns with
+        usual names do (`usual_columns`).
         """
         for meaning, columns in given.items():
             for column in columns:
@@ -133,6 +130,9 @@ class Columns:
                     option = convert_option("--map", f"{meaning}={column}")
                     found = f"{option}: there is no such column; there are {there}"
                     raise UsageError(f"{file}: {found}")
+        if not any(meaning in LAYOUT or meaning.startswith("say:") for meaning in given):
+            mapped = {column for columns in given.values() for column in columns}
+            given = {**usual_columns(name for name in header if name not in mapped), **given}
         taken = {column for columns in given.values() for column in columns}
         said = {_bare(meaning) for meaning in given}
         own = {

@@ -14,6 +14,7 @@ Otherwise records are rows of a table (`table.py`): a message each (`id`, `role`
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from turnwise.errors import DataError, Problem, UsageError, convert_option
@@ -23,7 +24,9 @@ from turnwise.logs.readers import speakers, table
 from turnwise.logs.readers.columns import LISTED, written
 from turnwise.logs.readers.mapped_paths import MappedPaths
 from turnwise.logs.readers.mapped_ratings import MappedRatings
+from turnwise.logs.readers.sniff import Sample
 from turnwise.logs.readers.source import Options, is_large, raise_data_error, records
+from turnwise.logs.readers.usual_columns import LAYOUT, described, usual_columns
 from turnwise.logs.readers.value_paths import outside, steps_of, value_at, values_at, without_paths
 from turnwise.types import ROLES, Dialogue, Role
 
@@ -37,14 +40,36 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
     No map raises `UsageError`.
     """
     options = options or Options()
-    if not options.columns:
+    if "messages" in options.columns:
+        return _nested(path, options)
+    if not any(meaning in LAYOUT or meaning.startswith("say:") for meaning in options.columns):
+        options = _with_usual_columns(path, options)
+    return _flat(path, options)
+
+
+def recognises(sample: Sample) -> bool:
+    """Whether the first record is a row whose keys have usual names."""
+    return sample.form in ("json", "jsonl") and bool(usual_columns(_cells(sample.first)))
+
+
+def _cells(values: Mapping[str, Any]) -> list[str]:
+    """The keys of a record whose values may be cells of a table: no objects."""
+    return [key for key, value in values.items() if not isinstance(value, dict)]
+
+
+def _with_usual_columns(path: str, options: Options) -> Options:
+    """The options with the columns that the first record names; `UsageError` if its keys do not say what they are."""
+    first = next((value for value, _, _ in _records(path, options, count=False)), None)
+    mapped = {column for columns in options.columns.values() for column in columns}
+    keys = [key for key in _cells(first if isinstance(first, dict) else {}) if key not in mapped]
+    usual = usual_columns(keys)
+    if not usual:
         raise UsageError(
             f"{path}: the format `json` needs {convert_option('--map')}, for example "
             "--map 'messages=messages,role=role,content=content,id=id'"
         )
-    if "messages" in options.columns:
-        return _nested(path, options)
-    return _flat(path, options)
+    options.notes.append(f"keys are read by their names: {described(usual)}")
+    return replace(options, columns={**usual, **options.columns})
 
 
 def _records(path: str, options: Options, *, count: bool = True) -> Iterator[tuple[Any, str, Any]]:

@@ -16,6 +16,7 @@ import msgspec
 from turnwise.errors import DataError, Problem
 from turnwise.logs.checks import RuleError, array, record, required, shown
 from turnwise.logs.files import BOM, PIPE, content, counting, lines, opened
+from turnwise.logs.memory import NamedLines
 from turnwise.types import Dialogue, Role
 
 LARGE = 1 << 26  # bytes of a JSON list above which its elements are read one by one
@@ -183,6 +184,8 @@ def records(path: str) -> Iterator[tuple[Any, str, Callable[[], AbstractContextM
 
 def is_large(path: str) -> bool:
     """Whether a file is not held in memory: 64 MiB or more as stored. False for stdin, which cannot be read twice."""
+    if isinstance(path, NamedLines):
+        return False
     return path != PIPE and os.path.isfile(path) and os.path.getsize(path) >= LARGE
 
 
