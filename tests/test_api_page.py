@@ -43,7 +43,7 @@ def test_the_public_names_are_these():
         "TooManyErrors", "Trained", "Turn", "TurnwiseError", "Unmeasured", "UsageError", "Validation", "ViewerLink",
         "__version__",
         "attack", "calibrate", "compare", "convert", "demo_corpus", "diff", "doctor", "export_ratings", "fetch",
-        "harden", "list_available", "make_report", "meta_evaluate", "ope", "power", "rate", "respond", "score",
+        "harden", "judge", "list_available", "make_report", "meta_evaluate", "ope", "power", "rate", "respond", "score",
         "simulate", "train", "validate", "view",
     ]  # fmt: skip
     assert sorted(make_api.public("turnwise.plugins")) == [

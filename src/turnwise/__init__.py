@@ -58,6 +58,7 @@ if TYPE_CHECKING:  # each name of the table below, exported by `as`
     from turnwise.errors import TurnwiseError as TurnwiseError
     from turnwise.errors import Unmeasured as Unmeasured
     from turnwise.errors import UsageError as UsageError
+    from turnwise.library.own_judge import judge as judge
     from turnwise.library.results import Agreement as Agreement
     from turnwise.library.results import Attack as Attack
     from turnwise.library.results import Calibration as Calibration
@@ -100,6 +101,7 @@ _HOMES = {  # module -> its public names
     "commands.validate": "Validation validate",
     "commands.view": "ViewerLink view",
     "errors": "DataError MissingExtra Refused TooManyErrors TurnwiseError Unmeasured UsageError",
+    "library.own_judge": "judge",
     "library.results": "Agreement Attack Calibration Changes Comparison Estimates Hardened Power Result Scores Trained",
     "library.written": "Replies Simulated",
     "records": "Record",

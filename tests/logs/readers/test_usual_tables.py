@@ -87,8 +87,9 @@ def test_prompts_and_completions_need_no_map(tmp_path: Path, suffix: str) -> Non
         {"prompt": "Hi", "completion": "Hello.", "model": "m2"},
     ]
     cells = [tuple(row.values()) for row in rows]
+    lines = [f'"{prompt}","{reply}",{model}' for prompt, reply, model in cells]
     text = {
-        ".csv": "prompt,completion,model\n" + "".join(f'"{prompt}","{reply}",{model}\n' for prompt, reply, model in cells),
+        ".csv": "\n".join(["prompt,completion,model", *lines, ""]),
         ".jsonl": "".join(json.dumps(row) + "\n" for row in rows),
         ".json": json.dumps(rows),
     }  # fmt: skip

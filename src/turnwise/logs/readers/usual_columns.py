@@ -44,7 +44,7 @@ def usual_columns(header: Iterable[str]) -> dict[str, tuple[str, ...]]:
     names = list(header)
     if {*REPLIES} <= {*names} and not {*MESSAGES} <= {*names}:
         layout: Sequence[str] = REPLIES
-        found = {meaning: (meaning,) for meaning in REPLIES}
+        found: dict[str, tuple[str, ...]] = {meaning: (meaning,) for meaning in REPLIES}
     else:
         chosen = {meaning: _column(meaning, names) for meaning in {*MESSAGES, *REPLIES}}
         layout = next((kind for kind in (MESSAGES, REPLIES) if all(chosen[one] for one in kind)), ())
