@@ -8,8 +8,10 @@ from turnwise.settings.option import Function
 def judge(function: Function, **settings: Any) -> str:
     """The name of a judge that asks a function: `metrics=[judge(ask, rubric="grounded")]`.
 
-    The function gets the messages of a question, a list of `{"role", "content"}`, and returns the answer as text; it
-    may be async. `settings` are those of the metric `judge`.
+    Parameters:
+        function: Gets the messages of a question, a list of `{"role", "content"}`, and returns the answer as text; it
+            may be async.
+        settings: Settings of the metric `judge`, such as `rubric`, `dimension` or `scale`.
     """
     from turnwise.session_functions import named
 
