@@ -47,7 +47,7 @@ def test_no_public_name_is_lost():
         "TooManyErrors", "Trained", "Turn", "TurnwiseError", "Unmeasured", "UsageError", "Validation", "ViewerLink",
         "__version__",
         "attack", "calibrate", "compare", "convert", "demo_corpus", "diff", "doctor", "export_ratings", "fetch",
-        "harden", "list_available", "make_report", "meta_evaluate", "ope", "power", "rate", "respond", "score",
+        "harden", "judge", "list_available", "make_report", "meta_evaluate", "ope", "power", "rate", "respond", "score",
         "simulate", "train", "validate", "view",
     ]  # fmt: skip
     assert [name for name in promised if name not in tw.__all__] == []

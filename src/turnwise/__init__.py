@@ -22,6 +22,7 @@ __version__ = "0.2.0"
 
 _TYPES = {  # module -> its public names, beside those of the commands
     "errors": "DataError MissingExtra Refused TooManyErrors TurnwiseError Unmeasured UsageError",
+    "library.own_judge": "judge",
     "library.results": "Agreement Attack Calibration Changes Comparison Estimates Hardened Power Result Scores Trained",
     "library.written": "Replies Simulated",
     "records": "Record",
@@ -89,6 +90,7 @@ if TYPE_CHECKING:
     from turnwise.errors import TurnwiseError as TurnwiseError
     from turnwise.errors import Unmeasured as Unmeasured
     from turnwise.errors import UsageError as UsageError
+    from turnwise.library.own_judge import judge as judge
     from turnwise.library.results import Agreement as Agreement
     from turnwise.library.results import Attack as Attack
     from turnwise.library.results import Calibration as Calibration

@@ -21,6 +21,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from turnwise.errors import PluginError, TurnwiseError, UsageError
 from turnwise.plugin_code import described, plugin_code
+from turnwise.session_functions import known
 from turnwise.terminal import say
 
 GROUPS = {
@@ -284,11 +285,14 @@ def _package_name(distribution: Any) -> str:
 
 
 def own_function(name: str, what: str) -> tuple[Callable[..., Any], bytes]:
-    """The user's `module:function`, imported from the current folder first, and the bytes of its file (else b"").
+    """The user's `module:function`, imported from the current folder first, and the bytes of its file (else b""); or a
+    function that this session was given (`session_functions`), and its source.
 
     What cannot be imported or called raises `UsageError`; `what` names its kind there. Afterwards the current
     folder is in `sys.path`, at the end if it was not there before.
     """
+    if (function := known(name)) is not None:
+        return function, function.source
     module_name, _, attribute = name.partition(":")
     here = str(Path.cwd())
     sys.path.insert(0, here)
@@ -303,10 +307,10 @@ def own_function(name: str, what: str) -> tuple[Callable[..., Any], bytes]:
         sys.path.remove(here)
         if here not in sys.path:
             sys.path.append(here)
-    function, file = getattr(module, attribute, None), getattr(module, "__file__", None)
-    if not callable(function):
+    found, file = getattr(module, attribute, None), getattr(module, "__file__", None)
+    if not callable(found):
         raise UsageError(f"`{module_name}` ({file or 'built in'}) has no function `{attribute}`")
-    return function, Path(file).read_bytes() if file else b""
+    return found, Path(file).read_bytes() if file else b""
 
 
 def split_outside_brackets(text: str) -> list[str]:

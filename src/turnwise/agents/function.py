@@ -17,6 +17,7 @@ import numpy as np
 
 from turnwise.errors import UsageError
 from turnwise.registry import own_function
+from turnwise.session_functions import finished
 from turnwise.types import DimensionScores, Reply, Signature, Turn, digest
 
 _KEYS = ("content", "outcome", "relabelled")
@@ -44,7 +45,9 @@ class FunctionAgent:
     def stream(self, turns: Sequence[Turn], rng: np.random.Generator, /) -> Iterator[str | Reply]:
         """The pieces that the function yields, then the reply if it returns one; raises `UsageError` as `_reply`."""
         messages = [to_message(turn) for turn in turns]
-        returned: Any = self.function(messages, rng=rng) if self.takes_rng else self.function(messages)
+        returned: Any = finished(
+            self.function(messages, rng=rng) if self.takes_rng else self.function(messages)
+        )
         if inspect.isgenerator(returned):
             returned = yield from _pieces(returned)
             if returned is None:

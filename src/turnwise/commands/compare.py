@@ -25,7 +25,7 @@ from turnwise.settings.groups import (
     Selecting,
     Trying,
 )
-from turnwise.settings.option import Names, Option
+from turnwise.settings.option import Metrics, Names, Option
 from turnwise.terminal import visible
 
 NO_PAIRS = "none"  # `pair` of a comparison of independent samples
@@ -72,7 +72,7 @@ class Compare(Gated, Trying, Drawing, Judging, AsAgents, Selecting, Evaluating):
     resumption: ClassVar[Resumption] = "rows"
 
     metrics: Annotated[
-        Names,
+        Metrics,
         Option(
             "Metrics, separated by commas; `rating:overall` is people's ratings, `preference:overall` their "
             "choices. Default: everything that people said; for two finished runs, every metric that both have.",

@@ -16,7 +16,7 @@ from turnwise.records import AgreementRecord, MetaDocument
 from turnwise.report import text
 from turnwise.report.fitting import Layout
 from turnwise.settings.groups import Drawing, Evaluating, LowerIsBetter, Resumption, Selecting
-from turnwise.settings.option import Names, Option
+from turnwise.settings.option import Metrics, Names, Option
 from turnwise.terminal import visible
 from turnwise.types import MetaLevel
 
@@ -66,7 +66,7 @@ class MetaEvaluate(Gated, Drawing, LowerIsBetter, Selecting, Evaluating):
     function: ClassVar[str] = "meta_evaluate"
 
     metrics: Annotated[
-        Names,
+        Metrics,
         Option(
             "Metrics, separated by commas. Without any, the result is the agreement of the raters among themselves.",
             flags="-m --metric", metavar="NAMES", repeatable=True, record=None,

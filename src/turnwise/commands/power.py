@@ -14,7 +14,7 @@ from turnwise.library import results
 from turnwise.records import PlanRecord
 from turnwise.settings.data import Data
 from turnwise.settings.groups import Evaluating, Pairing
-from turnwise.settings.option import Names, Option
+from turnwise.settings.option import Metrics, Names, Option
 from turnwise.stats.power import MOST_CLUSTERS
 
 MOST = 1e100  # of a standard deviation: its square is a number
@@ -63,7 +63,7 @@ class Power(Pairing, Evaluating):
         ),
     ] = field(kw_only=False, default=())  # fmt: skip
     metrics: Annotated[
-        Names,
+        Metrics,
         Option(
             "What is to differ: metrics, rating:DIMENSION or preference:DIMENSION. Default: the ratings of the pilot.",
             flags="-m --metric", metavar="NAMES", repeatable=True, record=None,

@@ -10,7 +10,7 @@ from turnwise.commands.screen import Screen
 from turnwise.errors import UsageError, counted, setting
 from turnwise.library.written import SHOWN, Replies
 from turnwise.settings.groups import Filtering, Reading, Seeding, Showing
-from turnwise.settings.option import Count, Natural, Option, PathLike, Positive
+from turnwise.settings.option import Count, NameOrFunction, Natural, Option, PathLike, Positive
 from turnwise.terminal import say_lines
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Respond(Showing, Seeding, Filtering, Reading):
     screen_class = Screen
 
     agent: Annotated[
-        str,
+        NameOrFunction,
         Option(
             "Who replies: an OpenAI-compatible address, your own function, a folder that `turnwise train` wrote, or a "
             "language model by name, folder or hub id. Not the name of the logged agent: records that name none get "
@@ -80,7 +80,8 @@ class Respond(Showing, Seeding, Filtering, Reading):
         ),
     ] = None
     user: Annotated[
-        str | None, Option("With --self-play: the agent that plays the user.", metavar="AGENT")
+        NameOrFunction | None,
+        Option("With --self-play: the agent that plays the user.", metavar="AGENT"),
     ] = None
     again: Annotated[bool, Option("Replace replies that the logs have under this name.")] = False
     concurrency: Annotated[

@@ -6,7 +6,9 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import date
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -25,6 +27,8 @@ from turnwise.types import Dialogue
 
 NAME = "dialogues.jsonl"  # how messages and results call dialogues in memory
 REQUIRED = "messages"  # the one key that a record of the native format must have
+TABLES = ("csv", "parquet", "hf")  # formats whose rows are records, when they are in memory
+LOOKED_AT = 3  # records by which the format is recognised
 _EXPECTED = (
     "data must be a path, a list of paths, dialogues as dicts or `Dialogue` objects, a pandas or polars DataFrame, or "
     "a Hugging Face Dataset (docs/format.md has the keys of a dialogue)"
@@ -57,7 +61,11 @@ def files(
     with _stored(data) as stored:
         paths: tuple[str, ...]
         said = reading(reader, mapping)
-        paths = (stored,) if isinstance(stored, NamedLines) else _native(stored, said, agent)
+        paths = (
+            (_in_memory(stored, said, agent),)
+            if isinstance(stored, NamedLines)
+            else _native(stored, said, agent)
+        )
         named: FileAgents | None = None
         if agent:
             named = FileAgents(dict.fromkeys(paths, agent), UNNAMED)
@@ -90,6 +98,28 @@ def _stored(data: Data) -> Iterator[NamedLines | tuple[tuple[str, str], ...]]:
             with copy.open("wb") as file:
                 shutil.copyfileobj(sys.stdin.buffer, file)
             yield tuple((path, str(copy) if path == PIPE else path) for path in paths)
+
+
+def _in_memory(stored: NamedLines, said: Reading | None, agent: str | None) -> NamedLines:
+    """The lines of what is in memory in the native format: as they are if they hold `messages` and nothing is said of
+    them, else converted as is said, or from the format that the first records have.
+    """
+    from turnwise.logs.readers import recognise_records
+    from turnwise.logs.readers.source import decoded
+
+    first = [decoded(line) for line in islice(stored.lines, LOOKED_AT)]
+    keys = first[0] if first and isinstance(first[0], dict) else {}
+    if said is None or said == Reading():
+        if REQUIRED in keys:
+            return stored
+        said = Reading(reader=recognise_records(first))
+    elif said.reader in (None, *TABLES):
+        said = replace(
+            said, reader="native" if REQUIRED in keys and "messages" not in said.columns else "json"
+        )
+    if said.reader is None:
+        raise _unknown_columns(list(keys))
+    return NamedLines(stored, Repeated(partial(_converted, str(stored), stored, said, agent)))
 
 
 def _native(stored: Sequence[tuple[str, str]], said: Reading | None, agent: str | None) -> tuple[str, ...]:
@@ -192,16 +222,19 @@ def _paths(data: Any) -> tuple[str, ...] | None:
 
 
 def _lines(data: Any) -> Callable[[], Iterator[bytes]]:
-    """A function that makes the data's lines in the native format; anything but dialogues or a table raises
-    `UsageError`.
+    """A function that makes lines of the data, in the native format if it has `messages`; anything but dialogues,
+    records or a table raises `UsageError`.
     """
     if hasattr(data, "columns") or hasattr(data, "column_names"):
-        _check_columns(list(data.columns if hasattr(data, "columns") else data.column_names))
-        return lambda: map(_encoded, _records(_rows(data)))
+        if REQUIRED in list(data.columns if hasattr(data, "columns") else data.column_names):
+            return lambda: map(_encoded, _records(_rows(data)))
+        return lambda: (
+            _encoded({str(name): _plain(value) for name, value in row.items()}) for row in _rows(data)
+        )
     if not isinstance(data, list):
         raise UsageError(f"{_EXPECTED}, not {_kind(data)}")
     if all(isinstance(one, Mapping) for one in data):
-        return lambda: map(_encoded, data)
+        return lambda: (_encoded(_plain(record)) for record in data)
     if all(isinstance(one, Dialogue) for one in data):
         return lambda: map(dump, data)
     odd = next((one for one in data if not isinstance(one, Mapping | Dialogue | str | Path)), data[-1])
@@ -234,14 +267,16 @@ def _rows(frame: Any) -> Iterator[Mapping[str, Any]]:
         yield dict(zip(names, row, strict=True))
 
 
-def _check_columns(columns: list[Any]) -> None:
-    """Raise `UsageError` if a table has no column `messages`."""
-    if REQUIRED not in columns:
-        there = ", ".join(f"`{name}`" for name in columns) or "none"
-        raise UsageError(
-            f"the table has no column `{REQUIRED}`, which holds the turns of a dialogue; its columns are {there}. "
-            "`turnwise.convert` reads tables of another shape from a file"
-        )
+def _unknown_columns(columns: list[Any]) -> UsageError:
+    """The error (not raised) that a table has no column `messages`, and no columns that say what its rows are."""
+    from turnwise.logs.suggestion import table_options
+
+    there = ", ".join(f"`{name}`" for name in columns) or "none"
+    suggested = table_options(map(str, columns)).removeprefix("--map ").strip("'")
+    return UsageError(
+        f"the data has no column `{REQUIRED}`, which holds the turns of a dialogue; its columns are {there}. Say what "
+        f"they are: mapping={{'map': '{suggested}'}} (docs/convert.md)"
+    )
 
 
 def _records(rows: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -268,4 +303,6 @@ def _plain(value: Any) -> Any:
         return _plain(value.tolist())
     if (isinstance(value, float) and math.isnan(value)) or type(value).__name__ in ("NAType", "NaTType"):
         return None
+    if isinstance(value, date):
+        return value.isoformat()
     return value

@@ -27,11 +27,12 @@ class Reading:
         A part of `columns` or `roles` that cannot be understood raises `UsageError`.
         """
         from turnwise.logs.readers import speakers
-        from turnwise.logs.readers.columns import parse
+        from turnwise.logs.readers.columns import parse, words
         from turnwise.logs.readers.source import Options
 
         return Options(
             columns=parse(self.columns),
+            words=words(self.columns),
             split=self.split,
             roles=speakers.parse(self.roles),
             agent=agent or self.agent,

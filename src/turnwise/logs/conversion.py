@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from turnwise import __version__, registry
 from turnwise.errors import DataError, Problem, UsageError, counted
-from turnwise.logs import native, typed
+from turnwise.logs import labels, native, typed
 from turnwise.logs.checks import RuleError, shown
 from turnwise.logs.dialogue import UNNAMED, from_record
 from turnwise.logs.draft import Draft, State, can_resume
@@ -114,6 +114,7 @@ class _Conversion:
     account: Account = field(default_factory=Account)
     seen: IdSet = field(default_factory=IdSet)  # ids
     resumed: list[str] = field(default_factory=list)  # notes on how it went on after an interruption
+    labelled: labels.Account = field(default_factory=labels.Account)
     heard: Heard = field(init=False)
 
     def __post_init__(self) -> None:
@@ -129,6 +130,7 @@ class _Conversion:
         for number, line in enumerate(draft.written(), 1):
             dialogue = native.parse(line, file=self.source.given, line_number=number)
             self.account.add(dialogue)
+            self.labelled.add(dialogue)
             self.heard.add(dialogue)
             self.seen.add(dialogue.id)
         done = draft.done
@@ -159,6 +161,7 @@ class _Conversion:
             before, offer = self.account.dialogues, self.reader.offer
             for dialogue, line in _checked(dialogues, self.source.given, self.seen, before, offer):
                 self.heard.add(dialogue)
+                self.labelled.add(dialogue)
                 if self.redacted is not None:
                     dialogue = _redacted(dialogue, self.redacted, self.options)
                     line = native.dump(dialogue)
@@ -167,6 +170,7 @@ class _Conversion:
         if self.source.others:
             self.options.dropped[OTHER_FILES] = self.source.others
         self.heard.check(self.source.given, self.options.notes)
+        self.options.notes.extend(self.labelled.notes())
         if strict and self.options.dropped:
             lost = "; ".join(f"{what}: {count}" for what, count in self.options.dropped.items())
             raise DataError(
@@ -200,6 +204,7 @@ def _key(name: str, reader: Reader, source: str, options: Options, redact: bool)
     described = (
         __version__, name, reader.offer and (reader.offer.owner, reader.offer.target),
         sorted((meaning, columns) for meaning, columns in options.columns.items()), options.split,
+        sorted((meaning, sorted(words.items())) for meaning, words in options.words.items()),
         sorted(options.roles.items()), options.agent, options.each, redact,
         [_identity(path) for path in (source, *options.more)],
     )  # fmt: skip

@@ -22,6 +22,7 @@ from turnwise.logs.checks import (
     text,
     wrong,
 )
+from turnwise.logs.labels import rated
 from turnwise.types import (
     AUTOMATIC,
     OTHER_TURN,
@@ -76,7 +77,7 @@ def from_record(value: Any, *, default_id: str, before: str = "") -> Dialogue:
         """A checked preference between this dialogue and another."""
         return _preference(value, identity, len(turns))
 
-    return Dialogue(
+    dialogue = Dialogue(
         id=identity,
         agent=optional(values, "agent", name, default=UNNAMED),
         turns=turns,
@@ -86,6 +87,7 @@ def from_record(value: Any, *, default_id: str, before: str = "") -> Dialogue:
         extra=others(values, RECORD),
         preferences=optional(values, "preferences", each(preference), default=()),
     )
+    return rated(dialogue)
 
 
 def is_reply(turn: Turn) -> bool:

@@ -1,11 +1,11 @@
-"""A user's own metric, `module:function`: the function gets replies with their contexts and returns numbers.
+"""A user's own metric, `module:function` or a function: it gets replies with their contexts and returns numbers.
 
 It takes a list of `{"context": [{"role", "content"}], "response": str, "references": [str]}` and returns a
 number for each; None and NaN say that a reply could not be scored. The signature carries a digest of the
 function's file, so that an edited function is another metric. The digest does not cover what that file imports.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any, ClassVar
@@ -15,8 +15,12 @@ import numpy as np
 from turnwise.errors import PluginError
 from turnwise.metrics.address import http_function
 from turnwise.metrics.rows import Ratio
+from turnwise.plugin_code import described
 from turnwise.registry import own_function
+from turnwise.session_functions import finished
 from turnwise.types import LARGEST, Card, Floats, Item, Level, Need, Signature, digest
+
+AT_ONCE = "it gets all replies at once: [f(reply) for reply in replies] calls f for each"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +67,19 @@ class OwnMetric(Ratio):
 
         Raises `PluginError` if it returns anything but one for each.
         """
-        returned = self.function([_record(item) for item in items])
-        if isinstance(returned, str | bytes) or not isinstance(returned, Iterable):
-            raise PluginError(f"{self.name} returned {_shown(returned)} instead of a list of numbers")
-        values = list(returned)
+        records = [_record(item) for item in items]
+        try:
+            returned = finished(self.function(records))
+        except (TypeError, AttributeError, KeyError) as error:
+            said = described(error, self.name)
+            raise PluginError(
+                f"{self.name} was given a list of replies and raised {said}; {AT_ONCE}"
+            ) from error
+        if isinstance(returned, str | bytes | Mapping) or not isinstance(returned, Iterable):
+            raise PluginError(
+                f"{self.name} returned {_shown(returned)} instead of a list of numbers; {AT_ONCE}"
+            )
+        values = list(finished(list(returned)))
         if len(values) != len(items):
             raise PluginError(
                 f"{self.name} was given {len(items)} replies and returned {len(values)} numbers"

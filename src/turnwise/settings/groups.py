@@ -22,7 +22,9 @@ from turnwise.settings.data import Data, MappingLike
 from turnwise.settings.option import (
     Checked,
     Count,
+    Metrics,
     Money,
+    NameOrFunction,
     Names,
     Natural,
     Option,
@@ -151,7 +153,7 @@ class Measuring(Command):
     """The metrics of a command that needs some."""
 
     metrics: Annotated[
-        Names,
+        Metrics,
         Option(
             "Metrics, separated by commas; `turnwise ls metrics` lists them; `rating:overall` is people's ratings, "
             "`module:function` is your own.",
@@ -168,7 +170,7 @@ class Measuring(Command):
 
     def plugins(self) -> list[tuple[str, str]]:
         """As in `Command`."""
-        return [("metrics", name) for name in self.metrics]
+        return [("metrics", name) for name in split_names(self.metrics)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -176,7 +178,7 @@ class OneMetric(Command):
     """The metric of a command that takes one."""
 
     metric: Annotated[
-        str,
+        NameOrFunction,
         Option(
             "A name of `turnwise ls metrics`, with settings in brackets; `module:function`; or an http address.",
             flags="METRIC", record=None,
@@ -186,11 +188,11 @@ class OneMetric(Command):
     @property
     def metrics(self) -> tuple[str, ...]:
         """The one metric, as commands with several have them."""
-        return (self.metric,)
+        return (str(self.metric),)
 
     def plugins(self) -> list[tuple[str, str]]:
         """As in `Command`."""
-        return [("metrics", self.metric)]
+        return [("metrics", str(self.metric))]
 
 
 @dataclass(frozen=True, kw_only=True)

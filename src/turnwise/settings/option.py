@@ -13,20 +13,41 @@ from inspect import get_annotations
 from operator import or_
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, TypeAlias, Union, get_args, get_origin, get_type_hints, overload
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Literal,
+    TypeAlias,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+    overload,
+)
 
 import msgspec
 from msgspec import Meta
 
 from turnwise.errors import UsageError
 from turnwise.registry import split_outside_brackets
+from turnwise.session_functions import named
 
 Names: TypeAlias = str | Sequence[str]  # one name, several by comma, or a sequence; a tuple once checked
+if TYPE_CHECKING:
+    # A call takes a function, and a checked setting is its name; one type must do for both.
+    Function: TypeAlias = Any
+else:
+    Function: TypeAlias = Callable[..., Any]
+Metrics: TypeAlias = str | Function | Sequence[str | Function]  # a tuple of names once checked
+NameOrFunction: TypeAlias = str | Function  # a name once checked
 PathLike: TypeAlias = str | Path  # a text once checked
 Paths: TypeAlias = str | Path | Sequence[str | Path]  # one path or several; a tuple of texts once checked
 Pairs: TypeAlias = (
     Mapping[str, str] | Sequence[tuple[str, str]]
 )  # key -> value; a tuple of pairs once checked
+# Types that take functions -> what is left once functions have names.
+WITH_FUNCTIONS: dict[Any, Any] = {Metrics: Names, NameOrFunction: str, NameOrFunction | None: str | None}
 Count = Annotated[int, Meta(ge=1)]
 Natural = Annotated[int, Meta(ge=0)]
 Money = Annotated[float, Meta(ge=0)]
@@ -133,7 +154,7 @@ def checked(setting: Setting, value: Any, title: str) -> Any:
     """The value as the setting has it: names as a tuple, a path as a text; `UsageError`, which begins with the title of
     the command, if it does not fit.
     """
-    plain = _plain(value)
+    plain = _plain(_with_names(value) if bare(setting.kind) in WITH_FUNCTIONS else value)
     try:
         found = msgspec.convert(plain, _convertible(setting.kind))
     except msgspec.ValidationError:
@@ -142,6 +163,13 @@ def checked(setting: Setting, value: Any, title: str) -> Any:
     if no_path or (isinstance(found, float) and math.isnan(found)):
         raise UsageError(f"{title}: `{setting.name}` must be {described(setting.kind)}, not {_shown(value)}")
     return _normalised(found, setting.kind)
+
+
+def _with_names(value: Any) -> Any:
+    """The value with the name of a function in place of the function itself, also inside a list."""
+    if isinstance(value, list | tuple):
+        return [_with_names(part) for part in value]
+    return value if isinstance(value, str) or not callable(value) else named(value)
 
 
 def _plain(value: Any) -> Any:
@@ -161,6 +189,8 @@ def _convertible(kind: Any) -> Any:
     origin = get_origin(kind)
     if kind is Path:
         return str
+    if kind in WITH_FUNCTIONS:
+        return WITH_FUNCTIONS[kind]
     if origin is Annotated:
         inner, *notes = get_args(kind)
         return Annotated[(_convertible(inner), *notes)]
@@ -175,7 +205,7 @@ def _normalised(value: Any, kind: Any) -> Any:
     """Names as a tuple of names, paths as one of texts, and pairs as one of pairs; sequences as tuples."""
     if kind == Paths:
         return split_paths(value)
-    if kind == Names or kind == Names | None:
+    if kind in (Names, Names | None, Metrics):
         return None if value is None else split_names(value)
     if isinstance(value, dict) and kind in (Pairs, Pairs | None):
         return as_pairs(value)
@@ -225,9 +255,11 @@ def bare(kind: Any) -> Any:
 def described(kind: Any) -> str:
     """What a type accepts, in words for an error; None comes last."""
     origin = get_origin(kind)
-    if origin in (Union, UnionType):
+    if origin in (Union, UnionType) and kind not in WITH_FUNCTIONS:
         words = list(dict.fromkeys(map(described, get_args(kind))))
         return " or ".join(sorted(words, key=lambda word: word == "None"))
+    if kind in WITH_FUNCTIONS:
+        return f"{described(WITH_FUNCTIONS[kind])} or a function"
     if origin is Annotated:
         inner, *notes = get_args(kind)
         limits = " and ".join(_limits(note) for note in notes if isinstance(note, Meta))

@@ -7,7 +7,7 @@ beginning of a file whether it has the format. `recognise` asks all of them, spe
 import importlib
 import inspect
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -26,6 +26,8 @@ from turnwise.errors import (
 )
 from turnwise.logs.checks import RuleError
 from turnwise.logs.dialogue import from_record
+from turnwise.logs.readers import mapped_ratings
+from turnwise.logs.readers.columns import RATED
 from turnwise.logs.readers.sniff import Sample, sample
 from turnwise.logs.readers.source import Options
 from turnwise.plugin_code import described, plugin_code
@@ -48,12 +50,18 @@ class Reader:
     extra: str | None = None  # the extra that it needs
 
     def read(self, path: str, options: Options) -> Iterator[Dialogue]:
-        """The dialogues of a source; `UsageError` for --map, --split or further files if the format takes none."""
-        if (options.columns or options.split) and not self.tabular:
+        """The dialogues of a source; `UsageError` for --map, --split or further files if the format takes none.
+
+        A format that is no table takes a --map of ratings, which are looked for in what is kept beside its messages.
+        """
+        others = [
+            meaning for meaning in options.columns if meaning.partition(":")[0] not in (*RATED, "rater")
+        ]
+        if (others or options.split) and not self.tabular:
             tabular = ", ".join(name for name, reader in READERS.items() if reader.tabular)
             raise UsageError(
                 f"{convert_option('--map')} and {convert_option('--split')} are for tables ({tabular}), not for "
-                f"{self.module.rpartition('.')[2]}"
+                f"{self.module.rpartition('.')[2]}, where only ratings are mapped: rating:NAME=PATH"
             )
         if options.more and not self.several:
             raise UsageError(
@@ -63,6 +71,8 @@ class Reader:
         if self.offer is not None:
             return _of_plugin(self.offer, path, options)
         found: Iterator[Dialogue] = importlib.import_module(self.module).read(path, options)
+        if options.columns and not self.tabular:
+            return mapped_ratings.with_ratings(found, options, path)
         return found
 
     def recognises(self, looked: Sample) -> bool:
@@ -350,6 +360,13 @@ def recognise(path: str) -> str | None:
     looked = sample(path)
     if looked.form == "values":  # no reader reads them
         return None
+    name = next((name for name, reader in READERS.items() if reader.recognises(looked)), None)
+    return "native" if name in NEAR_NATIVE and _is_native(looked) else name
+
+
+def recognise_records(found: Sequence[Any]) -> str | None:
+    """The name of the first reader whose format records have that are in memory; None if there is none."""
+    looked = Sample("", "jsonl", records=tuple(found))
     name = next((name for name, reader in READERS.items() if reader.recognises(looked)), None)
     return "native" if name in NEAR_NATIVE and _is_native(looked) else name
 

@@ -15,9 +15,10 @@ from itertools import chain
 from turnwise.errors import DataError, Problem
 from turnwise.logs.files import PIPE, opened
 from turnwise.logs.readers import table
-from turnwise.logs.readers.columns import is_layout
+from turnwise.logs.readers.row_records import RECORDS, whole_dialogues
 from turnwise.logs.readers.sniff import Sample
 from turnwise.logs.readers.source import Options, is_large
+from turnwise.logs.readers.usual_columns import usual_columns
 from turnwise.types import Dialogue
 
 DELIMITERS = ",;\t|"
@@ -27,7 +28,7 @@ LONGEST = 1 << 30  # characters in a cell; the library's own limit is 128 Ki
 
 def recognises(sample: Sample) -> bool:
     """Whether the columns of a table have the names of meanings, so that it needs no map."""
-    return sample.form == "table" and is_layout(sample.header)
+    return sample.form == "table" and bool({*RECORDS} & {*sample.header} or usual_columns(sample.header))
 
 
 def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
@@ -37,6 +38,10 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
     options = options or Options()
     encoding = _encoding(path, options)
     with _opened(path, encoding) as (header, found):
+        build = next((build for column, build in RECORDS.items() if column in header), None)
+        if build is not None and not options.columns:
+            yield from whole_dialogues(found, path, build, options)
+            return
         again = _Again(path, encoding) if is_large(path) else None
         yield from table.dialogues(found, header, path, options, again=again)
 

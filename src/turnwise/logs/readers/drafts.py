@@ -7,12 +7,15 @@ from typing import Any, NamedTuple
 
 from turnwise.errors import counted
 from turnwise.logs.checks import shown, wrong
-from turnwise.logs.dialogue import JUDGED, other_entries
+from turnwise.logs.dialogue import JUDGED, from_record, other_entries
+from turnwise.logs.labels import label, rated
 from turnwise.logs.readers import speakers
 from turnwise.logs.readers.columns import Columns, measured, moment, written
 from turnwise.logs.readers.messages import ALTERNATING, beside_rating
+from turnwise.logs.readers.openai import message
 from turnwise.logs.readers.sharegpt import SPEAKERS
 from turnwise.logs.readers.source import Options
+from turnwise.logs.readers.usual_columns import is_conversation
 from turnwise.types import Dialogue, Rating, Reply, Role, Turn, item_id
 
 ROLES: dict[str, Role] = {
@@ -136,6 +139,16 @@ class Draft:
             key: one for key, one in turn.extra.items() if key not in there.extra or there.extra[key] != one
         }
 
+    def exchange(self, said: Sequence[Turn], reply: Turn) -> int:
+        """Where an exchange begins: after all turns, or where it stands already; a context that begins with all turns
+        so far begins with them.
+        """
+        held = [(turn.role, turn.content) for _, turn in sorted(self.turns.items())]
+        new = [(turn.role, turn.content) for turn in (*said, reply)]
+        if new[: len(held)] == held:
+            return 0
+        return next((at for at in range(len(held)) if held[at : at + len(new)] == new), len(held))
+
     def rate(
         self, row: Mapping[str, Any], columns: Columns, order: Order, more: Mapping[str, Any] | None = None
     ) -> None:
@@ -184,12 +197,14 @@ class Draft:
             turn = None if order is None else places[order]
             return replace(rating, item=item_id(self.id, turn), turn=turn)
 
-        return Dialogue(
-            id=self.id,
-            agent=agent,
-            turns=tuple(self.turns[order] for order in places),
-            ratings=tuple(placed(order, rating) for order, rating in self.ratings),
-            meta=self.meta,
+        return rated(
+            Dialogue(
+                id=self.id,
+                agent=agent,
+                turns=tuple(self.turns[order] for order in places),
+                ratings=tuple(placed(order, rating) for order, rating in self.ratings),
+                meta=self.meta,
+            )
         )
 
 
@@ -201,6 +216,8 @@ class Drafts:
         self.speakers = _Speakers(options, file)
         self.threads: Threads | None = None
         self.known: dict[str, Draft] = {}
+        self.agents: dict[str, str] = {}  # id of an item -> the first agent that replied
+        self.exchanges = any(map(is_conversation, columns.meanings.get("id", ())))
         self._last: str | None = None  # the id of the row before
 
     def add(self, row: Row) -> str | None:
@@ -249,7 +266,9 @@ class Drafts:
         """
         numbered = self.columns.cell(row.values, "turn", measured)
         if numbered is not None and (self.threads is None or self.threads.timed):
-            return numbered, 0
+            roles = [draft.turns[order].role for order in draft.turns if order[0] == numbered]
+            # A turn may be an exchange: what was asked and what was answered have the same number.
+            return numbered, roles.index(turn.role) if turn.role in roles else len(roles)
         at = self.columns.cell(row.values, "time", moment)
         if self.threads is not None and not self.threads.timed:
             at = float(depth)
@@ -266,19 +285,30 @@ class Drafts:
         """Add a row that is a context and a response; the id of its dialogue, which is the row's number without one."""
         columns, values = self.columns, row.values
         identity = columns.cell(values, "id", written) or str(row.number)
-        meta = columns.unmapped(values)
+        agent = columns.cell(values, "agent", written)
+        if agent is not None and not self.exchanges and self.agents.setdefault(identity, agent) != agent:
+            identity = f"{identity}-{agent}"  # another agent's reply to the same
+        beside = columns.unmapped(values)
+        labelled = {key: value for key, value in beside.items() if label(key, value) is not None}
+        meta = {key: value for key, value in beside.items() if key not in labelled}
         draft = self.known.setdefault(identity, Draft(identity, meta=meta))
         differing = {key: one for key, one in meta.items() if key not in draft.meta or draft.meta[key] != one}
         said = columns.cell(values, "context", _Context(self.options.split)) or ()
-        for place, text in enumerate(said):
-            role: Role = "user" if (len(said) - place) % 2 else "assistant"
-            draft.place((place, 0), Turn(role, text, extra={JUDGED: False} if role == "assistant" else {}))
-        if len(said) > 1 and ALTERNATING not in self.options.notes:
+        reply = _turn(values, columns, "assistant", "response", labelled)
+        # The rows of a conversation are its exchanges, one after another.
+        start = draft.exchange(said, reply) if self.exchanges else 0
+        for place, turn in enumerate(said):
+            draft.place((start + place, 0), turn)
+        if any(JUDGED in turn.extra for turn in said) and ALTERNATING not in self.options.notes:
             self.options.notes.append(ALTERNATING)
-        order = (len(said), 0)
-        draft.place(order, _turn(values, columns, "assistant", "response", {}))
-        draft.rate(values, columns, order, differing)
-        draft.speak(columns.cell(values, "agent", written))
+        order = (start + len(said), 0)
+        draft.place(order, reply)
+        draft.rate(values, columns, order, {} if start else differing)
+        if start:
+            draft.turns[order] = replace(
+                draft.turns[order], extra={**other_entries(differing, frozenset()), **labelled}
+            )
+        draft.speak(agent)
         return identity
 
 
@@ -298,18 +328,25 @@ def _turn(row: Mapping[str, Any], columns: Columns, role: Role, content: str, ex
 
 @dataclass(frozen=True, slots=True)
 class _Context:
-    """The check of a context: a list of texts as it is, or one text that `split` separates into turns, of which
-    empty ones are left out.
+    """The check of a context: a list of messages, a list of texts, or one text that `split` separates into turns, of
+    which empty ones are left out. The roles of texts alternate backwards from the response.
     """
 
     split: str | None
 
-    def __call__(self, value: Any) -> tuple[str, ...]:
+    def __call__(self, value: Any) -> tuple[Turn, ...]:
+        if isinstance(value, list) and value and all(isinstance(one, dict) for one in value):
+            return from_record({"messages": list(map(message, value))}, default_id="1").turns
         if isinstance(value, list):
-            return tuple(map(written, value))
-        said = written(value)
-        turns = said.split(self.split) if self.split else [said]
-        return tuple(turn.strip() for turn in turns if turn.strip())
+            texts = list(map(written, value))
+        else:
+            said = written(value)
+            parts = said.split(self.split) if self.split else [said]
+            texts = [part.strip() for part in parts if part.strip()]
+        return tuple(
+            Turn("user", text) if (len(texts) - place) % 2 else Turn("assistant", text, extra={JUDGED: False})
+            for place, text in enumerate(texts)
+        )
 
 
 def _reply(value: Any) -> tuple[Reply, ...]:

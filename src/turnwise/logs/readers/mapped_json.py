@@ -4,28 +4,32 @@ A path is keys separated by dots, `info.model`; `name[0]` is an element of a lis
 'results[*]'` says where the records are; without it they are the lines, or the elements of the list.
 
 Where the map names `messages`, each record is a dialogue: `role` and `content` are paths inside a message, all others
-paths inside the record, and ratings are of the whole dialogue. Several values of a content are its parts, several of a
-rating are ratings, with a rater each if there are as many; several ids, agents or roles are an error. Otherwise records
-are rows of a table (`table.py`): a message each (`id`, `role`, `content`), or a reply each (`context`, `response`).
+paths inside the record; a rating in the record is one of the dialogue, a rating in a message is one of the turn
+(`mapped_ratings`). A path that leads nowhere in the whole file is an error. Several values of a content are its parts,
+several of a rating are ratings, with a rater each if there are as many; several ids, agents or roles are an error.
+Otherwise records are rows of a table (`table.py`): a message each (`id`, `role`, `content`), or a reply each
+(`context`, `response`).
 `--roles` says who is the agent.
 """
 
-import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from turnwise.errors import DataError, Problem, UsageError, convert_option
 from turnwise.logs.checks import RuleError, each, record, shown, wrong
 from turnwise.logs.dialogue import from_record, other_entries
 from turnwise.logs.readers import speakers, table
-from turnwise.logs.readers.columns import LISTED, measured, scaled, written
-from turnwise.logs.readers.messages import rating
+from turnwise.logs.readers.columns import LISTED, written
+from turnwise.logs.readers.mapped_paths import MappedPaths
+from turnwise.logs.readers.mapped_ratings import MappedRatings
+from turnwise.logs.readers.sniff import Sample
 from turnwise.logs.readers.source import Options, is_large, raise_data_error, records
+from turnwise.logs.readers.usual_columns import LAYOUT, described, usual_columns
+from turnwise.logs.readers.value_paths import outside, steps_of, value_at, values_at, without_paths
 from turnwise.types import ROLES, Dialogue, Role
 
-STEP = re.compile(r"([^.\[\]]+)|\[(\d+|\*)\]")
-NOTHING = object()  # in place of a value of which nothing is left
 INSIDE = ("role", "content")  # meanings whose paths are inside a message
 USUAL: Mapping[str, Role] = {**table.ROLES, **{role: role for role in ROLES}}
 
@@ -36,46 +40,36 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
     No map raises `UsageError`.
     """
     options = options or Options()
-    if not options.columns:
+    if "messages" in options.columns:
+        return _nested(path, options)
+    if not any(meaning in LAYOUT or meaning.startswith("say:") for meaning in options.columns):
+        options = _with_usual_columns(path, options)
+    return _flat(path, options)
+
+
+def recognises(sample: Sample) -> bool:
+    """Whether the first record is a row whose keys have usual names."""
+    return sample.form in ("json", "jsonl") and bool(usual_columns(_cells(sample.first)))
+
+
+def _cells(values: Mapping[str, Any]) -> list[str]:
+    """The keys of a record whose values may be cells of a table: no objects."""
+    return [key for key, value in values.items() if not isinstance(value, dict)]
+
+
+def _with_usual_columns(path: str, options: Options) -> Options:
+    """The options with the columns that the first record names; `UsageError` if its keys do not say what they are."""
+    first = next((value for value, _, _ in _records(path, options, count=False)), None)
+    mapped = {column for columns in options.columns.values() for column in columns}
+    keys = [key for key in _cells(first if isinstance(first, dict) else {}) if key not in mapped]
+    usual = usual_columns(keys)
+    if not usual:
         raise UsageError(
             f"{path}: the format `json` needs {convert_option('--map')}, for example "
             "--map 'messages=messages,role=role,content=content,id=id'"
         )
-    if "messages" in options.columns:
-        return _nested(path, options)
-    return _flat(path, options)
-
-
-def values_at(value: Any, path: str) -> list[Any]:
-    """All values at a path such as `results[*].log`, in order; empty if the path leads nowhere.
-
-    A text that is no path raises `UsageError`.
-    """
-    found = [value]
-    for key, place in _steps(path):
-        if key:
-            found = [one[key] for one in found if isinstance(one, dict) and key in one]
-        elif place == "*":
-            found = [inner for one in found if isinstance(one, list) for inner in one]
-        else:
-            found = [one[int(place)] for one in found if isinstance(one, list) and int(place) < len(one)]
-    return found
-
-
-def value_at(value: Any, path: str) -> Any:
-    """The one value at a path, or None if there is none; several raise `RuleError`."""
-    found = values_at(value, path)
-    if len(found) > 1:
-        raise RuleError(f"has {len(found)} values; expected one").inside(path)
-    return found[0] if found else None
-
-
-def _steps(path: str) -> list[tuple[str, str]]:
-    """A path as pairs (key, index), one of which is empty; `*` is all elements. Anything else raises `UsageError`."""
-    steps = STEP.findall(path)
-    if not steps or "".join(key or f"[{place}]" for key, place in steps) != path.replace(".", ""):
-        raise UsageError(f"`{path}` is no path; write keys with dots, [0] or [*], for example results[*].log")
-    return steps
+    options.notes.append(f"keys are read by their names: {described(usual)}")
+    return replace(options, columns={**usual, **options.columns})
 
 
 def _records(path: str, options: Options, *, count: bool = True) -> Iterator[tuple[Any, str, Any]]:
@@ -89,58 +83,13 @@ def _records(path: str, options: Options, *, count: bool = True) -> Iterator[tup
         if options.each is None:
             yield value, place, located
             continue
-        if count and (outside := _outside(value, _steps(options.each))):
-            options.dropped["values outside the records that --each names"] += outside
+        if count and (beside := outside(value, steps_of(options.each))):
+            options.dropped["values outside the records that --each names"] += beside
         for one in values_at(value, options.each):
             number += 1
             yield one, str(number), located
     if options.each is not None and not number:
         raise DataError(Problem(path, None, "", f"has nothing at {convert_option('--each', options.each)}"))
-
-
-def without_paths(value: dict[str, Any], paths: Iterable[str]) -> dict[str, Any]:
-    """An object without what is at the paths, and without objects and lists that have nothing else."""
-    left: Any = value
-    for path in paths:
-        left = _without(left, _steps(path))
-    return {} if left is NOTHING else left
-
-
-def _without(value: Any, steps: list[tuple[str, str]]) -> Any:
-    """A value without what the steps lead to; `NOTHING` if nothing else is in it."""
-    if not steps or value is NOTHING:
-        return NOTHING
-    (key, place), rest = steps[0], steps[1:]
-    if key:
-        if not isinstance(value, dict) or key not in value:
-            return value
-        inner = _without(value[key], rest)
-        left = {name: inner if name == key else one for name, one in value.items()}
-        return {name: one for name, one in left.items() if one is not NOTHING} or NOTHING
-    if not isinstance(value, list):
-        return value
-    chosen = range(len(value)) if place == "*" else [int(place)]
-    found = [_without(one, rest) if index in chosen else one for index, one in enumerate(value)]
-    return (
-        NOTHING if all(one is NOTHING for one in found) else [{} if one is NOTHING else one for one in found]
-    )
-
-
-def _outside(value: Any, steps: list[tuple[str, str]]) -> int:
-    """How many keys and elements stand beside the way of the steps; a value in which a step leads nowhere is one."""
-    if not steps:
-        return 0
-    (key, place), rest = steps[0], steps[1:]
-    if key:
-        if not isinstance(value, dict):
-            return value is not None
-        return len(value.keys() - {key}) + (_outside(value[key], rest) if key in value else 0)
-    if not isinstance(value, list):
-        return value is not None
-    if place == "*":
-        return sum(_outside(one, rest) for one in value)
-    there = value[int(place) : int(place) + 1]
-    return len(value) - len(there) + sum(_outside(one, rest) for one in there)
 
 
 def _nested(path: str, options: Options) -> Iterator[Dialogue]:
@@ -156,9 +105,26 @@ def _nested(path: str, options: Options) -> Iterator[Dialogue]:
             counts.update(_speaker(one, inside["role"]) for one in _messages(value, paths["messages"]))
     usual = {name: USUAL[name.strip().lower()] for name in counts if name.strip().lower() in USUAL}
     roles = speakers.roles(counts, options, file=path, known=usual)
+    ratings = MappedRatings.of(options, paths["messages"])
+    matched = MappedPaths(dict(paths))
     for value, place, located in _records(path, options):
         with located():
-            yield from_record(_native(record(value), place, paths, inside, roles, options), default_id=place)
+            values = record(value)
+            messages = _messages(values, paths["messages"])
+            matched.see(values)
+            matched.note(values)
+            for message in messages:
+                matched.see(message, _in_messages(ratings, paths))
+            matched.records += 1
+            native = _native(values, place, paths, inside, roles, options, ratings)
+            yield from_record(native, default_id=place)
+    matched.check(path)
+
+
+def _in_messages(ratings: MappedRatings, paths: Mapping[str, str]) -> dict[str, str]:
+    """Meaning -> path inside a message, of the ratings and raters that messages may have."""
+    rater = {"rater": paths["rater"]} if "rater" in paths else {}
+    return {**ratings.in_messages, **rater}
 
 
 def _messages(value: Any, path: str) -> list[dict[str, Any]]:
@@ -201,6 +167,7 @@ def _native(
     inside: Mapping[str, str],
     roles: Mapping[str, Role],
     options: Options,
+    ratings: MappedRatings,
 ) -> dict[str, Any]:
     """One record in native form.
 
@@ -210,9 +177,12 @@ def _native(
     """
     messages = []
     agents: dict[str, None] = {}
-    for one in _messages(value, paths["messages"]):
+    said = _messages(value, paths["messages"])
+    made = list(ratings.found(value, said))
+    of_turns = {ratings.in_messages[one.meaning] for one, rated in made if "turn" in rated}
+    for one in said:
         speaker = _speaker(one, inside["role"])
-        kept = without_paths(one, inside.values())
+        kept = without_paths(one, [*inside.values(), *of_turns])
         native = {
             **other_entries(kept, frozenset()),
             "role": roles[speaker],
@@ -231,29 +201,10 @@ def _native(
         "id": place if identity is None else written(identity),
         "agent": None if agent is None else written(agent),
         "messages": messages,
-        "ratings": list(_ratings(value, paths)),
+        "ratings": [rated for _, rated in made],
         "goal": goal if isinstance(goal, dict) else None if goal is None else {"text": str(goal)},
         "meta": without_paths(value, [*paths.values(), *(["id"] if "id" not in paths else [])]),
     }
-
-
-def _ratings(value: dict[str, Any], paths: Mapping[str, str]) -> Iterator[dict[str, Any]]:
-    """The mapped ratings of the dialogue, without those that are null; a value off its scale raises `RuleError`."""
-    raters = [written(one) for one in values_at(value, paths["rater"])] if "rater" in paths else []
-    for meaning, path in paths.items():
-        kind, _, label = meaning.partition(":")
-        found = values_at(value, path) if kind in ("rating", "dialogue-rating") else []
-        if len(raters) > 1 and len(raters) != len(found) and found:
-            raise RuleError(f"has {len(found)} values, and there are {len(raters)} raters").inside(path)
-        named = raters if len(raters) > 1 else [next(iter(raters), None)] * len(found)
-        for one, rater in zip(found, named, strict=True) if found else ():
-            if one is None:
-                continue
-            dimension, scale = scaled(label)
-            number = float(one) if isinstance(one, bool) else measured(one)
-            if scale is not None and not scale[0] <= number <= scale[1]:
-                raise wrong(one, f"a number on the scale {scale[0]:g} to {scale[1]:g}").inside(path)
-            yield rating(dimension, number, rater=rater, scale=scale)
 
 
 def _flat(path: str, options: Options) -> Iterator[Dialogue]:
@@ -273,15 +224,21 @@ def _flat(path: str, options: Options) -> Iterator[Dialogue]:
         found = values_at(values, column)
         return found if column in lists and len(found) > 1 else value_at(values, column)
 
+    matched = MappedPaths({meaning: several[0] for meaning, several in options.columns.items()})
+
     def rows() -> Iterator[table.Row]:
         """The records as rows, numbered by line or element."""
         for value, place, located in _records(path, options):
             with located():
                 values = record(value)
+                matched.see(values)
+                matched.note(values)
+                matched.records += 1
                 cells = {column: cell(values, column) for column in columns}
                 yield table.Row(int(place), {**without_paths(values, columns), **cells})
 
     try:
         yield from table.dialogues(rows(), columns, path, options, again=rows if is_large(path) else None)
+        matched.check(path)
     except RuleError as error:
         raise_data_error(error, path)

@@ -6,7 +6,7 @@ as it takes JSON Lines, some rows at a time.
 """
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -16,12 +16,12 @@ from turnwise.errors import DataError, MissingExtra, Problem
 from turnwise.logs.checks import RuleError
 from turnwise.logs.dialogue import RECORD
 from turnwise.logs.files import Tap, count_read, is_parquet, stored
-from turnwise.logs.readers import openai, sharegpt, table
-from turnwise.logs.readers.chats import message_records
-from turnwise.logs.readers.columns import is_layout
+from turnwise.logs.readers import table
+from turnwise.logs.readers.row_records import RECORDS, Build, present, whole_dialogues
 from turnwise.logs.readers.sniff import Sample
-from turnwise.logs.readers.source import Options, decoded, raise_data_error
-from turnwise.types import Dialogue, Role
+from turnwise.logs.readers.source import Options, decoded
+from turnwise.logs.readers.usual_columns import usual_columns
+from turnwise.types import Dialogue
 
 if TYPE_CHECKING:
     import polars
@@ -30,17 +30,11 @@ ROWS = 4096  # smallest number of rows read at a time
 READ = 1 << 25  # approximate bytes read at a time
 PACKED = 4  # approximate ratio of JSON Lines size to Parquet size
 NESTED = RECORD - {"id", "agent"}
-Build = Callable[[Any, str, Mapping[str, Role]], Dialogue]  # of a row, its number, and what --roles says
-RECORDS: Mapping[str, Build] = {
-    "messages": openai.dialogue,
-    "conversations": sharegpt.dialogue,
-    "conversation": message_records.dialogue,
-}
 
 
 def recognises(sample: Sample) -> bool:
     """Whether a Parquet file has a column of whole dialogues, or columns with the names of meanings."""
-    return sample.form == "parquet" and (bool({*RECORDS} & set(sample.header)) or is_layout(sample.header))
+    return sample.form == "parquet" and (bool({*RECORDS} & {*sample.header} or usual_columns(sample.header)))
 
 
 def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
@@ -57,13 +51,13 @@ def dialogues(files: Sequence[str], path: str, options: Options) -> Iterator[Dia
     builds = {build for file in files for build in _builds(file)} if not options.columns else set()
     if len(builds) == 1 and all(is_parquet(file) for file in files):
         skip = options.records_to_skip(sum(map(height, files)))
-        return _records(_some_at_a_time(files, skip), path, builds.pop(), options)
+        return whole_dialogues(_some_at_a_time(files, skip), path, builds.pop(), options)
     frame = _frame(files, path)
     rows = (table.Row(number, _plain(row)) for number, row in enumerate(frame.iter_rows(named=True), 1))
     whole = [build for column, build in RECORDS.items() if column in frame.columns]
     if options.columns or not whole:
         return table.dialogues(rows, frame.columns, path, options)
-    return _records(rows, path, whole[0], options)
+    return whole_dialogues(rows, path, whole[0], options)
 
 
 def _builds(file: str) -> list[Build]:
@@ -126,7 +120,7 @@ def native_record(row: dict[str, Any]) -> dict[str, Any]:
 
     A column of a nested value may hold it as JSON text, for values whose types differ between rows.
     """
-    record: dict[str, Any] = _present(_plain(row))
+    record: dict[str, Any] = present(_plain(row))
     for column in NESTED & record.keys():
         if isinstance(record[column], str):
             try:
@@ -162,25 +156,6 @@ def _opened(path: str) -> Iterator[Any]:
         raise DataError(Problem(path, None, "", f"cannot be read: {error}")) from None
 
 
-def _records(rows: Iterator[table.Row], path: str, build: Build, options: Options) -> Iterator[Dialogue]:
-    """The dialogues that `build` makes of rows; an error names `path` and the row."""
-    for row in rows:
-        try:
-            yield build(_present(row.values), str(row.number), options.roles)
-        except RuleError as error:
-            raise_data_error(error, path, row.number)
-
-
 def _plain(row: dict[str, Any]) -> dict[str, Any]:
     """A row in JSON's types: dates, decimals and bytes become text."""
     return {column: msgspec.to_builtins(value) for column, value in row.items()}
-
-
-def _present(value: Any) -> Any:
-    """The value without nulls at any depth of objects; a table gives every record the keys of all others.
-
-    Nulls that are list elements stay.
-    """
-    if isinstance(value, Mapping):
-        return {key: _present(inner) for key, inner in value.items() if inner is not None}
-    return [_present(inner) for inner in value] if isinstance(value, list) else value

@@ -16,6 +16,7 @@ import msgspec
 from turnwise.errors import DataError, Problem
 from turnwise.logs.checks import RuleError, array, record, required, shown
 from turnwise.logs.files import BOM, PIPE, content, counting, lines, opened
+from turnwise.logs.memory import NamedLines
 from turnwise.types import Dialogue, Role
 
 LARGE = 1 << 26  # bytes of a JSON list above which its elements are read one by one
@@ -41,6 +42,7 @@ class Options:
     """What a user may say about a source, and two fields that the reader fills: `dropped` and `notes`."""
 
     columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # --map: meaning -> columns
+    words: Mapping[str, Mapping[str, float]] = field(default_factory=dict)  # --map: rating -> word -> number
     split: str | None = None  # what separates the turns of a context that is one text
     dropped: Counter[str] = field(default_factory=Counter)  # what could not be kept -> how often
     roles: Mapping[str, Role] = field(default_factory=dict)  # --roles: speaker -> role; `*`: all others
@@ -183,6 +185,8 @@ def records(path: str) -> Iterator[tuple[Any, str, Callable[[], AbstractContextM
 
 def is_large(path: str) -> bool:
     """Whether a file is not held in memory: 64 MiB or more as stored. False for stdin, which cannot be read twice."""
+    if isinstance(path, NamedLines):
+        return False
     return path != PIPE and os.path.isfile(path) and os.path.getsize(path) >= LARGE
 
 

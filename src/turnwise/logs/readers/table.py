@@ -13,6 +13,9 @@ is judged. Other columns go to `meta`.
 *One row a dialogue*: `say:ROLE` names the columns of the turns, which are read in the order of the table; empty cells
 are passed over.
 
+Rows with the same `conversation_id` (or another name of a dialogue) are its exchanges, in order: each adds what was
+asked and what was answered. Rows with the same other id but another agent are dialogues of their own.
+
 Rows that repeat a message (the same `id` and `turn`) or an item (the same `id`) add their ratings to it, so that a
 table with one row a rating is read too; cells in which such a row differs are kept beside its ratings.
 
@@ -30,6 +33,7 @@ from turnwise.logs.ids import IdSet
 from turnwise.logs.readers.columns import Columns, written
 from turnwise.logs.readers.drafts import ROLES, Draft, Drafts, Row, Threads
 from turnwise.logs.readers.source import Options, raise_data_error
+from turnwise.logs.readers.usual_columns import described
 from turnwise.types import Dialogue, Role, Turn
 
 __all__ = ["ROLES", "Row", "dialogues"]
@@ -49,7 +53,14 @@ def dialogues(
     rows with the same id follow each other, dialogues are yielded one by one. Columns that fit no layout raise
     `DataError`, and speakers without a known role `UsageError`.
     """
-    columns = Columns.fitted(options.columns, header, file)
+    columns = Columns.fitted(options.columns, header, file, options.words)
+    assumed = {
+        meaning: named
+        for meaning, named in columns.meanings.items()
+        if meaning not in options.columns and (meaning,) != tuple(named)
+    }
+    if assumed:
+        options.notes.append(f"columns are read by their names: {described(assumed)}")
     said = [(meaning.partition(":")[2], column) for meaning, several in columns.meanings.items()
             if meaning.startswith("say:") for column in several]  # fmt: skip
     threaded = "id" not in columns and {"message", "reply_to"} <= columns.meanings.keys()

@@ -16,6 +16,7 @@ import numpy as np
 
 from turnwise.errors import setting
 from turnwise.llm.chat import Chat, ChatError, Denied, TooLong
+from turnwise.llm.function import FunctionChat
 from turnwise.llm.response import Completion, TokenChoice
 from turnwise.metrics.judge.cost import Price, estimated_tokens
 from turnwise.metrics.judge.judgement import CUT, FORMLESS, REFUSED, Answer
@@ -56,7 +57,7 @@ class Spending:
 class JudgeServer:
     """Asks a model at an address."""
 
-    chat: Chat
+    chat: Chat | FunctionChat
     model: str
     samples: int = 1
     temperature: float = 0.0

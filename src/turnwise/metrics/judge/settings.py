@@ -11,6 +11,7 @@ from typing import Any
 from turnwise.encode import Cache
 from turnwise.errors import UsageError, setting
 from turnwise.llm.chat import Chat
+from turnwise.llm.function import FunctionChat, is_function
 from turnwise.metrics.judge.cost import Price
 from turnwise.metrics.judge.local import LocalJudge
 from turnwise.metrics.judge.metric import ADDRESS, MODEL, PRICE, DialogueJudge, Judge
@@ -51,7 +52,7 @@ def judge(
     key: str = "",
     cache: bool = True,
 ) -> Judge:
-    """Create a judge from its settings; nothing is sent until it scores.
+    """Create a judge from its settings; nothing is sent until it scores. An address may be a `module:function`.
 
     `rubric` is the name of a rubric or a TOML file; else `dimension` names what is scored, and `prompt` is a file with
     its meaning. `system`, `tools` and `media` replace what the rubric says about what is seen; `result` and `window`
@@ -61,6 +62,8 @@ def judge(
     `UsageError`.
     """
     address = address or os.environ.get(ADDRESS)
+    if address and model is None and is_function(address):
+        model = FunctionChat.of(address).label
     price = os.environ.get(PRICE) if price is None else price
     if not (_is_number(temperature) and 0 <= temperature < math.inf):
         raise UsageError(f"a judge takes a temperature of 0 or more, not `{temperature}`")
@@ -110,6 +113,8 @@ def _client(
         return LocalJudge(model)
     if not address:
         return None
+    if is_function(address):
+        return JudgeServer(FunctionChat.of(address), model, **settings)
     chat = Chat(address=address, concurrency=concurrency, key=key)
     if timeout is not None:
         chat = replace(chat, silence=timeout, deadline=_TRIES * timeout)

@@ -24,11 +24,20 @@ from turnwise.conformance.calls import (
     signature_of,
 )
 from turnwise.encode.models.catalogue import NotFetched
-from turnwise.errors import DataError, MissingExtra, PluginError, Refused, TooManyErrors, counted, setting
+from turnwise.errors import (
+    DataError,
+    MissingExtra,
+    PluginError,
+    Refused,
+    TooManyErrors,
+    UsageError,
+    counted,
+    setting,
+)
 from turnwise.logs.foreign import read_all
 from turnwise.logs.items.items import Selection, all_items, items
 from turnwise.logs.scan import Census
-from turnwise.metrics import is_rating, resolve
+from turnwise.metrics import RATING, is_rating, names, resolve
 from turnwise.metrics.rows import no_rows
 from turnwise.metrics.task.tables import FOLDER, NoTables
 from turnwise.protocols import Priced, metric_extras
@@ -96,6 +105,10 @@ def prepare(spec: Prepares, census: Census) -> tuple[dict[str, Metric], list[Una
             db, cache = as_text(spec.db) or tables_beside(spec.paths), None if spec.reuse else False
             if is_rating(name):
                 metric = prepared_rating(name, spec, census)
+            elif name in census.dimensions and name not in names():
+                raise UsageError(
+                    f"there is no metric `{name}`; the ratings of this dimension are the metric `{RATING}{name}`"
+                )
             else:
                 found = resolve(name, model=as_text(spec.model), db=db, cache=cache, max_cost=_cap(spec))
                 metric = _fitted(_checked(found), spec, census)

@@ -10,6 +10,7 @@ from typing import Any
 
 from turnwise.logs.checks import others, record, wrong
 from turnwise.logs.dialogue import from_record
+from turnwise.logs.labels import KEYS
 from turnwise.logs.readers.messages import text_at
 from turnwise.logs.readers.openai import messages
 from turnwise.logs.readers.sniff import Sample
@@ -50,11 +51,13 @@ def dialogue(value: Any, place: str, roles: Mapping[str, Role] | None = None) ->
         (key for key in IDS if isinstance(values.get(key), str | int) and values[key] != ""), None
     )
     agent = next((key for key in AGENTS if text_at(values, key)), None)
+    labels = {key: value for key, value in values.items() if key in KEYS}
     native = {
+        **labels,
         "id": str(values[identity]) if identity else place,
         "agent": values[agent] if agent else None,
         "messages": messages(values, holder, roles or {}),
-        "meta": others(values, frozenset(one for one in (holder, identity, agent) if one)),
+        "meta": others(values, frozenset({*labels, *(one for one in (holder, identity, agent) if one)})),
     }
     return from_record(native, default_id=place)
 
