@@ -6,7 +6,7 @@ from functools import cache, partial
 from hashlib import sha256
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
