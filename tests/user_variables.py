@@ -6,10 +6,12 @@ from pathlib import Path
 CORPORA_OF_TESTS = "CORPORA_OF_TESTS"  # what TURNWISE_DATA was, for the processes that pytest starts
 # Where weights are found: they are the same everywhere, and fetched before the tests.
 KEPT = {"TURNWISE_CACHE", "TURNWISE_WEIGHTS", "TURNWISE_SCREENSHOTS", "TURNWISE_AXE"}
-# The width and the colours of output, a browser's screen, a running cluster, a key.
+# The width and the colours of output, a browser's screen, a running cluster, a key; what Python prints by itself, and
+# where it looks for modules.
 OTHERS = {
     "COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE", "DISPLAY", "WAYLAND_DISPLAY", "RAY_ADDRESS",
-    "OPENAI_API_KEY",
+    "OPENAI_API_KEY", "PYTHONWARNINGS", "PYTHONDEVMODE", "PYTHONIOENCODING", "PYTHONSAFEPATH",
+    "PYTHONPROFILEIMPORTTIME",
 }  # fmt: skip
 
 

@@ -11,7 +11,8 @@ from tests.property.test_logs_readers_fuzz import SOUND, sound_turns
 from tests.small_talk import small_talk
 from turnwise import worlds
 from turnwise.agents import training
-from turnwise.logs import READERS, native
+from turnwise.logs import native
+from turnwise.logs.readers import READERS
 from turnwise.testing import check_reader, check_trainer, check_world, training_task
 
 CHAT = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]

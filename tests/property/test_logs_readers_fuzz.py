@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 from tests.every_form import BINARY, FORMS, PACKED, TEXTS
 from tests.log_sources import Said, Source, Written
 from turnwise.errors import TurnwiseError
-from turnwise.logs import READERS, native
+from turnwise.logs import native
 from turnwise.logs.conversion import convert
-from turnwise.logs.readers import recognise
+from turnwise.logs.readers import READERS, recognise
 from turnwise.types import Role
 
 SAID = {"speaker": "x", "text": "a"}

@@ -12,8 +12,8 @@ from tests.every_form import FORMS, TEXTS
 from tests.log_sources import Source
 from tests.property.test_logs_readers_fuzz import places, sound_turns
 from turnwise.errors import DataError, TurnwiseError
-from turnwise.logs import READERS
 from turnwise.logs.dialogue import as_record
+from turnwise.logs.readers import READERS
 
 KEY, MARK, NUMBER = "key_of_no_format", "what no reader knows", 98765
 # Form -> steps to objects all of which are dropped, with the beginning of a reason that counts the whole object.

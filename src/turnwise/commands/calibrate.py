@@ -9,7 +9,7 @@ from turnwise.commands.opening import opened
 from turnwise.commands.screen import Printing
 from turnwise.errors import UsageError, setting
 from turnwise.library.results import Calibration, result
-from turnwise.logs.items.items import ItemChoice
+from turnwise.logs.items.selection import ItemChoice
 from turnwise.settings.groups import Evaluating, Grouping
 from turnwise.settings.option import Count, Option
 

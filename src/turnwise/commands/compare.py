@@ -12,7 +12,7 @@ from turnwise.commands.opening import opened
 from turnwise.commands.screen import Gated, Gating, typed
 from turnwise.errors import DataError, UsageError
 from turnwise.library.results import Comparison, result
-from turnwise.logs.items.items import Selection
+from turnwise.logs.items.selection import Selection
 from turnwise.logs.memory import is_folder
 from turnwise.records import CompareDocument
 from turnwise.report.fitting import Layout

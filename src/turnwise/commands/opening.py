@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from typing import TypeVar
 
-from turnwise.library.data import Files, files
 from turnwise.settings.groups import Command, Formatted, Writing
 
 ReadingCommand = TypeVar("ReadingCommand", bound=Formatted)
@@ -18,6 +17,8 @@ def opened(
 
     `empty`: there is no data.
     """
+    from turnwise.library.data import Files, files  # readers are slow to import, and not needed for --help
+
     held = (
         nullcontext(Files(()))
         if empty

@@ -13,7 +13,7 @@ from turnwise.commands.function import function
 from turnwise.commands.opening import opened
 from turnwise.commands.screen import Quiet
 from turnwise.errors import MissingExtra, UsageError, counted, setting
-from turnwise.logs.items.items import ItemChoice, Selection
+from turnwise.logs.items.selection import ItemChoice, Selection
 from turnwise.settings.groups import (
     PORT,
     AsAgents,

@@ -10,7 +10,7 @@ from turnwise.commands.opening import opened
 from turnwise.commands.screen import Styled, print_json
 from turnwise.errors import UsageError
 from turnwise.library.results import Trained, result
-from turnwise.logs.items.items import Selection
+from turnwise.logs.items.selection import Selection
 from turnwise.settings.groups import (
     Filtering,
     LowerIsBetter,

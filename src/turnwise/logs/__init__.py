@@ -1,9 +1,5 @@
 """Files of any corpus become `Dialogue`s, and dialogues become `Item`s.
 
 `native` reads and writes our own format, `scan` counts what files hold, `items` selects what is scored, and each
-reader of another format is a module that `READERS` names.
+reader of another format is a module that `readers.READERS` names.
 """
-
-from turnwise.logs.readers import READERS, Reader
-
-__all__ = ["READERS", "Reader"]

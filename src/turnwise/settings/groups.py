@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, cast
 from msgspec import Meta
 
 from turnwise.errors import UsageError, setting
-from turnwise.logs.items.items import ItemChoice, Selection
+from turnwise.logs.items.selection import ItemChoice, Selection
 from turnwise.metrics import is_rating
 from turnwise.report.run_files import HeldFiles, RunFiles, StoredFiles
 from turnwise.settings.data import Data, MappingLike

@@ -30,7 +30,6 @@ import msgspec
 from msgspec import Meta
 
 from turnwise.errors import UsageError
-from turnwise.registry import split_outside_brackets
 from turnwise.session_functions import named
 
 Names: TypeAlias = str | Sequence[str]  # one name, several by comma, or a sequence; a tuple once checked
@@ -217,6 +216,8 @@ def split_names(value: Names | None) -> tuple[str, ...]:
 
     None gives an empty tuple.
     """
+    from turnwise.registry import split_outside_brackets  # slow to import, and not needed for --help
+
     texts = [value] if isinstance(value, str) else list(value or ())
     return tuple(name.strip() for text in texts for name in split_outside_brackets(text) if name.strip())
 

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 import turnwise as tw
-from turnwise.logs import READERS, native
+from turnwise.logs import native
+from turnwise.logs.readers import READERS
 from turnwise.logs.readers.source import Options
 from turnwise.types import Dialogue, Reply
 

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from turnwise.errors import DataError, UsageError
-from turnwise.logs import READERS, native
+from turnwise.logs import native
 from turnwise.logs.conversion import convert
+from turnwise.logs.readers import READERS
 from turnwise.logs.readers.source import Options
 from turnwise.types import Dialogue, Rating, Reply, Turn
 

@@ -10,10 +10,10 @@ import polars
 import pytest
 
 from turnwise.errors import DataError, TurnwiseError, UsageError
-from turnwise.logs import READERS, native
+from turnwise.logs import native
 from turnwise.logs.conversion import convert
 from turnwise.logs.items.items import Selection, items
-from turnwise.logs.readers import source
+from turnwise.logs.readers import READERS, source
 from turnwise.logs.readers.columns import moment, parse
 from turnwise.logs.readers.drafts import Draft, Drafts
 from turnwise.logs.readers.hf import _of_split

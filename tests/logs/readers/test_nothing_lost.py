@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from turnwise.errors import DataError
-from turnwise.logs import READERS
 from turnwise.logs.dialogue import as_record
-from turnwise.logs.readers import recognise
+from turnwise.logs.readers import READERS, recognise
 from turnwise.logs.readers.source import Options
 from turnwise.types import Dialogue
 

@@ -7,8 +7,8 @@ import polars
 import pytest
 
 from turnwise.errors import DataError, UsageError
-from turnwise.logs import READERS
 from turnwise.logs.conversion import convert
+from turnwise.logs.readers import READERS
 from turnwise.logs.readers.source import Options
 from turnwise.logs.readers.speakers import parse
 

@@ -10,22 +10,20 @@ value of a key such as `meta.item`. The key `id` is the id, or the line, that a 
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from hashlib import blake2b
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from turnwise.errors import DataError, UsageError, counted, setting
 from turnwise.logs import native
 from turnwise.logs.dialogue import is_reply
 from turnwise.logs.items.keys import lookup, value_of
 from turnwise.logs.items.points import Point
+from turnwise.logs.items.selection import EVERYONE, FILE, ItemChoice, Selection
 from turnwise.logs.scan import Census, Source
 from turnwise.types import Dialogue, Item, Role, item_id
 
-ItemChoice = Literal["rated", "last", "all"]
 TOOLS = "tools"  # key of a record, or of its `meta`: the schemas of the tools that the agent could call
-EVERYONE = "@alternatives"  # stands for all agents that have alternatives
-FILE = "file"  # in --by: the file that a dialogue is in
 NO_REPLY = (
     "the agent says nothing in the dialogue"  # why a whole dialogue has nothing to score but its ratings
 )
@@ -38,38 +36,6 @@ class FilePlace(NamedTuple):
     name: str | None = None
     prefix: str = ""
     apart: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Selection:
-    """Which dialogues and turns are scored, in whose words, and by which keys they are grouped, paired and
-    clustered.
-    """
-
-    items: ItemChoice | None = None  # None: rated where a file has turn ratings, else all
-    dimension: str | None = None  # with "rated": only turns rated on this dimension
-    role: Role = "assistant"
-    pair: str | None = None  # key such as meta.item
-    cluster: str | None = None
-    by: str | None = None  # one result a group: meta.corpus; or several keys by comma
-    where: tuple[tuple[str, str], ...] = ()
-    limit: int | None = None  # dialogues
-    as_agents: tuple[str, ...] = ()  # score what these agents would have said
-
-    @property
-    def group_keys(self) -> tuple[str, ...]:
-        """The keys of `by`, split at commas and stripped; empty without `by`."""
-        return tuple(key.strip() for key in self.by.split(",") if key.strip()) if self.by else ()
-
-    @property
-    def apart(self) -> bool:
-        """Whether `by` has the key `file`: then ids need only differ inside a file."""
-        return FILE in self.group_keys
-
-    @property
-    def is_settled(self) -> bool:
-        """Whether nothing depends on the files: which turns are scored, and which agents, is given."""
-        return self.items is not None and EVERYONE not in self.as_agents
 
 
 def resolve_selection(selection: Selection, census: Census, *, source: Source | None = None) -> Selection:

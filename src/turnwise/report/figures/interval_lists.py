@@ -89,8 +89,8 @@ def scores(run: RunOf[ScoreDocument]) -> Iterator[Figure]:
 def listed(run: Run) -> Iterator[Figure]:
     """The estimates of any command in their order, one figure for each metric; none without estimates."""
     known = with_estimate(run.document.results)
-    for metric in dict.fromkeys(record.about.get("metric") for record in known):
-        mine = [record for record in known if record.about.get("metric") == metric]
+    for metric in dict.fromkeys(" ".join(record.named("metric")) for record in known):
+        mine = [record for record in known if " ".join(record.named("metric")) == metric]
         names = [name for name in mine[0].names if name != "metric"]
         title = " ".join(filter(None, [run.document.question.rstrip("?"), metric and f"by {metric}"]))
         yield Figure(

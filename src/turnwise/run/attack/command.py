@@ -17,7 +17,8 @@ from turnwise.attacks.strategy import Candidate
 from turnwise.attacks.target import ScoreOrError, Target
 from turnwise.conformance.calls import called, reuse_key, rows_of
 from turnwise.errors import Unmeasured, UsageError, setting
-from turnwise.logs.items.items import FILE, all_items
+from turnwise.logs.items.items import all_items
+from turnwise.logs.items.selection import FILE
 from turnwise.logs.native import file_names
 from turnwise.logs.scan import Census, scan
 from turnwise.metrics import is_rating

@@ -12,8 +12,8 @@ from turnwise.logs import native
 from turnwise.logs.dialogue import is_reply
 from turnwise.logs.files import BOM
 from turnwise.logs.foreign import foreign
-from turnwise.logs.items.items import EVERYONE
 from turnwise.logs.items.keys import lookup
+from turnwise.logs.items.selection import EVERYONE
 from turnwise.types import OTHER_TURN, Dialogue, Preference, Role, Turn
 from turnwise.web.viewer.index import Index, Places
 from turnwise.web.viewer.log_file import LogFile

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from turnwise.logs import READERS
 from turnwise.logs.dialogue import as_record
+from turnwise.logs.readers import READERS
 from turnwise.logs.readers.account import Account
 from turnwise.logs.readers.source import Options
 from turnwise.types import Dialogue

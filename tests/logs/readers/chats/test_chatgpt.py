@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from turnwise.logs import READERS
 from turnwise.logs.conversion import convert
 from turnwise.logs.dialogue import as_record
+from turnwise.logs.readers import READERS
 from turnwise.logs.readers.source import Options
 from turnwise.types import Dialogue
 

@@ -4,7 +4,7 @@ import csv
 from pathlib import Path
 
 from tests.wild_excerpts import FOLDER
-from turnwise.logs import READERS
+from turnwise.logs.readers import READERS
 from turnwise.logs.readers.source import Options
 
 

@@ -8,9 +8,9 @@ import pytest
 
 from tests.wild_corpora import WILD, converted, needs_wild
 from turnwise.errors import DataError
-from turnwise.logs import READERS, native
+from turnwise.logs import native
 from turnwise.logs.conversion import convert
-from turnwise.logs.readers import recognise
+from turnwise.logs.readers import READERS, recognise
 from turnwise.logs.readers.source import Options
 from turnwise.types import Dialogue
 

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from turnwise.errors import DataError
-from turnwise.logs import READERS
-from turnwise.logs.readers import recognise, sniff, source
+from turnwise.logs.readers import READERS, recognise, sniff, source
 from turnwise.logs.readers.source import Options
 from turnwise.types import Dialogue
 
