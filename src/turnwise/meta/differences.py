@@ -1,8 +1,12 @@
 """Differences between metrics in their agreement with people, on the units that both metrics scored.
 
-PERM-BOTH (Deutsch, Dror and Roth 2021) swaps the two metrics' standardised scores by cluster or, at system level, by
-system. Williams' test is given too for Pearson where its assumptions hold (one point a cluster). p-values are adjusted
-over all pairs of metrics.
+Interval and test of a difference are one procedure, Student's t on the jackknife by cluster: nothing is drawn, and the
+difference the other way round has the other sign. PERM-BOTH (Deutsch, Dror and Roth 2021), which swaps the two metrics'
+standardised scores by cluster, has no interval, and with 1,000 draws its p near 5 % depends on the seed; it finds a
+true difference a little more often (.73 against .69 for Pearson at 40 clusters, .31 against .23 at 12, and rejects true
+null hypotheses in 5 to 7 %). At system level there are too few points for a t test: PERM-BOTH swaps system by system,
+all swaps up to 14 systems, and no interval is given. Williams' test is given too for Pearson where its assumptions hold
+(one point a cluster). p-values are adjusted over all pairs of metrics.
 """
 
 from collections.abc import Sequence
@@ -18,18 +22,23 @@ from turnwise.meta.gold import Gold
 from turnwise.meta.points import Points, agent_points, rated_rows, unit_points
 from turnwise.meta.table import ScoreTable
 from turnwise.records import MetricDifference, Number, finite
-from turnwise.stats.clusters import codes
+from turnwise.stats.clusters import codes, group_clusters
+from turnwise.stats.computing.remembered import remembered
 from turnwise.stats.correlation import pearson
 from turnwise.stats.permutation import (
     DifferenceTest,
     benjamini_hochberg,
-    perm_both,
     perm_both_systems,
     williams,
 )
 from turnwise.stats.shared_draws import SharedDraws
+from turnwise.stats.studentised import Studentised, paired
+from turnwise.stats.weighted import weighted_correlation
 from turnwise.stats.within import difference_inside_large_groups
-from turnwise.types import Level
+from turnwise.types import Floats, Ints, Level
+
+BY_SYSTEM = "PERM-BOTH by system"
+SWAPS = 2**14  # all swaps of 14 systems; of more systems so many are drawn, and p near 5 % is right to .0017
 
 
 def differences(
@@ -55,6 +64,7 @@ def differences(
             continue
         for statistic in statistics:
             test = _difference_test(one, two, level, statistic, draws=draws, rng=rng)
+            interval = test.interval()
             within = _test_within_agents(one, two, level, statistic)
             tests.append(
                 MetricDifference(
@@ -64,8 +74,10 @@ def differences(
                     group=group or None,
                     level=level,
                     statistic=statistic,
-                    difference=finite(test.difference),
+                    difference=finite(test.estimate),
+                    interval=interval,
                     p=finite(test.p),
+                    method=test.method or None,
                     p_williams=_williams(one, two) if statistic == "pearson" else None,
                     n_points=len(one.x),
                     difference_within_agents=finite(within.difference),
@@ -131,14 +143,31 @@ def _subset(points: Points, keep: np.ndarray[Any, np.dtype[np.int64]]) -> Points
 
 def _difference_test(
     one: Points, two: Points, level: Level, statistic: str, *, draws: int, rng: SharedDraws
-) -> DifferenceTest:
-    """PERM-BOTH at this level; NaN with fewer than 3 points, or if the ratings or one metric's scores are constant."""
+) -> Studentised:
+    """The test of the two agreements; NaN with fewer than 3 points, or if the ratings or one metric's scores are
+    constant.
+    """
     if len(one.x) < MIN_SYSTEMS or np.ptp(one.x) == 0 or np.ptp(two.x) == 0 or np.ptp(one.y) == 0:
-        return DifferenceTest(float("nan"), float("nan"))
+        return Studentised(float("nan"), None, 0.0, "")
     if level == "system":
         order = np.argsort(np.array(one.names, dtype=np.str_), kind="stable")  # of the data changes no draw
-        return perm_both_systems(one.x[order], two.x[order], one.y[order], statistic, draws=draws, rng=rng)
-    return perm_both(one.x, two.x, one.y, one.codes, one.n_clusters, statistic, draws=draws, rng=rng)
+        draws = max(draws, SWAPS)
+        test = perm_both_systems(one.x[order], two.x[order], one.y[order], statistic, draws=draws, rng=rng)
+        return Studentised(test.difference, None, 0.0, BY_SYSTEM, test.p)
+    codes, n = group_clusters(one.codes, one.n_clusters)
+    (of_one, without_one), (of_two, without_two) = (
+        _jackknife(statistic, side.x, side.y, codes, n) for side in (one, two)
+    )
+    if np.isnan(of_one - of_two):
+        return Studentised(float("nan"), None, 0.0, "")
+    return paired(of_one - of_two, without_one - without_two, np.ones(n), unit=1.0)
+
+
+@remembered
+def _jackknife(statistic: str, x: Floats, y: Floats, codes: Ints, n_clusters: int) -> tuple[float, Floats]:
+    """A correlation, and its values (C,) with each cluster left out."""
+    of = weighted_correlation(statistic, x, y, codes, n_clusters)
+    return float(of(np.ones((1, n_clusters)))[0]), of.without_each()
 
 
 def _test_within_agents(one: Points, two: Points, level: Level, statistic: str) -> DifferenceTest:

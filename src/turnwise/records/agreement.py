@@ -70,6 +70,7 @@ class MetricDifference(Part, frozen=True, kw_only=True):
     level: MetaLevel
     statistic: str
     difference: Number
+    interval: Interval = field(default_factory=nothing)
     p: Number
     p_adjusted: Number = field(default_factory=nothing)
     p_williams: Number = field(default_factory=nothing)
