@@ -35,7 +35,5 @@ def power_curves(run: RunOf[PowerDocument]) -> Iterator[Figure]:
                 (r.raters, r.difference, r.dialogues, *low_and_high(r.interval), r.ratings, r.cost)
                 for r in records
             ),
-            svg=panel.svg(
-                title, legend=[f"raters: {c.raters} (difference {c.difference:g})" for c in mine]
-            ),
+            svg=panel.svg(title, legend=[f"raters: {c.raters} (difference {c.difference:g})" for c in mine]),
         )
