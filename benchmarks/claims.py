@@ -1,24 +1,30 @@
-"""How often the claims of reports are contradicted: by the truth of simulated worlds, or by the other half of a corpus.
+"""How often the claims of reports are contradicted: by the truth, by the other half of a corpus, by each other.
 
-`OMP_NUM_THREADS=1 python -m benchmarks.claims` draws worlds (chat, booking and task, each with its families, seeds from
-2000 on, which were not looked at while the rules were written) and splits rated corpora in two at random by context.
-`compare`, `meta` and `ope` run on one half. Each claim is then checked:
+`OMP_NUM_THREADS=1 python -m benchmarks.claims` makes cases of three sorts, with seeds from 2000 on, which were not
+looked at while the rules were written:
 
-* rated-higher: the truth of the world, or the mean difference of ratings in the other half, has the same sign;
-* scores-higher: the metric's mean difference in the other half has the same sign;
-* trust, agrees-best: no other metric agrees more with people in the other half; agrees-best alone: agreement above 0;
-* far-from-person: in the other half, too, no metric reaches two thirds of one rater;
-* reversed: the agreement is below 0 in the other half;
-* between-agents-only: the agreement over all items is above 0 in the other half;
-* ranks-agents: the agreement over agents is above 0 in the other half;
-* unrated-ranked: the agents that are said to be worse and better are so by the world's truth;
-* unrated-useless and unrated-estimate: the interval holds the truth.
+* worlds (chat, booking and task, each with its families) that know the true means of their agents;
+* rated corpora, split in two at random by context: one half makes the claims, the other checks them;
+* designs: made ratings with known true means, of two, four and ten agents, with the same tasks or different ones, one
+  trial of each or four, one rater or three, of 12 to 40 tasks. The true means are drawn from a normal distribution,
+  with .5 of the standard deviation of a rating, so that no two are equal.
 
-Two halves of equal size: a true claim is contradicted by chance now and then, so that the rates are upper bounds.
-Claims that were not made (no-difference, metrics-disagree, none-agrees, near-not-shown, best-tied, agrees-tied,
-unrated-useless) are counted as withheld, those on metrics with the number that the other half would have allowed.
-The sentences of version 0.1 are checked beside them. The result is benchmarks/results/claims.json; the exit code is 1
-if a kind of claim that was made at least 20 times is contradicted in more than 5 %.
+`compare` is asked with two agents in both orders and with different seeds, and with all agents in both orders; `meta`
+and `ope` of worlds and corpora once. Each fact that a claim states with a direction is then checked:
+
+* above, by ratings: the truth, or the mean difference of ratings in the other half, has the same sign;
+* above, by a metric: the metric's mean difference in the other half has the same sign;
+* above, of a metric's agreement with people: the other metric does not agree more in the other half;
+* agrees: the agreement in the other half is above chance, or below it where the metric was said to rank against people;
+* near: the agreement in the other half is half of one rater's or more; or no metric reaches two thirds of it;
+* the interval for an unrated agent holds the truth.
+
+A claim is contradicted if any of its facts is. Two halves of equal size: a true claim is contradicted by chance now and
+then, so that the rates are upper bounds. Claims that nothing was shown have no such fact, and are counted as withheld.
+
+All claims of a case from the same ratings are then compared with each other (`turnwise.report.claims.consistency`), as
+if they were in one report. The result is benchmarks/results/claims.json; the exit code is 1 if more than 3 % of the
+claims are contradicted, or if two claims of one case contradict each other.
 """
 
 import argparse
@@ -26,7 +32,7 @@ import json
 import sys
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -36,20 +42,23 @@ import numpy as np
 import turnwise as tw
 from turnwise.errors import TurnwiseError
 from turnwise.logs import native
-from turnwise.records import CompareDocument, MetaDocument
-from turnwise.report.claims import Claim, claims_of, ranked
-from turnwise.report.claims.metrics import NEAR, Agreement
+from turnwise.records import LEVEL
+from turnwise.report.agreement import Agreement, chosen_statistic
+from turnwise.report.claims import Claim, Fact, claims_of, contradictions
+from turnwise.report.claims.agents import leader
+from turnwise.report.claims.metrics import LEAST, NEAR
 from turnwise.report.figure import with_estimate
-from turnwise.report.runs import RunOf, run_of
+from turnwise.report.run_files import StoredFiles
+from turnwise.report.runs import Run, RunOf
 from turnwise.report.text import table
 from turnwise.stats.interval import wilson
-from turnwise.types import Dialogue
+from turnwise.types import Dialogue, Rating, Turn
 
 RESULT = Path(__file__).parent / "results" / "claims.json"
 FIRST_SEED = 2000  # smaller ones were looked at while the rules were written
-ALLOWED = 0.05
+ALLOWED = 0.03  # share of claims that may be contradicted
 MAX_DIALOGUES = 1200  # of a corpus, drawn at random
-ENOUGH = 20  # claims of a kind from which on its rate decides the exit code
+PAIRS = 3  # pairs of agents that are compared by themselves
 WORLDS = (("chat", "graded"), ("chat", "failings"), ("booking", "graded"), ("booking", "wordings"),
           ("booking", "behaviour"), ("task", "graded"))  # fmt: skip
 DIMENSION = {"chat": "overall", "booking": "reward", "task": "success"}
@@ -62,22 +71,59 @@ CORPORA = {  # file -> dimension
     "dstc7.jsonl.gz": "relevance",
     "ji2022.jsonl.gz": "interesting",
 }
-PLAIN = ("length", "question-rate", "repeat-partner-1", "rouge-l", "chrf", "bleu-2")
-LEARNED = ("usr-ret", "turnwise")
-WITHHELD = {"no-difference": "agents", "metrics-disagree": "agents", "none-agrees": "metrics",
-            "near-not-shown": "metrics", "best-tied": "metrics",
-            "agrees-tied": "metrics", "ranking-useless": "metrics", "unrated-useless": "unrated"}  # fmt: skip
+METRICS = ("length", "question-rate", "repeat-partner-1", "rouge-l", "chrf", "bleu-2")
+OF_REFERENCES = ("rouge-l", "chrf", "bleu-2")
+SPREAD = 0.5  # of the true means of a design, in standard deviations of a rating
+
+
+@dataclass(frozen=True)
+class Design:
+    """How made ratings are collected."""
+
+    agents: int
+    tasks: int
+    trials: int
+    raters: int
+    paired: bool  # whether all agents are given the same tasks
+
+    @property
+    def name(self) -> str:
+        """The design in words."""
+        same = "the same" if self.paired else "different"
+        return (
+            f"{self.agents} agents, {same} {self.tasks} tasks x {self.trials} trials x {self.raters} raters"
+        )
+
+
+DESIGNS = (
+    Design(2, 40, 1, 1, True),
+    Design(2, 40, 1, 1, False),
+    Design(2, 12, 4, 1, True),
+    Design(4, 20, 2, 3, True),
+    Design(10, 40, 1, 1, True),
+    Design(10, 12, 4, 3, True),
+    Design(10, 40, 1, 3, False),
+)
 
 
 @dataclass(frozen=True)
 class Case:
-    """Dialogues from which claims are made, those that check them, and the true mean ratings of a world's agents."""
+    """Dialogues from which claims are made, those that check them, and the true means of the agents where known."""
 
     name: str
+    sort: str  # world, corpus or design
     decide: list[Dialogue]
-    check: list[Dialogue]
     dimension: str
+    check: list[Dialogue]
     truth: Mapping[str, float]  # empty for a corpus
+    metrics: tuple[str, ...] = ()
+    options: Mapping[str, Any] = field(default_factory=dict)  # of compare
+
+    @property
+    def agents(self) -> list[str]:
+        """The agents of both halves."""
+        there = {one.agent for one in self.decide}
+        return sorted(there & {one.agent for one in self.check} if self.check else there)
 
 
 def world_case(world: str, family: str, seed: int, folder: Path) -> Case:
@@ -91,8 +137,9 @@ def world_case(world: str, family: str, seed: int, folder: Path) -> Case:
         seen[dialogue.agent] += 1
     agents = json.loads(path.with_suffix("").with_suffix(".truth.json").read_text())["agents"]
     dimension = DIMENSION[world]
+    truth = {agent: means[dimension]["mean"] for agent, means in agents.items()}
     return Case(
-        f"{world} {family} {seed}", *halves, dimension, {a: m[dimension]["mean"] for a, m in agents.items()}
+        f"{world} {family} {seed}", "world", halves[0], dimension, halves[1], truth, _metrics(halves[0])
     )
 
 
@@ -107,232 +154,278 @@ def corpus_case(path: Path, dimension: str, seed: int) -> Case:
     halves: tuple[list[Dialogue], list[Dialogue]] = ([], [])
     for dialogue, key in zip(dialogues, first, strict=True):
         halves[side[key]].append(dialogue)
-    return Case(f"{path.name} {seed}", *halves, dimension, {})
+    return Case(f"{path.name} {seed}", "corpus", halves[0], dimension, halves[1], {}, _metrics(halves[0]))
 
 
-def made_run(result: Any, command: str) -> RunOf[Any]:
-    """The result of a library call as a run."""
-    return run_of(command, Path(command), result.document)
-
-
-def metrics_of(case: Case) -> list[str]:
+def _metrics(dialogues: Sequence[Dialogue]) -> tuple[str, ...]:
     """The metrics that have scores here."""
-    references = any(turn.references for dialogue in case.decide for turn in dialogue.turns)
-    return [name for name in (*PLAIN, *LEARNED) if references or name not in ("rouge-l", "chrf", "bleu-2")]
+    references = any(turn.references for dialogue in dialogues for turn in dialogue.turns)
+    return tuple(name for name in METRICS if references or name not in OF_REFERENCES)
 
 
-def pairs_of(case: Case, rng: np.random.Generator, most: int = 3) -> list[tuple[str, str]]:
-    """Some pairs of agents, drawn at random."""
-    agents = sorted(
-        {dialogue.agent for dialogue in case.decide} & {dialogue.agent for dialogue in case.check}
+def design_case(design: Design, seed: int) -> Case:
+    """Ratings made of an agent's true mean and random effects of tasks, of agents on tasks, of trials and of raters."""
+    rng = np.random.default_rng([seed, *asdict(design).values()])
+    truth = dict(
+        zip([f"bot-{k}" for k in range(design.agents)], rng.normal(0, SPREAD, design.agents), strict=True)
     )
-    every = [(a, b) for at, a in enumerate(agents) for b in agents[at + 1 :]]
-    return [every[at] for at in rng.permutation(len(every))[:most]]
+    raters = rng.normal(0, 0.3, design.raters)
+    shared = rng.normal(0, 0.5, design.tasks)
+    dialogues = []
+    for agent, mean in truth.items():
+        tasks = shared if design.paired else rng.normal(0, 0.5, design.tasks)
+        on_tasks = rng.normal(0, 0.3, design.tasks)
+        for task in range(design.tasks):
+            for trial in range(design.trials):
+                quality = mean + tasks[task] + on_tasks[task] + rng.normal(0, 0.5)
+                name = f"task-{task}" if design.paired else f"{agent}-task-{task}"
+                values = quality + raters + rng.normal(0, 0.5, design.raters)
+                dialogues.append(
+                    Dialogue(
+                        f"{agent}-{task}-{trial}",
+                        agent,
+                        (
+                            Turn("user", f"Please do {name}."),
+                            Turn("assistant", f"Done, {rng.integers(10**6)}."),
+                        ),
+                        tuple(
+                            Rating(f"{agent}-{task}-{trial}", "overall", float(value), rater=f"r{k}")
+                            for k, value in enumerate(values)
+                        ),
+                        meta={"task": name},
+                    )
+                )
+    options = {"cluster": "meta.task", "pair": "meta.task" if design.paired else "none"}
+    return Case(f"{design.name}, {seed}", "design", dialogues, "overall", [], truth, options=options)
+
+
+def made_run(result: Any, command: str, name: str = "") -> RunOf[Any]:
+    """The result of a library call as a run."""
+    return RunOf(name or command, StoredFiles(Path(command)), result.document)
+
+
+def compared(case: Case, rng: np.random.Generator) -> Iterator[Run]:
+    """Comparisons of some pairs and of all agents, by people and beside metrics, each in both orders."""
+    metrics = list(case.metrics) or [f"rating:{case.dimension}"]
+    every = [(a, b) for at, a in enumerate(case.agents) for b in case.agents[at + 1 :]]
+    asked: list[list[str]] = [list(every[at]) for at in rng.permutation(len(every))[:PAIRS]]
+    asked += [case.agents] if len(case.agents) > 2 else []
+    for agents in asked:
+        for seed, order in enumerate((agents, agents[::-1])):
+            made = tw.compare(
+                case.decide, metrics=metrics, agents=order, draws=400, seed=seed, **dict(case.options)
+            )
+            yield made_run(made, "compare", f"{', '.join(order)}, seed {seed}")
+
+
+def unrated(case: Case, rng: np.random.Generator) -> Iterator[Run]:
+    """Comparisons of two agents and of all by metrics, without any rating."""
+    bare = [replace(dialogue, ratings=()) for dialogue in case.decide]
+    pair = [case.agents[at] for at in rng.permutation(len(case.agents))[:2]]
+    for agents in (pair, case.agents) if len(case.agents) > 2 else (pair,):
+        made = tw.compare(bare, metrics=list(case.metrics), agents=agents, draws=400, **dict(case.options))
+        yield made_run(made, "compare", f"without ratings: {', '.join(agents)}")
+
+
+def agreement(case: Case, dialogues: Sequence[Dialogue]) -> Run:
+    """The agreement of metrics with people on one half."""
+    made = tw.meta_evaluate(
+        dialogues, metrics=list(case.metrics), dimension=case.dimension, statistics="spearman", draws=400
+    )
+    return made_run(made, "meta")
+
+
+def estimated(case: Case, rng: np.random.Generator) -> Iterator[Run]:
+    """What people would say of an agent of a world whose own dialogues are left out."""
+    target = case.agents[rng.integers(len(case.agents))]
+    seen = [one for one in (*case.decide, *case.check) if one.agent != target]
+    yield made_run(tw.ope(seen, targets=[target], rating=case.dimension, model="hashing"), "ope", target)
 
 
 @dataclass(frozen=True)
-class Checked:
-    """One claim or sentence: of which kind, whether it was contradicted, and whether withholding was needless."""
+class Check:
+    """What is known of a case beside the half that made the claims."""
+
+    case: Case
+    gaps: Mapping[
+        tuple[str, str, str], str
+    ]  # (agent, other agent, metric) -> the one that leads in the other half
+    agreements: Mapping[tuple[str, str], Agreement]  # (metric, quantity) -> its agreement in the other half
+
+    def contradicted(self, claim: Claim) -> bool | None:
+        """Whether the truth or the other half contradicts some fact of the claim; None if none could be checked."""
+        found = [self._wrong(fact) for fact in claim.facts if fact.direction]
+        if claim.interval is not None and claim.subject in self.case.truth:
+            found.append(not claim.interval[0] <= self.case.truth[claim.subject] <= claim.interval[1])
+        known = [wrong for wrong in found if wrong is not None]
+        return any(known) if known else None
+
+    def _wrong(self, fact: Fact) -> bool | None:
+        """Whether a fact with a direction is contradicted; None if that is not known."""
+        mine = self.agreements.get((fact.subject, fact.quantity))
+        if fact.relation == "above" and mine is not None:
+            other = self.agreements.get((fact.object, fact.quantity))
+            return None if other is None else mine.value < other.value
+        if fact.relation == "above":
+            return self._wrong_order(fact)
+        if mine is None:
+            return None
+        if fact.relation == "agrees":
+            return mine.value <= mine.chance if fact.direction > 0 else mine.value >= mine.chance
+        if fact.relation == "near" and mine.one_rater:
+            least = LEAST if fact.direction > 0 else NEAR
+            return (mine.value < least * mine.one_rater) == (fact.direction > 0)
+        return None
+
+    def _wrong_order(self, fact: Fact) -> bool | None:
+        """Whether two agents are the other way round."""
+        truth = self.case.truth
+        if (
+            fact.quantity == f"rating:{self.case.dimension}"
+            and fact.subject in truth
+            and fact.object in truth
+        ):
+            return (truth[fact.subject] > truth[fact.object]) != (fact.direction > 0)
+        first = self.gaps.get((fact.subject, fact.object, fact.quantity))
+        return None if first is None else (first == fact.subject) != (fact.direction > 0)
+
+
+def check_of(case: Case) -> Check:
+    """What the other half says, if there is one."""
+    gaps: dict[tuple[str, str, str], str] = {}
+    agreements: dict[tuple[str, str], Agreement] = {}
+    if case.check:
+        asked = [*case.metrics, f"rating:{case.dimension}"]
+        other = tw.compare(case.check, metrics=asked, agents=case.agents, draws=100)
+        for record in with_estimate(other.document.results):
+            for a, b in ((record.agent_a, record.agent_b), (record.agent_b, record.agent_a)):
+                gaps[str(a), str(b), record.metric] = leader(record)
+        run = agreement(case, case.check)
+        records = [record for record in with_estimate(run.document.results) if record.metric]
+        for record in records:
+            if record.statistic == chosen_statistic(records):
+                for inside in (False, True):
+                    one = Agreement(record, inside)
+                    if not np.isnan(one.value):
+                        agreements[one.metric, one.quantity] = one
+    return Check(case, gaps, agreements)
+
+
+@dataclass(frozen=True)
+class Made:
+    """A claim of a case, and whether it was contradicted."""
 
     case: str
+    sort: str
     kind: str
-    edition: str  # claims, or 0.1
-    contradicted: bool | None  # None: nothing was claimed, or the check is not possible
-    could: bool | None = None  # of what was withheld: the other half would have allowed it
-    text: str = ""
+    badge: str
+    contradicted: bool | None
+    text: str
 
 
-def compare_checks(case: Case, rng: np.random.Generator) -> Iterator[Checked]:
-    """Claims on pairs of agents: with ratings at hand, and with metrics alone."""
-    names = metrics_of(case)
-    unrated = [replace(one, ratings=()) for one in case.decide]
-    for a, b in pairs_of(case, rng):
-        asked = [*names, f"rating:{case.dimension}"]
-        other = made_run(tw.compare(case.check, metrics=asked, agents=[a, b], draws=100), "compare")
-        gaps = {r.metric: r.value for r in with_estimate(other.document.results)}
-        people = case.truth[a] - case.truth[b] if case.truth else gaps.get(f"rating:{case.dimension}")
-        for data in (case.decide, unrated):
-            found = made_run(tw.compare(data, metrics=names, agents=[a, b], draws=400), "compare")
-            (claim,) = claims_of(found)
-            yield from _agent_check(case, claim, a, gaps, people)
-        yield from _earlier_agents(case, found, people)
-
-
-def _agent_check(
-    case: Case, claim: Claim, a: str, gaps: Mapping[str, float], people: float | None
-) -> Iterator[Checked]:
-    if claim.kind == "rated-higher" and people is not None:
-        yield Checked(
-            case.name, claim.kind, "claims", (people > 0) != (claim.facts["higher"] == a), text=str(claim)
-        )
-    elif claim.kind == "scores-higher":
-        gap = gaps.get(claim.facts["metric"])
-        yield Checked(
-            case.name,
-            claim.kind,
-            "claims",
-            None if gap is None else (gap > 0) != (claim.facts["higher"] == a),
-            text=str(claim),
-        )
-    else:
-        yield Checked(case.name, claim.kind, "claims", None)
-
-
-def _earlier_agents(case: Case, run: RunOf[CompareDocument], people: float | None) -> Iterator[Checked]:
-    """Version 0.1: the first metric that shows a difference makes one agent better."""
-    known = with_estimate(run.document.results)
-    shown = [r for r in known if r.verdict not in (None, "not shown") and r.better]
-    if shown and people is not None:
-        better_is_a = (shown[0].value > 0) == (shown[0].better == "higher")
-        yield Checked(case.name, "A is better by a metric", "0.1", (people > 0) != better_is_a)
-
-
-def meta_checks(case: Case) -> Iterator[Checked]:
-    """Claims on metrics, from one half, checked on the other."""
-    both = []
-    for half in (case.decide, case.check):
-        made = tw.meta_evaluate(
-            half, metrics=metrics_of(case), dimension=case.dimension, statistics="spearman", draws=400
-        )
-        both.append(made_run(made, "meta"))
-    run, other = both
-    there = {one.metric: one for one in ranked(other.document.results)}
-    for claim in claims_of(run):
-        yield _metric_check(case, claim, there, other)
-    yield from _earlier_metrics(case, run, there)
-
-
-def _metric_check(
-    case: Case, claim: Claim, there: Mapping[str, Agreement], other: RunOf[MetaDocument]
-) -> Checked:
-    mine = there.get(claim.facts["metric"])
-    against: bool | None = None
-    could: bool | None = None
-    rivals = [one for name, one in there.items() if name != claim.facts["metric"]]
-    if mine is not None and claim.kind in ("trust", "agrees-best"):
-        against = any(one.value > mine.value for one in rivals) or mine.value <= mine.chance
-    elif mine is not None and claim.kind == "ranks-agents":
-        against = mine.value <= mine.chance
-    elif mine is not None and claim.kind == "reversed":
-        against = mine.value >= mine.chance
-    elif claim.kind == "far-from-person":
-        against = any(one.one_rater and one.value >= NEAR * one.one_rater for one in there.values())
-    elif mine is not None and claim.kind == "between-agents-only":
-        over_all = Agreement(mine.record, inside=False)
-        against = over_all.value <= over_all.chance
-    elif claim.kind in WITHHELD:
-        could = any(
-            one.kind in ("trust", "agrees-best", "far-from-person", "ranks-agents")
-            for one in claims_of(other)
-        )
-    return Checked(case.name, claim.kind, "claims", against, could, str(claim))
-
-
-def _earlier_metrics(
-    case: Case, run: RunOf[MetaDocument], there: Mapping[str, Agreement]
-) -> Iterator[Checked]:
-    """Version 0.1: trust the metric with the highest agreement over all items, do not use one that is reversed."""
-    level = next(iter(ranked(run.document.results))).record.level
-    known = with_estimate(run.document.results)
-    mine = [record for record in known if record.level == level and not record.in_training]
-    mine.sort(key=lambda record: -record.value)
-    best, worst = mine[0], mine[-1]
-    if best.bounds and best.bounds[0] > 0 and best.metric in there:
-        top = max(there.values(), key=lambda one: one.value)
-        yield Checked(case.name, "trust X most", "0.1", top.metric != best.metric)
-    if worst is not best and worst.value < 0 and (worst.p or 1) <= 0.05 and worst.metric in there:
-        yield Checked(case.name, "do not use X", "0.1", there[str(worst.metric)].value >= 0)
-
-
-def ope_checks(case: Case, rng: np.random.Generator) -> Iterator[Checked]:
-    """Claims on an agent whose own dialogues are left out."""
-    agents = sorted(case.truth)
-    for target in [agents[at] for at in rng.permutation(len(agents))[:2]]:
-        seen = [one for one in (*case.decide, *case.check) if one.agent != target]
+def claims_of_case(case: Case, rng: np.random.Generator) -> tuple[list[Made], list[str], int]:
+    """The claims that a case makes, those that contradict each other as text, and how many of them were compared."""
+    runs = list(compared(case, rng))
+    beside: list[Run] = []
+    if case.metrics:
+        beside = list(unrated(case, rng))
+        runs.append(agreement(case, case.decide))
+    if case.sort == "world":
         try:
-            found = made_run(tw.ope(seen, targets=[target], rating=case.dimension, model="hashing"), "ope")
-        except TurnwiseError:
-            yield Checked(case.name, "refused", "claims", None)
-            continue
-        (claim,) = claims_of(found)
-        bounds = claim.facts.get("interval")
-        truth = case.truth[target]
-        if claim.kind == "unrated-ranked":
-            wrong = [case.truth[name] > truth for name in claim.facts["below"]]
-            wrong += [case.truth[name] < truth for name in claim.facts["above"]]
-            yield Checked(case.name, claim.kind, "claims", any(wrong), text=str(claim))
-        elif bounds:
-            yield Checked(
-                case.name, claim.kind, "claims", not bounds[0] <= truth <= bounds[1], text=str(claim)
-            )
-        else:
-            yield Checked(case.name, claim.kind, "claims", None)
+            beside += estimated(case, rng)
+        except TurnwiseError as refusal:
+            print(f"{case.name}: {refusal}", file=sys.stderr)
+    check = check_of(case)
+    together = [claim for run in runs for claim in claims_of(run)]
+    apart = [claim for run in beside for claim in claims_of(run)]
+    made = [
+        Made(case.name, case.sort, claim.kind, claim.badge, check.contradicted(claim), str(claim))
+        for claim in (*together, *apart)
+    ]
+    # Claims without ratings, and those on more dialogues, are in no report with the others.
+    found = [
+        f"{case.name}: {pair.first.verdict} ({pair.first.run}) | {pair.second.verdict} ({pair.second.run}): "
+        f"{pair.facts[0]} | {pair.facts[1]}"
+        for pair in contradictions(together)
+    ]
+    return made, found, len(together)
 
 
-def summary(found: Sequence[Checked]) -> list[dict[str, Any]]:
-    """Each edition and kind: how often it was made, checked and contradicted, with a Wilson interval."""
+def summary(found: Sequence[Made]) -> list[dict[str, Any]]:
+    """Each sort of case and kind of claim: how often it was made, checked and contradicted, with a Wilson interval."""
     lines = []
-    for edition, kind in dict.fromkeys((one.edition, one.kind) for one in found):
-        mine = [one for one in found if (one.edition, one.kind) == (edition, kind)]
-        checked = [one for one in mine if one.contradicted is not None]
-        could = [one.could for one in mine if one.could is not None]
-        wrong = sum(bool(one.contradicted) for one in checked)
-        bounds = wilson(wrong, len(checked))
-        lines.append(
-            {
-                "edition": edition, "kind": kind, "withheld": kind in WITHHELD, "made": len(mine),
-                "checked": len(checked), "contradicted": wrong,
-                "rate": wrong / len(checked) if checked else None,
-                "interval": None if bounds is None else [round(end, 4) for end in bounds],
-                "could_have_been_made": sum(map(bool, could)) if could else None,
-            }
-        )  # fmt: skip
-    return sorted(lines, key=lambda line: (line["edition"] != "claims", line["withheld"], -line["made"]))
+    for sort, kind in sorted(dict.fromkeys((one.sort, one.kind) for one in found)):
+        mine = [one for one in found if (one.sort, one.kind) == (sort, kind)]
+        lines.append({"sort": sort, "kind": kind, "made": len(mine), **_rate(mine)})
+    return sorted(lines, key=lambda line: (line["sort"], not line["checked"], -line["made"]))
+
+
+def _rate(made: Sequence[Made]) -> dict[str, Any]:
+    """How many of these claims could be checked, and how many were contradicted."""
+    checked = [one for one in made if one.contradicted is not None]
+    wrong = sum(bool(one.contradicted) for one in checked)
+    bounds = wilson(wrong, len(checked))
+    return {
+        "checked": len(checked),
+        "contradicted": wrong,
+        "rate": wrong / len(checked) if checked else None,
+        "interval": None if bounds is None else [round(end, 4) for end in bounds],
+    }
+
+
+def cases(given: argparse.Namespace, folder: Path) -> Iterator[tuple[Case, np.random.Generator]]:
+    """The cases of all seeds, each with its generator."""
+    for seed in range(given.first, given.first + given.sets):
+        for at, design in enumerate(DESIGNS):
+            yield design_case(design, seed), np.random.default_rng([seed, at, 1])
+    for seed in range(given.first, given.first + given.seeds):
+        for at, (world, family) in enumerate(WORLDS):
+            yield world_case(world, family, seed, folder), np.random.default_rng([seed, at, 2])
+        for at, (file, dimension) in enumerate(CORPORA.items()):
+            if (path := Path(given.data) / file).exists():
+                yield corpus_case(path, dimension, seed), np.random.default_rng([seed, at, 3])
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--data", default="../shared/data", help="the folder of the rated corpora")
     parser.add_argument(
-        "--seeds", type=int, default=10, help="worlds of each family, and splits of each corpus"
+        "--seeds", type=int, default=3, help="worlds of each family, and splits of each corpus"
     )
+    parser.add_argument("--sets", type=int, default=40, help="made data sets of each design")
     parser.add_argument("--output", default=str(RESULT))
     parser.add_argument("--first", type=int, default=FIRST_SEED, help="the first seed")
     given = parser.parse_args()
-    found: list[Checked] = []
+    made: list[Made] = []
+    pairs: list[str] = []
+    compared_claims = n_cases = 0
+    report: dict[str, Any] = {}
     with TemporaryDirectory() as folder:
-        for seed in range(given.first, given.first + given.seeds):
-            cases = [world_case(world, family, seed, Path(folder)) for world, family in WORLDS]
-            cases += [
-                corpus_case(Path(given.data) / file, dimension, seed)
-                for file, dimension in CORPORA.items()
-                if (Path(given.data) / file).exists()
-            ]
-            for at, case in enumerate(cases):
-                rng = np.random.default_rng([seed, at])
-                found += compare_checks(case, rng)
-                found += meta_checks(case)
-                found += ope_checks(case, rng) if case.truth else ()
-                print(f"{case.name}: {len(found)} claims so far", file=sys.stderr, flush=True)
-                lines = summary(found)
-                Path(given.output).write_text(
-                    json.dumps({"command": f"python -m benchmarks.claims --seeds {given.seeds}",
-                                "seeds": [given.first, seed], "claims": lines,
-                                "contradicted": [f"{one.case}: {one.kind}: {one.text}" for one in found
-                                                 if one.contradicted and one.edition == "claims"]},
-                               indent=1, ensure_ascii=False) + "\n"
-                )  # fmt: skip
-    head = ["edition", "kind", "made", "checked", "contradicted", "rate", "interval", "could_have_been_made"]
-    print(
-        table(
-            [[tuple(v) if isinstance(v := line[name], list) else v for name in head] for line in lines], head
-        )
-    )
-    bad = [
-        line for line in lines
-        if line["edition"] == "claims" and line["checked"] >= ENOUGH and line["rate"] > ALLOWED
-    ]  # fmt: skip
-    return 1 if bad else 0
+        for case, rng in cases(given, Path(folder)):
+            claims, contradictory, n = claims_of_case(case, rng)
+            made += claims
+            pairs += contradictory
+            compared_claims, n_cases = compared_claims + n, n_cases + 1
+            print(
+                f"{case.name}: {len(made)} claims so far, {len(pairs)} contradictory pairs",
+                file=sys.stderr,
+                flush=True,
+            )
+            report = {
+                "command": f"OMP_NUM_THREADS=1 python -m benchmarks.claims --seeds {given.seeds} --sets {given.sets}",
+                "first_seed": given.first, "level": LEVEL, "cases": n_cases, "all": {"made": len(made), **_rate(made)},
+                "contradictory_pairs": {"claims": compared_claims, "pairs": len(pairs), "texts": pairs},
+                "claims": summary(made),
+                "contradicted": [f"{one.case}: {one.kind}: {one.text}" for one in made if one.contradicted],
+            }  # fmt: skip
+            Path(given.output).write_text(json.dumps(report, indent=1, ensure_ascii=False) + "\n")
+    head = ["sort", "kind", "made", "checked", "contradicted", "rate", "interval"]
+    rows = [
+        [tuple(v) if isinstance(v := line[name], list) else v for name in head] for line in report["claims"]
+    ]
+    print(table(rows, head))
+    print(json.dumps(report["all"]), len(pairs), "contradictory pairs")
+    return 1 if (report["all"]["rate"] or 0) > ALLOWED or pairs else 0
 
 
 if __name__ == "__main__":

@@ -26,6 +26,7 @@ RUNS = {
     "meta": ["-m", METRICS, "--dimension", "all", "--statistic", "spearman"],
     "compare": ["-m", METRICS, "--agents", "good,dull", "--pair", "meta.topic"],
 }
+RATED = "demo/ji2022.jsonl.gz"
 STUDY = "[quality]\nshared = 0\nchecks = 0\nrepeats = 0\n"
 
 
@@ -98,6 +99,9 @@ def main() -> None:
             "heading => heading.scrollIntoView()"
         )
         take(figure, "report-figure")
+        call(folder, "compare", RATED, "-m", "rating:overall", "--pair", "none", "-o", "ranked/board", "-q")
+        call(folder, "report", "ranked", "-o", "ranked.html", "--title", "Seven bots")
+        take(open_page(browser, (folder / "ranked.html").as_uri(), height=900), "leaderboard")
         with rating_app(folder) as links:
             rater = open_page(browser, links["anna"], height=480)
             start_rating(rater, finished=12)

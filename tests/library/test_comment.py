@@ -43,7 +43,7 @@ def test_conclusions_come_first_and_each_run_has_one_folded_table(runs: Path):
     text = comment(runs)
     head, *sections = text.split("<details>")
     claims = tw.make_report(runs, output=()).claims
-    assert head.startswith("## turnwise report\n\n* Which agent is better? **People rate good above dull**: ")
+    assert head.startswith("## turnwise report\n\n* Do the agents differ? **People rate good above dull**: ")
     assert head.count("\n* ") == 4  # agents, what changed, metrics, what to do next
     assert len(sections) == 7
     assert sections[0].count("\n* ") == len(claims)

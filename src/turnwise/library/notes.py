@@ -384,7 +384,7 @@ def verdict_notes(records: Sequence[Tested]) -> list[str]:
 def _excluded(metric: str, group: str | None, records: Sequence[Tested]) -> str:
     """What differences that were not shown leave open, and what four times the data would show."""
     widest = max(records, key=lambda record: record.at_most_apart or 0.0)
-    of = "" if widest.points is None else f" of {number(widest.points)} points"
+    of = "" if widest.points is None or widest.points <= 1 else f" of {widest.points:g} points"
     some = f"{len(records)} pairs without a difference that was shown, of which the widest is " * (
         len(records) > 1
     )

@@ -216,22 +216,29 @@ class Scores(ResultOf[ScoreRecord]):
         return [*Result.notes(self), *document_notes(self.document), *coverage(self.document.results)]
 
 
+# Columns of comparisons: the interval that belongs to the verdict, and what is of one comparison alone.
+ADJUSTED = {
+    "interval": ("interval_adjusted", "interval"), "interval_alone": ("interval",), "p_alone": ("p",)
+}  # fmt: skip
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Comparison(ResultOf[DifferenceRecord]):
     """The difference of every two agents for each metric and group: agent_a minus agent_b."""
 
     columns: ClassVar[tuple[str, ...]] = (
-        "metric", "agent_a", "agent_b", "group", "a", "b", "ties", "both_bad", "estimate", "interval_adjusted",
-        "p_adjusted", "interval", "p", "effect_size",
+        "metric", "agent_a", "agent_b", "group", "a", "b", "ties", "both_bad", "estimate", "interval",
+        "p_adjusted", "interval_alone", "p_alone", "effect_size",
         "n_items", "n_clusters", "unpaired_a", "unpaired_b", "verdict",
     )  # fmt: skip
     layout: ClassVar[Layout] = Layout(
         names=("metric", "group", "agent_a", "agent_b"),
-        results=("estimate", "interval_adjusted", "p_adjusted", "verdict"),
+        results=("estimate", "interval", "p_adjusted", "verdict"),
         others=(
             ("a", "b"), "n_items", "ties", ("unpaired_a", "unpaired_b"), "effect_size", "n_clusters", "both_bad",
-            "interval", "p",
+            "interval_alone", "p_alone",
         ),
+        keys=ADJUSTED,
     )  # fmt: skip
 
     document: CompareDocument
@@ -271,21 +278,22 @@ class Changes(ResultOf[ChangeRecord]):
     """The change of each metric from an old run to a new run of the same agent: new minus old."""
 
     columns: ClassVar[tuple[str, ...]] = (
-        "metric", "agent", "group", "old", "new", "estimate", "interval_adjusted", "p_adjusted", "interval", "p",
-        "effect_size", "n_items", "n_clusters", "only_old", "only_new", "verdict",
+        "metric", "agent", "group", "old", "new", "estimate", "interval", "p_adjusted", "interval_alone",
+        "p_alone", "effect_size", "n_items", "n_clusters", "only_old", "only_new", "verdict",
     )  # fmt: skip
     layout: ClassVar[Layout] = Layout(
         names=("metric", "agent", "group"),
-        results=("estimate", "interval_adjusted", "p_adjusted", "verdict"),
+        results=("estimate", "interval", "p_adjusted", "verdict"),
         others=(
             ("old", "new"),
             "n_items",
             ("only_old", "only_new"),
             "effect_size",
             "n_clusters",
-            "interval",
-            "p",
+            "interval_alone",
+            "p_alone",
         ),
+        keys=ADJUSTED,
     )
 
     document: DiffDocument
@@ -522,6 +530,7 @@ class Attack(ResultOf[StrategyRecord]):
     layout: ClassVar[Layout] = Layout(
         names=("kind",),
         results=("gain", "gain_interval", "fraud"),
+        keys={"fraud": ("significant",)},
         prose=("description",),
         others=("score", "beats_human", "interval"),
     )
@@ -544,6 +553,7 @@ class Hardened(ResultOf[StrategyRecord]):
     layout: ClassVar[Layout] = Layout(
         names=("group", "strategy"),
         results=("estimate", "human_score", "fraud"),
+        keys={"fraud": ("significant",)},
         others=("gain",),
     )
 
@@ -584,7 +594,6 @@ class Trained(ResultOf[StatisticRecord]):
     __repr__ = __str__
 
 
-KEYS = {"fraud": "significant"}  # column of a table -> key in results.json, where they differ
 LEFT_OUT = ("unpaired_a", "unpaired_b", "only_old", "only_new")  # columns of counts
 
 
@@ -596,15 +605,20 @@ def cells(
     A column of counts of what was left out is shown if one of them is not 0, one of the layout's `even_empty` always.
     """
     empty = {name: (None, 0) if name in LEFT_OUT else (None,) for name in columns}
-    keys = {name: KEYS.get(name, name) for name in columns}
+    rows = [{name: _value(record, layout.keys.get(name, (name,))) for name in columns} for record in records]
     shown = [
         name
         for name in columns
-        if name in layout.even_empty or any(record.get(keys[name]) not in empty[name] for record in records)
+        if name in layout.even_empty or any(row[name] not in empty[name] for row in rows)
     ]
-    return shown, [[_cell(name, record.get(keys[name])) for name in shown] for record in records]
+    return shown, [[_cell(name, row[name]) for name in shown] for row in rows]
+
+
+def _value(record: Mapping[str, Any], keys: Sequence[str]) -> Any:
+    """The value of the first of these keys that has one; None if none has."""
+    return next((record[key] for key in keys if record.get(key) is not None), None)
 
 
 def _cell(column: str, value: Any) -> Any:
-    """The value; in the columns `p` and `p_adjusted` as text such as `<.001`."""
-    return text.p_value(value) if column in ("p", "p_adjusted") else value
+    """The value; in the columns `p`, `p_alone` and `p_adjusted` as text such as `<.001`."""
+    return text.p_value(value) if column in ("p", "p_alone", "p_adjusted") else value

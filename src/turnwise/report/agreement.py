@@ -85,8 +85,8 @@ class Agreement:
             return ""
         needed = clusters_needed(half, n, HALF_WIDTH)
         return (
-            f"Rate {needed:,} clusters instead of {n:,} to know this to ±.05 (a cluster is a dialogue, or all replies "
-            "to one context)."
+            f"Rate {needed:,} clusters instead of {n:,} to know the agreement of {self.metric} to ±.05 (a cluster is a "
+            "dialogue, or all replies to one context)."
         )
 
 

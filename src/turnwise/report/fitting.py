@@ -36,6 +36,8 @@ class Layout:
     even_empty: tuple[
         str, ...
     ] = ()  # shown although no row has a value, so that no other column is taken for them
+    # Column -> keys in results.json, of which the first with a value is shown; else the key has the column's name.
+    keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def columns(self) -> tuple[str, ...]:

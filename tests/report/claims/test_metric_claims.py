@@ -91,8 +91,8 @@ def test_without_an_agreement_above_chance_no_metric_is_named_best():
     assert claim.kind == "none-agrees"
     assert str(claim).startswith("chrf was not shown to agree with people: ")
     assert claim.advice == (
-        "Rate 1,600 clusters instead of 100 to know this to ±.05 (a cluster is a dialogue, or all replies to one "
-        "context)."
+        "Rate 1,600 clusters instead of 100 to know the agreement of chrf to ±.05 (a cluster is a dialogue, or all "
+        "replies to one context)."
     )
 
 
@@ -100,7 +100,7 @@ def test_the_advised_number_belongs_to_the_interval_that_is_quoted():
     """chrf on USR's PersonaChat: 250 clusters suit its interval over all items, 516 the quoted one inside agents."""
     (claim, _) = made(inside("chrf", 0.119, -0.030, 0.263, pooled=0.42, n_clusters=60, clusters_needed=250))
     assert "0.12 [-0.03, 0.26]" in claim.number
-    assert claim.advice.startswith("Rate 516 clusters instead of 60 to know this to ±.05")
+    assert claim.advice.startswith("Rate 516 clusters instead of 60 to know the agreement of chrf to ±.05")
 
 
 def test_no_more_ratings_are_advised_where_the_interval_is_narrow_or_unknown():

@@ -157,7 +157,7 @@ def _shown_by_people(
     first, second = _ordered(people)
     with_them = [r.metric for r in shown if leader(r) == first]
     against = [r.metric for r in shown if leader(r) == second]
-    evidence = [f"{listed(with_them)} agree{'s' * (len(with_them) == 1)}"] if with_them else []
+    evidence = [f"{listed(with_them)} say{'s' * (len(with_them) == 1)} the same"] if with_them else []
     if against:
         evidence.append(f"{listed(against)} say{'s' * (len(against) == 1)} the opposite")
     evidence += _edge(people)

@@ -8,7 +8,6 @@ from turnwise.report import plot
 from turnwise.report.figure import Figure, in_words, low_and_high, provenance_notes, with_estimate
 from turnwise.report.figures.differences import families
 from turnwise.report.runs import RunOf
-from turnwise.report.text import number
 
 COLUMN = 12.0  # width of a column of one group of ties
 RANKS = 44.0  # width of the column of ranks
@@ -44,31 +43,36 @@ def leaderboards(run: RunOf[CompareDocument]) -> Iterator[Figure]:
 
 
 def _picture(agents: Sequence[RankedAgent], title: str, along: str) -> str:
-    """The picture: names, means with intervals, bars of ties, ranks."""
+    """The picture: names, intervals, means, bars of ties, ranks."""
     letters = sorted({letter for agent in agents for letter in agent.ties})
-    right = plot.RIGHT + RANKS + COLUMN * len(letters) + 6
-    ends = [edge for agent in agents for edge in (agent.value, *(agent.bounds or ()))]
+    means = [_mean(agent) for agent in agents]
+    width = plot.LETTER_WIDTH * max(map(len, [*means, along.split()[0]])) + 8
+    edge = plot.WIDTH - plot.RIGHT
+    bars = edge - RANKS - COLUMN * len(letters)
+    ends = [end for agent in agents for end in (agent.value, *(agent.bounds or ()))]
     panel = plot.Panel.with_names(
-        [agent.agent for agent in agents], plot.padded_range(ends), right=right, above=plot.LINE_HEIGHT + 4
+        [agent.agent for agent in agents],
+        plot.padded_range(ends),
+        right=plot.WIDTH - (bars - width - 10),
+        above=plot.LINE_HEIGHT + 4,
     )
     panel.axes(along)
-    for place, agent in enumerate(agents):
+    for across, name in ((bars - 10, along.split()[0]), (edge, "rank")):
+        panel.text(across, plot.TOP + 6, name, anchor="end", style="label")
+    for place, (agent, mean) in enumerate(zip(agents, means, strict=True)):
         if agent.bounds:
             panel.path([(end, place) for end in agent.bounds], style="whisker s0")
         panel.dot(agent.value, place, tip=f"{agent.agent}: {in_words(agent.estimate, agent.bounds)}")
+        panel.text(bars - 10, panel.y(place) + 4, mean, anchor="end")
+        panel.text(edge, panel.y(place) + 4, _ranks(agent), anchor="end")
     for column, letter in enumerate(letters):
-        across = plot.WIDTH - plot.RIGHT - RANKS - COLUMN * (len(letters) - column - 0.5)
-        _bar(panel, [letter in agent.ties for agent in agents], across, letter)
-    for place, agent in enumerate(agents):
-        panel.text(
-            plot.WIDTH - plot.RIGHT,
-            panel.y(place) + 4,
-            _ranks(agent),
-            anchor="end",
-            tip=f"mean {number(agent.estimate)}",
-        )
-    panel.text(plot.WIDTH - plot.RIGHT, plot.TOP + 6, "rank", anchor="end", style="label")
+        _bar(panel, [letter in agent.ties for agent in agents], bars + COLUMN * (column + 0.5), letter)
     return panel.svg(title)
+
+
+def _mean(agent: RankedAgent) -> str:
+    """The mean with the digits that its interval supports."""
+    return in_words(agent.estimate, agent.bounds).split(" [")[0]
 
 
 def _bar(panel: plot.Panel, inside: Sequence[bool], across: float, letter: str) -> None:

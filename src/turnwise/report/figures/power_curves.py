@@ -7,7 +7,6 @@ from turnwise.records import PowerDocument
 from turnwise.report import plot
 from turnwise.report.figure import Figure, low_and_high, provenance_notes
 from turnwise.report.runs import RunOf
-from turnwise.report.text import number
 
 
 def power_curves(run: RunOf[PowerDocument]) -> Iterator[Figure]:
@@ -36,7 +35,5 @@ def power_curves(run: RunOf[PowerDocument]) -> Iterator[Figure]:
                 (r.raters, r.difference, r.dialogues, *low_and_high(r.interval), r.ratings, r.cost)
                 for r in records
             ),
-            svg=panel.svg(
-                title, legend=[f"raters: {c.raters} (difference {number(c.difference)})" for c in mine]
-            ),
+            svg=panel.svg(title, legend=[f"raters: {c.raters} (difference {c.difference:g})" for c in mine]),
         )
