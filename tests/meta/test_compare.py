@@ -31,6 +31,7 @@ def table(
         groups=("",) * n,
         clusters=tuple(clusters or names),
         pairs=tuple(pairs or names),
+        tasks=("",) * n,
         weights=np.ones(n),
     )
 

@@ -1,13 +1,15 @@
-"""Dotted keys into a record, `agent` or `meta.corpus`, as --where, --by, --pair and --cluster take them."""
+"""Dotted keys into a record, `agent` or `meta.corpus`, as --where, --by, --pair, --cluster and --agent-key take them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from turnwise.errors import DataError
-from turnwise.types import Dialogue
+from turnwise.types import Dialogue, digest, without_prompt
 
+SYSTEM = "system"  # in --agent-key: the text of the system prompt
+SHOWN = 40  # characters of a system prompt that an agent's name has
 WEIGHT = "weight"  # key of `meta`: the inverse of the probability with which a dialogue was drawn to be rated
 
 
@@ -26,6 +28,27 @@ def value_of(dialogue: Dialogue, key: str) -> str:
         there = ", ".join(_keys(_record(dialogue)))
         raise DataError(f"record {dialogue.id!r} has no key `{key}`; it has {there}")
     return value
+
+
+def agent_by(dialogue: Dialogue, keys: Sequence[str]) -> str:
+    """The name of the agent that these keys tell from others: their values, joined by `/`.
+
+    A record without one of them raises `DataError`.
+    """
+    return "/".join(
+        _prompt_name(dialogue) if key == SYSTEM and lookup(dialogue, key) is None else value_of(dialogue, key)
+        for key in keys
+    )
+
+
+def _prompt_name(dialogue: Dialogue) -> str:
+    """The system prompt of a dialogue in one line; a long one is cut and has a hash of the whole text."""
+    n_prompt = len(dialogue.turns) - len(without_prompt(dialogue.turns))
+    whole = "\n".join(turn.text for turn in dialogue.turns[:n_prompt])
+    line = " ".join(whole.split())
+    if len(line) <= SHOWN:
+        return line or "no system prompt"
+    return f"{line[:SHOWN].rstrip()}... ({digest(whole)[:4]})"
 
 
 def _record(dialogue: Dialogue) -> dict[str, Any]:

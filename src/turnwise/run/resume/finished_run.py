@@ -50,6 +50,7 @@ class ItemLine(msgspec.Struct):
     cluster: str
     pair: str
     weight: float
+    task: str = ""
 
 
 @dataclass(frozen=True, slots=True)

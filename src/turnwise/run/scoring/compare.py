@@ -29,8 +29,9 @@ from turnwise.run.scoring.rated import names_of, rating_names
 from turnwise.run.scoring.seen_items import in_training, marked
 from turnwise.run.scoring.shards import Watch, prepare
 from turnwise.run.scoring.tally import generator
+from turnwise.run.scoring.trials import Trials
 from turnwise.run.spec import finish
-from turnwise.types import Item
+from turnwise.types import TASK, Item
 
 if TYPE_CHECKING:
     from turnwise.commands.compare import Compare
@@ -75,7 +76,8 @@ def compare(spec: "Compare") -> CompareDocument:
     wins, fits = preferences(preferred, spec, census, _asked_agents(spec, census)) if preferred else ([], [])
     if chosen:
         wins = [*judge_pairs(chosen, spec, census, _two_agents(spec, census)), *wins]
-    records = [*(_by_metrics(scored, census) if scored.metrics else []), *wins]
+    trials = Trials()
+    records = [*(_by_metrics(scored, census, trials) if scored.metrics else []), *wins]
     people: tuple[DifferenceRecord, ...] = ()
     if scored.metrics and not any(is_rating(name) for name in scored.metrics):
         people = _by_people(scored, census)
@@ -86,14 +88,23 @@ def compare(spec: "Compare") -> CompareDocument:
         census.sha256,
         people=people,
         preferences=tuple(fits),
-        notes=tuple(cut_agents(spec, census, _asked_agents(spec, census))),
+        notes=(*cut_agents(spec, census, _asked_agents(spec, census)), *_trial_notes(spec, trials)),
         **census.unseen.section(),
         **census.automatic_section(),
     )
 
 
-def _by_metrics(spec: "Compare", census: Census) -> list[DifferenceRecord]:
-    """The difference between the two agents by each metric of the spec, which are scores of items."""
+def _trial_notes(spec: "Compare", trials: Trials) -> list[str]:
+    """Notes on repeated tasks, unless keys were named for what is resampled."""
+    if spec.selection.cluster is not None:
+        return []
+    return trials.notes(paired=spec.selection.pair is None and not spec.independent)
+
+
+def _by_metrics(spec: "Compare", census: Census, trials: Trials) -> list[DifferenceRecord]:
+    """The difference between the two agents by each metric of the spec, which are scores of items. Their trials are
+    added to `trials`.
+    """
     first, second = _two_agents(spec, census)
     metrics, absent = prepare(spec, census)
     watch = Watch(spec.max_errors)
@@ -118,6 +129,7 @@ def _by_metrics(spec: "Compare", census: Census) -> list[DifferenceRecord]:
         write_parts(spec.folder, parts)
     records = [one.record(DifferenceRecord) for one in (*absent, *watch.unavailable())]
     known = in_training(metrics, list(items.values()))
+    trials.add(item for item in items.values() if item.agent in (first, second))
 
     @cache
     def better_key(group: str, scored: tuple[str, ...]) -> PairKey | None:
@@ -128,7 +140,7 @@ def _by_metrics(spec: "Compare", census: Census) -> list[DifferenceRecord]:
     for table in tables.values():
         for group in dict.fromkeys(item.group for item in items.values()):
             mine = table.of_group(group)
-            sides = mine.of_agent(first), mine.of_agent(second)
+            sides, by_task = _by_task(mine.of_agent(first), mine.of_agent(second), spec.selection.pair)
             rng = generator(spec.seed, table.name, group, first, second)
             record = compare_tables(
                 *sides,
@@ -139,9 +151,19 @@ def _by_metrics(spec: "Compare", census: Census) -> list[DifferenceRecord]:
                 independent=spec.independent,
             )
             record = replace(record, flips=tuple(_with_texts(flip, items) for flip in record.flips))
-            better = better_key(group, table.ids) if has_unpaired(record) else None
-            records.append(marked(_with_pair_key(record, spec.selection.pair, better), known))
+            better = better_key(group, table.ids) if has_unpaired(record) and not by_task else None
+            key = TASK if by_task else spec.selection.pair
+            records.append(marked(_with_pair_key(record, key, better), known))
     return records
+
+
+def _by_task(a: ScoreTable, b: ScoreTable, key: str | None) -> tuple[tuple[ScoreTable, ScoreTable], bool]:
+    """The rows of two agents, paired by task if all of them have one and no other `key` is asked for; and whether they
+    are.
+    """
+    if key is not None or not (a.has_tasks and b.has_tasks):
+        return (a, b), False
+    return (a.paired_by_task(), b.paired_by_task()), True
 
 
 def _by_people(spec: "Compare", census: Census) -> tuple[DifferenceRecord, ...]:
@@ -161,7 +183,7 @@ def _by_people(spec: "Compare", census: Census) -> tuple[DifferenceRecord, ...]:
     own = spec.changed(
         metrics=(name,), agents=(first, second), as_agents=(), items=None, limit=None, output=None, files=None
     )
-    return with_adjusted_p(_by_metrics(own, census))
+    return with_adjusted_p(_by_metrics(own, census, Trials()))
 
 
 def _own_id(spec: "Compare", census: Census, dialogue: str) -> str:
@@ -263,7 +285,8 @@ def compare_runs(spec: "Compare") -> CompareDocument:
         b, agent_b = _one_agent(second.table(name), asked[-1:], spec.paths[1])
         for group in dict.fromkeys(a.groups + b.groups) or ("",):
             rng = generator(spec.seed, name, group, agent_a, agent_b)
-            sides, names = (a.of_group(group), b.of_group(group)), (agent_a, agent_b)
+            sides, by_task = _by_task(a.of_group(group), b.of_group(group), pair_key)
+            names = (agent_a, agent_b)
             record = compare_tables(
                 *sides,
                 agents=names,
@@ -272,7 +295,7 @@ def compare_runs(spec: "Compare") -> CompareDocument:
                 rng=rng,
                 independent=spec.independent,
             )
-            records.append(_with_pair_key(record, pair_key, None))
+            records.append(_with_pair_key(record, TASK if by_task else pair_key, None))
     inputs = {path: sha256((Path(path) / "results.json").read_bytes()).hexdigest() for path in spec.paths}
     return finish(CompareDocument, spec, with_adjusted_p(records), inputs)
 

@@ -2,6 +2,9 @@
 
 `traj` holds OpenAI messages with tool calls. The reward becomes a rating of the whole dialogue on the dimension
 `reward`; its rater is `tau-bench`. The task is the goal. The file does not name the agent: `--agent` does.
+
+A run that raised an error has no messages, a reward of 0 and `info.error`. Its error is the record's `failure`, its
+reward is in `meta`, because it says nothing of the agent, and an empty message of the user stands for the messages.
 """
 
 from collections.abc import Iterator
@@ -9,7 +12,7 @@ from typing import Any
 
 from turnwise.logs.checks import each, number, optional, others, record, required
 from turnwise.logs.dialogue import from_record
-from turnwise.logs.readers.messages import inner, rating
+from turnwise.logs.readers.messages import NOTHING_SAID, inner, present, rating, text_at, trial_of
 from turnwise.logs.readers.openai import message
 from turnwise.logs.readers.sniff import Sample
 from turnwise.logs.readers.source import Options, dialogues
@@ -35,13 +38,18 @@ def dialogue(value: Any, default_id: str) -> Dialogue:
     info = optional(values, "info", record, default={})
     task = inner(info, "task")
     place = f"{values['task_id']}-{values.get('trial', 0)}" if "task_id" in values else default_id
+    failure = text_at(info, "error")
+    rated = reward is not None and failure is None
     native = {
         "id": place,
-        "messages": list(required(values, "traj", each(message))),
-        "ratings": []
-        if reward is None
-        else [rating("reward", reward, rater="tau-bench", scale=(0, 1), automatic=True)],
+        "messages": list(required(values, "traj", each(message))) or ([NOTHING_SAID] if failure else []),
+        "ratings": [rating("reward", reward, rater="tau-bench", scale=(0, 1), automatic=True)] if rated else [],
         "goal": task if isinstance(task, dict) else None,
-        "meta": others(values, RECORD) | {"info": {key: one for key, one in info.items() if key != "task"}},
+        "meta": {
+            **others(values, RECORD),
+            **({} if rated else present({"reward": reward})),
+            "info": {key: one for key, one in info.items() if key != "task"},
+        },
+        **trial_of(values.get("task_id"), values.get("trial", 0), failure),
     }
     return from_record(native, default_id=default_id)

@@ -1,0 +1,43 @@
+"""Counts the trials of each task, for a note on what is resampled and paired."""
+
+from collections.abc import Iterable
+
+from turnwise.errors import counted
+from turnwise.types import Item
+
+SHOWN = 3  # agents that a note names
+
+
+class Trials:
+    """The dialogues of each agent about each task, over items that are given in parts."""
+
+    def __init__(self) -> None:
+        self._dialogues: dict[str, dict[str, set[str]]] = {}  # agent -> task -> ids
+
+    def add(self, items: Iterable[Item]) -> None:
+        """Count some more items."""
+        for item in items:
+            if item.task:
+                self._dialogues.setdefault(item.agent, {}).setdefault(item.task, set()).add(item.dialogue)
+
+    def notes(self, *, paired: bool = False) -> list[str]:
+        """A line for agents with the same numbers of tasks and trials, if a task has several trials of one agent;
+        `paired`: agents are paired by task.
+        """
+        agents: dict[str, list[str]] = {}
+        for agent, tasks in self._dialogues.items():
+            if max(map(len, tasks.values())) > 1:
+                agents.setdefault(_numbers(tasks), []).append(agent)
+        pairs = ", and agents are paired by task" if paired else ""
+        return [
+            f"{', '.join(names[:SHOWN])}{f' and {len(names) - SHOWN} more' if names[SHOWN:] else ''}: {numbers}; whole "
+            f"tasks are resampled{pairs}"
+            for numbers, names in agents.items()
+        ]
+
+
+def _numbers(tasks: dict[str, set[str]]) -> str:
+    """How many tasks there are, and how many trials each has."""
+    trials = sorted(map(len, tasks.values()))
+    each = f"{trials[0]}" if trials[0] == trials[-1] else f"{trials[0]} to {trials[-1]}"
+    return f"{counted(len(tasks), 'task')} with {each} trials each"
