@@ -5,10 +5,10 @@
     tw.score("logs.jsonl", metrics="bleu-4,distinct-2")
 
 Every command is a function with typed parameters and a typed result: `score`, `compare`, `diff`, `calibrate`, `ope`,
-`power`, `attack`, `train`, `respond`, `simulate`, `convert`, `validate`, `rate`, `view`, `fetch` and `doctor` have the
-names of their commands; `meta_evaluate` is `turnwise meta`, `make_report` is `turnwise report`, `harden` is `turnwise
-attack --harden`, `list_available` is `turnwise ls`, `demo_corpus` is `turnwise demo --corpus`, `export_ratings` is
-`turnwise rate --export`. Errors are raised, and nothing is printed unless `progress=True`. Nothing is loaded before it
+`power`, `reliability`, `attack`, `train`, `respond`, `simulate`, `convert`, `validate`, `rate`, `view`, `fetch` and
+`doctor` have the names of their commands; `meta_evaluate` is `turnwise meta`, `make_report` is `turnwise report`,
+`harden` is `turnwise attack --harden`, `list_available` is `turnwise ls`, `demo_corpus` is `turnwise demo --corpus`,
+`export_ratings` is `turnwise rate --export`. Errors are raised, and nothing is printed unless `progress=True`. Nothing is loaded before it
 is used: a command needs one module, and all take .1 s.
 
 The names in `__all__` are public: one that is removed is deprecated for a minor version first.
@@ -41,6 +41,7 @@ if TYPE_CHECKING:  # each name of the table below, exported by `as`
     from turnwise.commands.rate import RatingLinks as RatingLinks
     from turnwise.commands.rate import export_ratings as export_ratings
     from turnwise.commands.rate import rate as rate
+    from turnwise.commands.reliability import reliability as reliability
     from turnwise.commands.report import Report as Report
     from turnwise.commands.report import make_report as make_report
     from turnwise.commands.respond import respond as respond
@@ -66,6 +67,7 @@ if TYPE_CHECKING:  # each name of the table below, exported by `as`
     from turnwise.library.results import Estimates as Estimates
     from turnwise.library.results import Hardened as Hardened
     from turnwise.library.results import Power as Power
+    from turnwise.library.results import Reliability as Reliability
     from turnwise.library.results import Result as Result
     from turnwise.library.results import Scores as Scores
     from turnwise.library.results import Trained as Trained
@@ -92,6 +94,7 @@ _HOMES = {  # module -> its public names
     "commands.ope": "ope",
     "commands.power": "power",
     "commands.rate": "ExportedRatings RatingLinks export_ratings rate",
+    "commands.reliability": "reliability",
     "commands.report": "Report make_report",
     "commands.respond": "respond",
     "commands.score": "score",
@@ -100,7 +103,8 @@ _HOMES = {  # module -> its public names
     "commands.validate": "Validation validate",
     "commands.view": "ViewerLink view",
     "errors": "DataError MissingExtra Refused TooManyErrors TurnwiseError Unmeasured UsageError",
-    "library.results": "Agreement Attack Calibration Changes Comparison Estimates Hardened Power Result Scores Trained",
+    "library.results": "Agreement Attack Calibration Changes Comparison Estimates Hardened Power Reliability Result "
+    "Scores Trained",
     "library.written": "Replies Simulated",
     "records": "Record",
     "run.inventory": "Listing",

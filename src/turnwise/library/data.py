@@ -17,8 +17,8 @@ from turnwise.errors import DataError, Problem, UsageError, convert_options, cou
 from turnwise.library.file_agents import FileAgents, agents_of_files
 from turnwise.library.reading import Reading, reading
 from turnwise.logs.dialogue import UNNAMED
-from turnwise.logs.items.keys import agent_by
 from turnwise.logs.files import PIPE, is_parquet, opened
+from turnwise.logs.items.keys import agent_by
 from turnwise.logs.memory import NamedLines, Repeated
 from turnwise.logs.native import dump, id_prefixes, read
 from turnwise.settings.data import Data, MappingLike
@@ -172,7 +172,7 @@ def _by_key(paths: Sequence[str], keys: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _keyed(path: str, prefix: str, keys: tuple[str, ...]) -> Iterator[bytes]:
-    """The lines of a file with agents by these keys; a line without an id gets the one that it has beside the others."""
+    """The lines of a file with agents by these keys, and ids as `_renamed` has them."""
     for dialogue in read(path, prefix=prefix):
         yield dump(replace(dialogue, agent=agent_by(dialogue, keys)))
 

@@ -35,6 +35,7 @@ from turnwise.records.document import (
     OpeDocument,
     Origin,
     PowerDocument,
+    ReliabilityDocument,
     RunSettings,
     ScoreDocument,
     StatisticRecord,
@@ -76,6 +77,7 @@ from turnwise.records.record import (
     finite,
     known,
 )
+from turnwise.records.reliability import Addition, NoiseRecord, PassRecord, VarianceShare
 from turnwise.records.scores import Forecast, JudgePrompt, Message, PrecisionRecall, ScoreRecord
 from turnwise.records.unrated import (
     CriticCheck,
@@ -89,6 +91,7 @@ from turnwise.records.unrated import (
 __all__ = [
     "COMMANDS",
     "SCHEMA_VERSION",
+    "Addition",
     "AgreementRecord",
     "AnyDocument",
     "AttackDocument",
@@ -126,10 +129,12 @@ __all__ = [
     "MetaDocument",
     "MetricDiagnosis",
     "MetricDifference",
+    "NoiseRecord",
     "Number",
     "OpeDocument",
     "Origin",
     "Part",
+    "PassRecord",
     "PeopleScore",
     "PlanRecord",
     "PowerCurve",
@@ -137,6 +142,7 @@ __all__ = [
     "PrecisionRecall",
     "PreferenceFit",
     "Record",
+    "ReliabilityDocument",
     "RunSettings",
     "ScoreDocument",
     "ScoreRecord",
@@ -150,6 +156,7 @@ __all__ = [
     "TuningCurves",
     "TuningRepetition",
     "UnseenParts",
+    "VarianceShare",
     "Variances",
     "WhyNot",
     "Withheld",

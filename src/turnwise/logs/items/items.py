@@ -238,9 +238,9 @@ def _points(
 ) -> list[Point]:
     """One point a selected turn, or with `whole` one for the dialogue.
 
-    Unless the selection names keys for it, a trial is clustered by its task, another dialogue with one selected reply by
-    that reply's context, which also pairs it, and others by dialogue. Without a selected reply, the missing one counts:
-    it would be at the end.
+    Unless the selection names keys for it, a trial is clustered by its task, another dialogue with one selected reply
+    by that reply's context, which also pairs it, and others by dialogue. Without a selected reply, the missing one
+    counts: it would be at the end.
     Pair and cluster begin with the group if results are by group.
     """
     group = _group(dialogue, selection.group_keys, file)

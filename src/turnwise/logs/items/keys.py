@@ -1,4 +1,4 @@
-"""Dotted keys into a record, `agent` or `meta.corpus`, as --where, --by, --pair, --cluster and --agent-key take them."""
+"""Dotted keys into a record, `agent` or `meta.corpus`, as --where, --by, --pair, --cluster, --agent-key take them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -15,7 +15,7 @@ WEIGHT = "weight"  # key of `meta`: the inverse of the probability with which a 
 
 def lookup(dialogue: Dialogue, key: str) -> str | None:
     """The value at a dotted key: a string as it is, anything else as JSON text; None if it is absent or null."""
-    value = _descend(_record(dialogue), key)
+    value = value_at(_record(dialogue), key)
     if value is None or isinstance(value, str):
         return value
     return msgspec.json.encode(value).decode()
@@ -57,7 +57,7 @@ def _record(dialogue: Dialogue) -> dict[str, Any]:
     return named | dict(dialogue.extra)
 
 
-def _descend(values: Any, key: str) -> Any:
+def value_at(values: Any, key: str) -> Any:
     """The value at a dotted key, None if there is none; a key that has the dots in its own name comes before
     nested ones.
     """
@@ -66,7 +66,7 @@ def _descend(values: Any, key: str) -> Any:
     if key in values:
         return values[key]
     step, dot, rest = key.partition(".")
-    return _descend(values.get(step), rest) if dot else None
+    return value_at(values.get(step), rest) if dot else None
 
 
 def _keys(values: Mapping[str, Any], prefix: str = "") -> Iterator[str]:

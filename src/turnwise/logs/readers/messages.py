@@ -12,7 +12,10 @@ FURTHER = "further candidates of a reply"  # that one call of a model returned, 
 ALTERNATING = (
     "who speaks in a context is not said: roles alternate backwards from the reply, which alone is judged"
 )
-NOTHING_SAID: Mapping[str, Any] = {"role": "user", "content": ""}  # of a run that failed before its first message
+NOTHING_SAID: Mapping[str, Any] = {
+    "role": "user",
+    "content": "",
+}  # of a run that failed before its first message
 
 
 def as_json(value: Any) -> str:

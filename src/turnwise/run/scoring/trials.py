@@ -15,10 +15,13 @@ class Trials:
         self._dialogues: dict[str, dict[str, set[str]]] = {}  # agent -> task -> ids
 
     def add(self, items: Iterable[Item]) -> None:
-        """Count some more items."""
-        for item in items:
-            if item.task:
-                self._dialogues.setdefault(item.agent, {}).setdefault(item.task, set()).add(item.dialogue)
+        """Count some more items; those without a task are left out."""
+        self.count((item.agent, item.task, item.dialogue) for item in items if item.task)
+
+    def count(self, dialogues: Iterable[tuple[str, str, str]]) -> None:
+        """Count some more dialogues: agent, task and id of each."""
+        for agent, task, dialogue in dialogues:
+            self._dialogues.setdefault(agent, {}).setdefault(task, set()).add(dialogue)
 
     def notes(self, *, paired: bool = False) -> list[str]:
         """A line for agents with the same numbers of tasks and trials, if a task has several trials of one agent;

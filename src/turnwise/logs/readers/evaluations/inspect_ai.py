@@ -15,7 +15,15 @@ from typing import Any
 from turnwise.logs.checks import RuleError, each, optional, others, record, required
 from turnwise.logs.dialogue import from_record
 from turnwise.logs.files import Packed
-from turnwise.logs.readers.messages import as_json, beside_rating, present, rating, text_at, tool_call, trial_of
+from turnwise.logs.readers.messages import (
+    as_json,
+    beside_rating,
+    present,
+    rating,
+    text_at,
+    tool_call,
+    trial_of,
+)
 from turnwise.logs.readers.sniff import Sample
 from turnwise.logs.readers.source import Options, build_each, decoded, listed, raise_data_error
 from turnwise.types import Dialogue

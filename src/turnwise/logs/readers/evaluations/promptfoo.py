@@ -4,10 +4,10 @@ Each result is one reply of one provider. The prompt is the context: a chat wher
 one user message. `score` (0 to 1) and `pass` become ratings of the reply, with the reason beside them, and so does
 every named score.
 
-The variables of a test are its `task`, by their hash, because promptfoo gives each repetition (`--repeat`) a test number
-of its own; repetitions with one provider and prompt are its trials. A result that promptfoo could not get (`failureReason`
-2, an error of the provider) has the error as its `failure` and no ratings. Another result without an output is counted as
-not kept.
+The variables of a test are its `task`, by their hash, because promptfoo gives each repetition (`--repeat`) a test
+number of its own; repetitions with one provider and prompt are its trials. A result that promptfoo could not get
+(`failureReason` 2, an error of the provider) has the error as its `failure` and no ratings. Another result without an
+output is counted as not kept.
 """
 
 import json
@@ -88,7 +88,9 @@ class _Builder:
         said, failure = _output(values), _failure(values)
         messages = [*_asked(values), *([] if said is None else [{"role": "assistant", "content": said}])]
         provider, prompt, answer = (values.get(key) for key in ("provider", "prompt", "response"))
-        agent = provider if isinstance(provider, str) else text_at(provider, "label") or text_at(provider, "id")
+        agent = (
+            provider if isinstance(provider, str) else text_at(provider, "label") or text_at(provider, "id")
+        )
         task = digest(as_json(values["vars"])) if isinstance(values.get("vars"), dict) else None
         test = digest(as_json([task, provider, values.get("promptIdx"), prompt]))
         trial = self.trials[test]

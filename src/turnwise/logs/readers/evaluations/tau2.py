@@ -1,8 +1,8 @@
 """Results of tau2-bench: one JSON file, or a run's folder with `results.json` and `simulations/ID.json`.
 
 The reward of a simulation becomes a rating of the whole dialogue on the dimension `reward`; it is computed, so its
-rater is `tau2`. The task, with what it expects, is the goal; `task` is its id with the domain, and `trial` the number of
-the trial. A simulation that ended for a reason of `FAILURES` has that as its `failure`, and no rating. Tool
+rater is `tau2`. The task, with what it expects, is the goal; `task` is its id with the domain, and `trial` the number
+of the trial. A simulation that ended for a reason of `FAILURES` has that as its `failure`, and no rating. Tool
 calls (in OpenAI's form) and tool messages are kept. What is said once for the whole run (policies, settings of the
 simulated user) would be repeated on every line: only the domain and the two models are kept of it.
 
@@ -127,16 +127,18 @@ class _Builder:
         if not messages:
             self.options.dropped[SILENT] += 1
             return None
-        reward = optional(optional(values, "reward_info", record, default={}), "reward", number, default=None)
+        given = optional(optional(values, "reward_info", record, default={}), "reward", number, default=None)
+        reward = None if failure else given
         task = optional(values, "task_id", name, default="")
         self.used.add(task)
-        rated = reward is not None and failure is None
         named = f"{self.about['domain']}/{task}" if self.about["domain"] else task
         native = {
             "id": optional(values, "id", name, default=None),
             "agent": self.agent,
             "messages": messages,
-            "ratings": [rating("reward", reward, rater="tau2", scale=(0, 1), automatic=True)] if rated else [],
+            "ratings": []
+            if reward is None
+            else [rating("reward", reward, rater="tau2", scale=(0, 1), automatic=True)],
             "goal": self.tasks.get(task),
             "meta": present(self.about) | present(others(values, SIMULATION)),
             **trial_of(named or None, values.get("trial"), failure),

@@ -34,20 +34,23 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
 def dialogue(value: Any, default_id: str) -> Dialogue:
     """One result as a dialogue with the id `TASK-TRIAL`, or `default_id` without a task."""
     values = record(value)
-    reward = optional(values, "reward", number, default=None)
+    given = optional(values, "reward", number, default=None)
     info = optional(values, "info", record, default={})
     task = inner(info, "task")
     place = f"{values['task_id']}-{values.get('trial', 0)}" if "task_id" in values else default_id
     failure = text_at(info, "error")
-    rated = reward is not None and failure is None
+    reward = None if failure else given
     native = {
         "id": place,
-        "messages": list(required(values, "traj", each(message))) or ([NOTHING_SAID] if failure else []),
-        "ratings": [rating("reward", reward, rater="tau-bench", scale=(0, 1), automatic=True)] if rated else [],
+        "messages": list(required(values, "traj", each(message)))
+        or ([dict(NOTHING_SAID)] if failure else []),
+        "ratings": []
+        if reward is None
+        else [rating("reward", reward, rater="tau-bench", scale=(0, 1), automatic=True)],
         "goal": task if isinstance(task, dict) else None,
         "meta": {
             **others(values, RECORD),
-            **({} if rated else present({"reward": reward})),
+            **present({"reward": given if failure else None}),
             "info": {key: one for key, one in info.items() if key != "task"},
         },
         **trial_of(values.get("task_id"), values.get("trial", 0), failure),
