@@ -8,8 +8,8 @@ Every command is a function with typed parameters and a typed result: `score`, `
 `power`, `reliability`, `attack`, `train`, `respond`, `simulate`, `convert`, `validate`, `rate`, `view`, `fetch` and
 `doctor` have the names of their commands; `meta_evaluate` is `turnwise meta`, `make_report` is `turnwise report`,
 `harden` is `turnwise attack --harden`, `list_available` is `turnwise ls`, `demo_corpus` is `turnwise demo --corpus`,
-`export_ratings` is `turnwise rate --export`. Errors are raised, and nothing is printed unless `progress=True`. Nothing is loaded before it
-is used: a command needs one module, and all take .1 s.
+`export_ratings` is `turnwise rate --export`. Errors are raised, and nothing is printed unless `progress=True`. Nothing
+is loaded before it is used: a command needs one module, and all take .1 s.
 
 The names in `__all__` are public: one that is removed is deprecated for a minor version first.
 """

@@ -20,6 +20,7 @@ from turnwise.records import (
     WhyNot,
     both_ends,
 )
+from turnwise.types import TASK
 
 SHOWN = 5  # placeholders or agents that a note names
 AnyRecord = TypeVar("AnyRecord", bound=Record)
@@ -320,8 +321,8 @@ def _unpaired(record: DifferenceRecord) -> str | None:
 
 def _merged(record: DifferenceRecord) -> str | None:
     """On items of one agent with the same partner, which count as one item; None if there are none."""
-    if not any((record.merged_a, record.merged_b)):
-        return None
+    if not any((record.merged_a, record.merged_b)) or record.pair_key == TASK:
+        return None  # a note on the tasks says it
     named = f"{record.merged_a or 0} fewer of {record.agent_a} and {record.merged_b or 0} fewer of {record.agent_b}"
     return f"items of one agent with the same {_pair_key(record)} count as one, their mean: {named}"
 
@@ -342,10 +343,8 @@ def reliability_notes(document: ReliabilityDocument) -> list[str]:
             how = "left out" if "failures:left-out" in record.signature else "count as not passed"
             found.append(f"note: {about}: {total} failed for reasons outside the agent, {how}: {why}")
         if record.short and record.estimate is not None:
-            tasks = counted(record.short + record.n_clusters, "task")
-            found.append(
-                f"note: {about}: {record.short} of {tasks} have fewer than {record.k} trials, left out for k {record.k}"
-            )
+            tasks = f"{record.short} of {counted(record.short + record.n_clusters, 'task')}"
+            found.append(f"note: {about}: {tasks} left out for k {record.k}: fewer than {record.k} trials")
     for noise in document.noise:
         gains = {one.twice: one for one in noise.additions}
         if noise.first is None:

@@ -486,7 +486,6 @@ class Reliability(ResultOf[PassRecord]):
             *Result.notes(self),
             *document_notes(document),
             *reliability_notes(document),
-            *item_notes(document.differences),
         ]
 
 

@@ -45,4 +45,6 @@ def interval_of_tasks(values: Floats, trials: Ints, k: int, level: float = 0.95)
     effective: float = n_tasks
     if 0 < share < 1:
         effective = min(most, n_tasks * share * (1 - share) / variance) if variance > 0 else most
-    return wilson(share * effective, effective, level, quantile=t_quantile(n_tasks - 1, (1 + level) / 2))
+    bounds = wilson(share * effective, effective, level, quantile=t_quantile(n_tasks - 1, (1 + level) / 2))
+    # Rounding may leave the end at 0 or 1 on the wrong side of the share.
+    return None if bounds is None else (min(bounds[0], share), max(bounds[1], share))

@@ -96,9 +96,7 @@ def compare(spec: "Compare") -> CompareDocument:
 
 def _trial_notes(spec: "Compare", trials: Trials) -> list[str]:
     """Notes on repeated tasks, unless keys were named for what is resampled."""
-    if spec.selection.cluster is not None:
-        return []
-    return trials.notes(paired=spec.selection.pair is None and not spec.independent)
+    return [] if spec.selection.cluster is not None else trials.notes()
 
 
 def _by_metrics(spec: "Compare", census: Census, trials: Trials) -> list[DifferenceRecord]:
@@ -129,7 +127,9 @@ def _by_metrics(spec: "Compare", census: Census, trials: Trials) -> list[Differe
         write_parts(spec.folder, parts)
     records = [one.record(DifferenceRecord) for one in (*absent, *watch.unavailable())]
     known = in_training(metrics, list(items.values()))
-    trials.add(item for item in items.values() if item.agent in (first, second))
+    compared = [item for item in items.values() if item.agent in (first, second)]
+    trials.add(compared)
+    trials.paired = spec.pair is None and all(item.task for item in compared)
 
     @cache
     def better_key(group: str, scored: tuple[str, ...]) -> PairKey | None:
