@@ -21,6 +21,7 @@ from turnwise.report.figures.interval_lists import differences, estimates, score
 from turnwise.report.figures.iterations import iterations
 from turnwise.report.figures.judges import judge_agreement, position_biases
 from turnwise.report.figures.pairs import pairs
+from turnwise.report.figures.passes import noise, passes
 from turnwise.report.figures.power_curves import power_curves
 from turnwise.report.figures.precision_recall import precision_recall
 from turnwise.report.figures.preferences import strengths, win_rates
@@ -51,6 +52,7 @@ QUESTIONS: dict[str, tuple[str, tuple[Maker, ...]]] = {
         (estimates, regressions, iterations, pairs, system_values, turn_values),
     ),
     "power": ("How many are enough?", (power_curves,)),
+    "reliability": ("How often does it succeed?", (passes, noise)),
     "diff": ("What changed between two runs?", (changes, changed_items)),
 }
 RATERS = "How far do people agree?"

@@ -14,7 +14,7 @@ from turnwise.report.claims.changes import change_claims
 from turnwise.report.claims.claim import QUESTIONS, Claim, Question, Strength
 from turnwise.report.claims.gaming import gaming_claims
 from turnwise.report.claims.metrics import metric_claims, ranked
-from turnwise.report.claims.plans import calibrate_claims, power_claims, score_claims
+from turnwise.report.claims.plans import calibrate_claims, power_claims, reliability_claims, score_claims
 from turnwise.report.claims.raters import rater_claims
 from turnwise.report.claims.unrated import unrated_claims
 from turnwise.report.figure import learned_from
@@ -100,6 +100,7 @@ _CLAIMS: Mapping[str, Callable[[RunOf[Any]], Iterator[Claim]]] = {
     "meta": _meta_claims,
     "calibrate": calibrate_claims,
     "power": power_claims,
+    "reliability": reliability_claims,
     "diff": change_claims,
     "attack": gaming_claims,
     "ope": unrated_claims,

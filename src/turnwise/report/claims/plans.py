@@ -1,9 +1,11 @@
-"""Claims of `score`, `calibrate` and `power`: what was scored, what people would say of everything, what to collect."""
+"""Claims of `score`, `calibrate`, `power` and `reliability`: what was scored, what people would say of everything, what
+to collect, and how often tasks succeed.
+"""
 
 from collections.abc import Iterator
 
 from turnwise.errors import counted
-from turnwise.records import CalibrateDocument, PowerDocument, ScoreDocument
+from turnwise.records import CalibrateDocument, PowerDocument, ReliabilityDocument, ScoreDocument
 from turnwise.report.claims.claim import LEVEL, Claim, listed
 from turnwise.report.figure import with_estimate, with_interval
 from turnwise.report.runs import RunOf
@@ -67,3 +69,19 @@ def power_claims(run: RunOf[PowerDocument]) -> Iterator[Claim]:
         f"{number(best.difference)} by {best.metric}",
         evidence=f"{how}, with power {best.target_power:g}",
     )  # fmt: skip
+
+
+def reliability_claims(run: RunOf[ReliabilityDocument]) -> Iterator[Claim]:
+    """For each metric and group, on how many tasks the agent with the highest share passes all of the most trials."""
+    records = [r for r in with_estimate(run.document.results) if r.statistic == "pass^k"]
+    for metric, group in dict.fromkeys((r.metric, r.group) for r in records):
+        mine = [r for r in records if (r.metric, r.group) == (metric, group)]
+        k = max(r.k or 1 for r in mine)
+        best = max((r for r in mine if r.k == k), key=lambda record: record.value)
+        where = f" in {group}" if group else ""
+        yield Claim(
+            kind="reliable", question="agents", strength="limited", run=run.name,
+            verdict=f"{best.agent} passes all of {counted(k, 'trial')} on {best.value:.0%} of the tasks{where}",
+            number=f"pass^{k} {with_interval(best)}",
+            evidence=f"{metric}, {counted(best.n_clusters, 'task')}",
+        )  # fmt: skip
