@@ -344,7 +344,9 @@ def reliability_notes(document: ReliabilityDocument) -> list[str]:
             found.append(f"note: {about}: {total} failed for reasons outside the agent, {how}: {why}")
         if record.short and record.estimate is not None:
             tasks = f"{record.short} of {counted(record.short + record.n_clusters, 'task')}"
-            found.append(f"note: {about}: {tasks} left out for k {record.k}: fewer than {record.k} trials")
+            found.append(
+                f"note: {about}: {tasks} left out for k {record.k}: fewer than {counted(record.k or 0, 'trial')}"
+            )
     for noise in document.noise:
         gains = {one.twice: one for one in noise.additions}
         if noise.first is None:

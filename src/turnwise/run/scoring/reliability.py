@@ -160,14 +160,15 @@ def _counts(
     unscored: Counter[str] = Counter()
     for trial in trials:
         of_trial = measured.get((trial.dialogue, trial.group), Measured())
+        of_task = passed[trial.task]
         if trial.failure:
             failures[trial.failure] += 1
             if spec.failures == "failed":
-                passed[trial.task].append(False)
+                of_task.append(False)
         elif np.isnan(of_trial.value):
             unscored[of_trial.reason] += 1
         else:
-            passed[trial.task].append(_has_passed(of_trial.value, metric, spec.threshold))
+            of_task.append(_has_passed(of_trial.value, metric, spec.threshold))
     tasks = tuple(sorted(passed))
     return Counts(
         tasks,
