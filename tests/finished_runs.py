@@ -17,7 +17,7 @@ EVIL = "<script>document.title='taken'</script><img src=x onerror=\"document.tit
 KINDS = {
     "scores", "prd", "dialogue", "heatmap", "boxes", "scatter", "systems", "strategies", "transcripts", "tuning",
     "estimates", "regression", "iterations", "pairs", "errors", "differences", "flips", "raters", "worths", "valued",
-    "calibration", "power", "disagreements", "leaderboard", "agreement",
+    "calibration", "power", "disagreements", "leaderboard", "agreement", "passes", "noise",
 }  # fmt: skip
 
 
@@ -72,6 +72,7 @@ def write_runs(folder: Path) -> Path:
             "--labels", "random",
         ),
         "power": ("power", CORPUS, "-m", "rating:overall", "--difference", "0.3", "--pair", "meta.topic"),
+        "reliability": ("reliability", CORPUS, "-m", "rating:overall", "--cluster", "meta.topic", "--threshold", "3"),
         "ope-all": (*ope, "--all", "--truth", truth, "--estimator", "dice-linear"),
         "critic": ("ope", tasks, "--target", "grade-00,grade-02", "--no-calibrate", "--estimator",
                    "critic[reward=progress,fewest=30]"),

@@ -29,11 +29,18 @@ def test_the_peak_memory_of_a_command_does_not_include_its_parent(tmp_path: Path
 RESULTS = Path(__file__).parents[1] / "benchmarks" / "results"
 
 
-@pytest.mark.parametrize("name", ["calibrate", "drawing", "power"])
+@pytest.mark.parametrize("name", ["calibrate", "drawing", "power", "reliability"])
 def test_kept_results_name_the_command_that_makes_them(name: str) -> None:
     assert json.loads((RESULTS / f"{name}.json").read_text())["command"].endswith(
         f"python -m benchmarks.{name}"
     )
+
+
+def test_kept_reliability_is_within_its_goals() -> None:
+    kept = json.loads((RESULTS / "reliability.json").read_text())
+    assert kept["sets"] >= 2000
+    assert kept["missed"] == []
+    assert kept["trials"]["default"]["share"] > 0.93 > 0.85 > kept["trials"]["by dialogue"]["share"]
 
 
 def test_kept_power_is_within_its_goal() -> None:

@@ -21,7 +21,8 @@ from turnwise.commands import COMMANDS
 
 # Weights of commands, of others 1. `rate` serves until it is stopped, `fetch` needs a network, `demo` takes minutes.
 WEIGHTS = {
-    "score": 8, "compare": 8, "diff": 3, "meta": 8, "calibrate": 6, "power": 6, "ope": 10, "attack": 2, "convert": 3,
+    "score": 8, "compare": 8, "diff": 3, "meta": 8, "calibrate": 6, "power": 6, "reliability": 4,
+    "ope": 10, "attack": 2, "convert": 3,
     "validate": 2, "report": 4, "respond": 4, "simulate": 2, "train": 2, "ls": 0.2, "doctor": 0.05,
 }  # fmt: skip
 OMITTED = ("rate", "view", "fetch", "demo")
@@ -267,6 +268,10 @@ VALUES: Mapping[str, Callable[[Scene], str]] = {
     "to": lambda scene: f"rating:{scene.some(*(scene.names.dimensions or ['overall']))}",
     "labels": lambda scene: scene.some("random", "random", "random", "random", "unknown", f"weights:{_key(scene)}"),
     "plan": POSITIVE,
+    "k": lambda scene: scene.some("1", "1-4", "1,2,8", "1000", "0", "4-1"),
+    "threshold": _number("0", "1", "3", "0.5", "-1e308"),
+    "failed": lambda scene: f"{_key(scene)}={scene.some('1', 'timeout', *ODD_NAMES)}",
+    "agent_key": lambda scene: scene.some("agent", "system", f"agent,{_key(scene)}", _key(scene)),
     "difference": lambda scene: scene.some("0.3", "0", "-1", "1e-9", "1e308", "0.5", "1e-300"),
     "have": POSITIVE,
     "power": SHARE,
@@ -337,6 +342,7 @@ USUAL: Mapping[str, Mapping[str, float]] = {
     "calibrate": {"level": 0.5},
     "score": {"draws": 1.0},
     "power": {"metrics": 0.4},
+    "reliability": {"draws": 1.0, "cluster": 0.8, "threshold": 0.7},
     "attack": {"count": 1.0, "budget": 1.0},
     "simulate": {"agents": 1.0, "dialogues": 1.0, "truth": 1.0, "samples": 0.5},
     "train": {"model": 0.9},
@@ -352,6 +358,7 @@ SAVED = {
     "meta",
     "calibrate",
     "power",
+    "reliability",
     "ope",
     "attack",
 }  # commands whose -o is a folder of results

@@ -5,11 +5,11 @@
     tw.score("logs.jsonl", metrics="bleu-4,distinct-2")
 
 Every command is a function with typed parameters and a typed result: `score`, `compare`, `diff`, `calibrate`, `ope`,
-`power`, `attack`, `train`, `respond`, `simulate`, `convert`, `validate`, `rate`, `view`, `fetch` and `doctor` have the
-names of their commands; `meta_evaluate` is `turnwise meta`, `make_report` is `turnwise report`, `harden` is `turnwise
-attack --harden`, `list_available` is `turnwise ls`, `demo_corpus` is `turnwise demo --corpus`, `export_ratings` is
-`turnwise rate --export`. Errors are raised, and nothing is printed unless `progress=True`. Nothing is loaded before it
-is used: a command needs one module, and all take .1 s.
+`power`, `reliability`, `attack`, `train`, `respond`, `simulate`, `convert`, `validate`, `rate`, `view`, `fetch` and
+`doctor` have the names of their commands; `meta_evaluate` is `turnwise meta`, `make_report` is `turnwise report`,
+`harden` is `turnwise attack --harden`, `list_available` is `turnwise ls`, `demo_corpus` is `turnwise demo --corpus`,
+`export_ratings` is `turnwise rate --export`. Errors are raised, and nothing is printed unless `progress=True`. Nothing
+is loaded before it is used: a command needs one module, and all take .1 s.
 
 The names in `__all__` are public: one that is removed is deprecated for a minor version first.
 """
@@ -23,7 +23,8 @@ __version__ = "0.2.0"
 _TYPES = {  # module -> its public names, beside those of the commands
     "errors": "DataError MissingExtra Refused TooManyErrors TurnwiseError Unmeasured UsageError",
     "library.own_judge": "judge",
-    "library.results": "Agreement Attack Calibration Changes Comparison Estimates Hardened Power Result Scores Trained",
+    "library.results": "Agreement Attack Calibration Changes Comparison Estimates Hardened Power "
+    "Reliability Result Scores Trained",
     "library.written": "Replies Simulated",
     "records": "Record",
     "run.inventory": "Listing",
@@ -44,6 +45,7 @@ _COMMANDS = {
     "commands.ope": "ope",
     "commands.power": "power",
     "commands.rate": "ExportedRatings RatingLinks export_ratings rate",
+    "commands.reliability": "reliability",
     "commands.report": "Report make_report",
     "commands.respond": "respond",
     "commands.score": "score",
@@ -73,6 +75,7 @@ if TYPE_CHECKING:
     from turnwise.commands.rate import RatingLinks as RatingLinks
     from turnwise.commands.rate import export_ratings as export_ratings
     from turnwise.commands.rate import rate as rate
+    from turnwise.commands.reliability import reliability as reliability
     from turnwise.commands.report import Report as Report
     from turnwise.commands.report import make_report as make_report
     from turnwise.commands.respond import respond as respond
@@ -99,6 +102,7 @@ if TYPE_CHECKING:
     from turnwise.library.results import Estimates as Estimates
     from turnwise.library.results import Hardened as Hardened
     from turnwise.library.results import Power as Power
+    from turnwise.library.results import Reliability as Reliability
     from turnwise.library.results import Result as Result
     from turnwise.library.results import Scores as Scores
     from turnwise.library.results import Trained as Trained

@@ -65,6 +65,10 @@ Kind = Literal[
 ]
 Status = Literal["ok", "error", "skipped", "refused"]
 OTHER_TURN = "other_turn"  # key of a preference: index of the reply in the other dialogue, if not `turn`
+TASK = "task"  # key of a record: the name of the task that the agent was given
+TRIAL = "trial"  # key of a record: which of the agent's trials of the task it is
+FAILURE = "failure"  # key of a record: what broke down outside the agent, such as `rate limit`
+SITTING = "sitting"  # key of a rating: on which of several occasions the rater gave it
 AUTOMATIC = (
     "automatic"  # key of a rating or preference: true if a language model or a program gave it, not a person
 )
@@ -168,6 +172,36 @@ class Dialogue(Record, frozen=True):
     extra: Mapping[str, Any] = {}
     preferences: tuple[Preference, ...] = ()
 
+    @property
+    def task(self) -> str:
+        """The task that the agent was given, if the record says of which trial it is; else empty."""
+        return label(self.extra.get(TASK)) if self.trial else ""
+
+    @property
+    def trial(self) -> str:
+        """Which of the agent's trials of the task it is; empty where that is not said."""
+        return label(self.extra.get(TRIAL))
+
+    @property
+    def failure(self) -> str:
+        """What broke down outside the agent, so that the dialogue does not show what the agent can do; else empty."""
+        return label(self.extra.get(FAILURE))
+
+
+def without_prompt(turns: Sequence[Turn]) -> Sequence[Turn]:
+    """The turns after the system prompt, which is configuration of the agent: the messages of role `system` at the
+    beginning.
+    """
+    first = next((place for place, turn in enumerate(turns) if turn.role != "system"), len(turns))
+    return turns[first:]
+
+
+def label(value: object) -> str:
+    """A name: a text as it is, a whole number as text, and anything else as an empty text."""
+    if isinstance(value, str):
+        return value
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else ""
+
 
 class Item(Record, frozen=True):
     """One unit that is scored: a reply in its context, or a whole dialogue."""
@@ -188,6 +222,9 @@ class Item(Record, frozen=True):
     ratings: tuple[
         Rating, ...
     ] = ()  # people's, of this reply or of this whole dialogue; for `rating:DIMENSION`
+    task: str = ""  # of a dialogue that is a trial of a task; with the group, as pair and cluster have it
+    trial: str = ""
+    failure: str = ""  # what broke down outside the agent
 
     @property
     def context(self) -> tuple[Turn, ...]:

@@ -44,6 +44,7 @@ COMMANDS = {
     "compare unpaired": "compare LOGS -m bleu-2,distinct-1,length --agents good,poor",
     "calibrate": "calibrate PARTLY -m length --labels random --fit linear",
     "power": "power LOGS -m rating:overall,length --difference 0.3 --with bleu-2",
+    "reliability": "reliability LOGS -m rating:overall --cluster meta.number --threshold 3 --agents good,poor",
     "ope": "ope WORLD --all --model hashing --estimator robust,balance,fqe,dice-linear,direct,nearest,features",
     "ope --stream": "ope WORLD --all --model hashing --stream",
     "attack": "attack length --count 60 --budget 700 --contexts LOGS",

@@ -33,6 +33,7 @@ def table(
         groups=("",) * n,
         clusters=tuple(clusters or names),
         pairs=tuple(pairs or names),
+        tasks=("",) * n,
         weights=np.ones(n),
     )
 

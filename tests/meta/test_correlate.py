@@ -37,6 +37,7 @@ def scored(lengths, *, metric="length", agents=None, dialogues=None) -> ScoreTab
         groups=("",) * n,
         clusters=dialogues,
         pairs=ids,
+        tasks=("",) * n,
         weights=np.ones(n),
     )
 

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from typing import TypeVar
 
-from turnwise.settings.groups import Command, Formatted, Writing
+from turnwise.settings.groups import Command, Formatted, Reading, Writing
+from turnwise.settings.option import split_names
 
 ReadingCommand = TypeVar("ReadingCommand", bound=Formatted)
 
@@ -24,7 +25,7 @@ def opened(
         if empty
         else files(
             getattr(command, command.source), reader=command.reader, mapping=command.mapping, agent=agent,
-            name_files=name_files,
+            agent_key=split_names(command.agent_key) if isinstance(command, Reading) else (), name_files=name_files,
         )
     )  # fmt: skip
     with held as given:

@@ -17,7 +17,7 @@ from turnwise.errors import DataError, MissingExtra, UsageError, counted, settin
 from turnwise.library.data import files
 from turnwise.settings.data import Data, MappingLike
 from turnwise.settings.groups import DATA, PORT, Port, Reading, Resumption, Serving, Showing
-from turnwise.settings.option import Option
+from turnwise.settings.option import Option, split_names
 from turnwise.terminal import say, say_lines
 
 if TYPE_CHECKING:
@@ -114,7 +114,12 @@ class View(Showing, Serving, Reading):
         with (
             open_socket(self.host, self.port) as sock,
             open_viewer(
-                self.data, reader=self.reader, mapping=self.mapping, pair=self.pair, quiet=self.quiet
+                self.data,
+                reader=self.reader,
+                mapping=self.mapping,
+                agent_key=split_names(self.agent_key),
+                pair=self.pair,
+                quiet=self.quiet,
             ) as viewer,
         ):
             token = link_token([os.path.realpath(path) for path in _as_paths(self.data) or ()])
@@ -146,6 +151,7 @@ def open_viewer(
     *,
     reader: str | None,
     mapping: MappingLike | None = None,
+    agent_key: Sequence[str] = (),
     pair: str | None,
     quiet: bool,
 ) -> "Iterator[Viewer]":
@@ -160,7 +166,7 @@ def open_viewer(
     from turnwise.web.viewer.viewer import Viewer
 
     with ExitStack() as stack:
-        sources = _open(data, reader, mapping, stack)
+        sources = _open(data, reader, mapping, agent_key, stack)
         asked = [selection(run) for run, _ in sources.runs]
         scored_files = [str(run.folder / name) for run, _ in sources.runs for name in (ITEMS, DIALOGUES)]
         total = size([*(file.path for file in sources.files), *scored_files])
@@ -187,7 +193,9 @@ def open_viewer(
         yield Viewer(index, scored, notes, strategies([run for run, _ in sources.runs]))
 
 
-def _open(data: Data, reader: str | None, mapping: MappingLike | None, stack: ExitStack) -> _Sources:
+def _open(
+    data: Data, reader: str | None, mapping: MappingLike | None, agent_key: Sequence[str], stack: ExitStack
+) -> _Sources:
     """The files and runs of the data; without any dialogue or transcript of an attack, `DataError` says why."""
     from turnwise.logs.foreign import foreign
     from turnwise.logs.readers import recognise
@@ -204,7 +212,9 @@ def _open(data: Data, reader: str | None, mapping: MappingLike | None, stack: Ex
             raise DataError(problem)
     others: Any = data if paths is None else [path for path in paths if path not in of_runs]
     if paths is None or others:
-        held = stack.enter_context(files(others, reader=reader, mapping=mapping, name_files=True))
+        held = stack.enter_context(
+            files(others, reader=reader, mapping=mapping, agent_key=agent_key, name_files=True)
+        )
         for path in held.paths:
             checksum = sha256(path) if of_runs else ""
             _add_file(sources, path, path, checksum, folder)
@@ -281,7 +291,8 @@ def _inputs_of(
 def _converted(
     run: "Run", missing: "Sequence[RunInput]", reader: str | None, stack: ExitStack
 ) -> "Mapping[RunInput, str]":
-    """Input files that the run read in another form, converted again: foreign formats, and agents named after files.
+    """Input files that the run read in another form, converted again: foreign formats, and agents named after files or
+    told apart by keys.
 
     Only those whose converted bytes are those that the run read.
     """
@@ -289,10 +300,13 @@ def _converted(
 
     found = {one: next(filter(os.path.exists, places(run, one.path)), None) for one in missing}
     there = {one: place for one, place in found.items() if place is not None}
-    if not there or (reader is None and len(missing) < 2):
+    keys = run.options.get("agent_key") or ()
+    if not there or (reader is None and not keys and len(missing) < 2):
         return {}
     try:
-        held = stack.enter_context(files(list(there.values()), reader=reader, name_files=True))
+        held = stack.enter_context(
+            files(list(there.values()), reader=reader, agent_key=keys, name_files=True)
+        )
     except DataError:  # the note says that the file is not what it was
         return {}
     return {one: path for one, path in zip(there, held.paths, strict=True) if sha256(path) == one.sha256}

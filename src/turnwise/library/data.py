@@ -20,6 +20,7 @@ from turnwise.library.file_agents import FileAgents, agents_of_files
 from turnwise.library.reading import Reading, reading
 from turnwise.logs.dialogue import UNNAMED
 from turnwise.logs.files import PIPE, is_parquet, opened
+from turnwise.logs.items.keys import agent_by
 from turnwise.logs.memory import NamedLines, Repeated
 from turnwise.logs.native import dump, id_prefixes, read
 from turnwise.settings.data import Data, MappingLike
@@ -50,12 +51,14 @@ def files(
     reader: str | None = None,
     mapping: MappingLike | None = None,
     agent: str | None = None,
+    agent_key: Sequence[str] = (),
     name_files: bool = False,
 ) -> Iterator[Files]:
     """The data as files of the native format, for the time of the block.
 
     What is in memory, on standard input (`-`) or in another format (`reader`, `mapping`) is read under its name by
-    `NamedLines`. `agent` names the agent of records that name none. With `name_files`, each of several files with such
+    `NamedLines`. `agent` names the agent of records that name none. With `agent_key`, the values of these keys are the
+    names of all agents, in every file. With `name_files`, each of several files with such
     records gives them its name; and where all records of all files name the same agent, the files' names replace it.
     """
     with _stored(data) as stored:
@@ -70,9 +73,11 @@ def files(
         if agent:
             named = FileAgents(dict.fromkeys(paths, agent), UNNAMED)
         # The command refuses a file given twice.
-        elif name_files and len(set(paths)) == len(paths):
+        elif name_files and not agent_key and len(set(paths)) == len(paths):
             named = agents_of_files(paths)
-        if named is None:
+        if agent_key:
+            yield Files(_by_key(paths, tuple(agent_key)))
+        elif named is None:
             yield Files(paths)
         else:
             replaced = None if named.replaced == UNNAMED else named.replaced
@@ -188,6 +193,18 @@ def _renamed(path: str, prefix: str, agents: FileAgents) -> Iterator[bytes]:
     name = agents.names[path]
     for dialogue in read(path, prefix=prefix):
         yield dump(replace(dialogue, agent=name) if dialogue.agent == agents.replaced else dialogue)
+
+
+def _by_key(paths: Sequence[str], keys: tuple[str, ...]) -> tuple[str, ...]:
+    """The files, in which the values of the keys are the names of agents."""
+    prefixes = id_prefixes(paths)
+    return tuple(NamedLines(path, Repeated(partial(_keyed, path, prefixes[path], keys))) for path in paths)
+
+
+def _keyed(path: str, prefix: str, keys: tuple[str, ...]) -> Iterator[bytes]:
+    """The lines of a file with agents by these keys, and ids as `_renamed` has them."""
+    for dialogue in read(path, prefix=prefix):
+        yield dump(replace(dialogue, agent=agent_by(dialogue, keys)))
 
 
 def _with_name(problem: Problem | str, path: str, name: str) -> Problem | str:

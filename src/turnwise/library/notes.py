@@ -15,6 +15,7 @@ from turnwise.records import (
     EstimateRecord,
     PreferenceFit,
     Record,
+    ReliabilityDocument,
     ScoreRecord,
     StatisticRecord,
     Tested,
@@ -23,6 +24,7 @@ from turnwise.records import (
 )
 from turnwise.report.text import number, p_value
 from turnwise.stats.computing.tails import t_quantile
+from turnwise.types import TASK
 
 SHOWN = 5  # placeholders or agents that a note names
 AnyRecord = TypeVar("AnyRecord", bound=Record)
@@ -330,8 +332,8 @@ def _unpaired(record: DifferenceRecord) -> str | None:
 
 def _merged(record: DifferenceRecord) -> str | None:
     """On items of one agent with the same partner, which count as one item; None if there are none."""
-    if not any((record.merged_a, record.merged_b)):
-        return None
+    if not any((record.merged_a, record.merged_b)) or record.pair_key == TASK:
+        return None  # a note on the tasks says it
     named = f"{record.merged_a or 0} fewer of {record.agent_a} and {record.merged_b or 0} fewer of {record.agent_b}"
     return f"items of one agent with the same {_pair_key(record)} count as one, their mean: {named}"
 
@@ -339,6 +341,37 @@ def _merged(record: DifferenceRecord) -> str | None:
 def _pair_key(record: DifferenceRecord) -> str:
     """What pairs the items of two agents."""
     return "context" if record.pair_key is None else f"`{record.pair_key}`"
+
+
+def reliability_notes(document: ReliabilityDocument) -> list[str]:
+    """Lines on tasks with too few trials, on trials that failed for reasons outside the agent, and on what to add."""
+    found = []
+    for record in document.results:
+        about = f"{record.metric} of {record.agent}{_in_group(record)}"
+        if record.failures:
+            total = counted(sum(record.failures.values()), "trial")
+            why = ", ".join(f"{reason} ({count})" for reason, count in islice(record.failures.items(), SHOWN))
+            how = "left out" if "failures:left-out" in record.signature else "count as not passed"
+            found.append(f"note: {about}: {total} failed for reasons outside the agent, {how}: {why}")
+        if record.short and record.estimate is not None:
+            tasks = f"{record.short} of {counted(record.short + record.n_clusters, 'task')}"
+            found.append(
+                f"note: {about}: {tasks} left out for k {record.k}: fewer than {counted(record.k or 0, 'trial')}"
+            )
+    for noise in document.noise:
+        gains = {one.twice: one for one in noise.additions}
+        if noise.first is None:
+            continue
+        ends = ", ".join(f"{one.standard_error:.3f} with twice as many {name}" for name, one in gains.items())
+        about = f"{noise.metric} of {noise.agent}{f' in {noise.group}' if noise.group else ''}"
+        found += [
+            f"note: {about}: add {noise.first} first: the standard error of the mean is {noise.standard_error:.3f}, "
+            f"and {ends}",
+            f"note: {about}: a second agent with as many values is told apart in 4 of 5 studies if it differs by "
+            f"{noise.smallest_difference:.2f}, on the same tasks by {noise.smallest_on_same_tasks:.2f} if they are as "
+            "hard for both",
+        ]
+    return list(dict.fromkeys(found))
 
 
 def strength_notes(fits: Sequence[PreferenceFit]) -> list[str]:

@@ -20,6 +20,7 @@ from turnwise.library.notes import (
     item_notes,
     notes,
     others_without_a_result,
+    reliability_notes,
     strength_notes,
     unseen_parts,
     verdict_notes,
@@ -39,9 +40,11 @@ from turnwise.records import (
     MeanRecord,
     MetaDocument,
     OpeDocument,
+    PassRecord,
     PlanRecord,
     PowerDocument,
     Record,
+    ReliabilityDocument,
     ScoreDocument,
     ScoreRecord,
     StatisticRecord,
@@ -518,6 +521,31 @@ class Power(ResultOf[PlanRecord]):
         """The record of the design that costs least; without prices None."""
         priced = [(record.cost, record) for record in self.findings if record.cost is not None]
         return min(priced, key=lambda pair: pair[0], default=(None, None))[1]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Reliability(ResultOf[PassRecord]):
+    """How often several trials of a task pass, for each agent, statistic and k."""
+
+    columns: ClassVar[tuple[str, ...]] = (
+        "metric", "agent", "group", "statistic", "k", "estimate", "interval", "n_items", "n_clusters", "short",
+    )  # fmt: skip
+    layout: ClassVar[Layout] = Layout(
+        names=("metric", "agent", "group", "statistic", "k"),
+        results=("estimate", "interval"),
+        others=("n_clusters", "n_items", "short"),
+    )
+
+    document: ReliabilityDocument
+
+    def notes(self) -> list[str]:
+        """As in `Result`, on tasks with too few trials, on failures of the infrastructure, and on what to add first."""
+        document = self.document
+        return [
+            *Result.notes(self),
+            *document_notes(document),
+            *reliability_notes(document),
+        ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

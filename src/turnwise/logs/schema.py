@@ -52,7 +52,8 @@ class Message(msgspec.Struct, kw_only=True):
 class Rating(msgspec.Struct, kw_only=True):
     """A person's number for the dialogue, or for the message at `turn`, on one dimension.
 
-    `automatic` is true if a language model or a program gave it instead.
+    `automatic` is true if a language model or a program gave it instead. `sitting`, a text or a whole number, says on
+    which of several occasions the rater gave it.
     """
 
     dimension: Name
@@ -62,6 +63,7 @@ class Rating(msgspec.Struct, kw_only=True):
     scale: tuple[float, float] | None = None
     direction: Direction | None = None
     automatic: bool | None = None
+    sitting: Any = None
 
 
 class Preference(msgspec.Struct, kw_only=True):
@@ -81,7 +83,11 @@ class Preference(msgspec.Struct, kw_only=True):
 
 
 class Dialogue(msgspec.Struct, kw_only=True):
-    """One line of a file in turnwise's native format."""
+    """One line of a file in turnwise's native format.
+
+    `task` and `trial`, each a text or a whole number, say of which task it is which trial of the agent; `failure`, a
+    text, says what broke down outside the agent.
+    """
 
     messages: Annotated[list[Message], msgspec.Meta(min_length=1)]
     id: Name | None = None
@@ -90,6 +96,9 @@ class Dialogue(msgspec.Struct, kw_only=True):
     preferences: list[Preference] | None = None
     goal: dict[str, Any] | None = None
     meta: dict[str, Any] | None = None
+    task: Any = None
+    trial: Any = None
+    failure: Any = None
 
 
 def schema() -> dict[str, Any]:

@@ -20,6 +20,7 @@ COLUMNS = {
     "groups": "group",
     "clusters": "cluster",
     "pairs": "pair",
+    "tasks": "task",
 }
 
 
@@ -45,6 +46,7 @@ class ScoreTable:
     groups: tuple[str, ...]
     clusters: tuple[str, ...]
     pairs: tuple[str, ...]
+    tasks: tuple[str, ...]  # empty texts where the data names none
     weights: Floats  # (n,)
     lost: tuple[UnscoredItem, ...] = ()
 
@@ -72,6 +74,15 @@ class ScoreTable:
         """The scored and the lost items of one agent."""
         mine = self.where([name == agent for name in self.agents])
         return replace(mine, lost=tuple(loss for loss in self.lost if loss.agent == agent))
+
+    @property
+    def has_tasks(self) -> bool:
+        """Whether every row is of a task."""
+        return bool(self.tasks) and all(self.tasks)
+
+    def paired_by_task(self) -> "ScoreTable":
+        """The table with tasks as pairs."""
+        return replace(self, pairs=self.tasks)
 
     @property
     def unscored(self) -> dict[str, int]:

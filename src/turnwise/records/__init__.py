@@ -37,6 +37,7 @@ from turnwise.records.document import (
     OpeDocument,
     Origin,
     PowerDocument,
+    ReliabilityDocument,
     RunSettings,
     ScoreDocument,
     StatisticRecord,
@@ -80,6 +81,7 @@ from turnwise.records.record import (
     finite,
     known,
 )
+from turnwise.records.reliability import Addition, NoiseRecord, PassRecord, VarianceShare
 from turnwise.records.scores import Forecast, JudgePrompt, Message, PrecisionRecall, ScoreRecord
 from turnwise.records.unrated import (
     CriticCheck,
@@ -93,6 +95,7 @@ from turnwise.records.unrated import (
 __all__ = [
     "LEVEL",
     "SCHEMA_VERSION",
+    "Addition",
     "AgreementRecord",
     "AttackDocument",
     "AttackedFile",
@@ -130,10 +133,12 @@ __all__ = [
     "MetaDocument",
     "MetricDiagnosis",
     "MetricDifference",
+    "NoiseRecord",
     "Number",
     "OpeDocument",
     "Origin",
     "Part",
+    "PassRecord",
     "PeopleScore",
     "PlanRecord",
     "PowerCurve",
@@ -142,6 +147,7 @@ __all__ = [
     "PreferenceFit",
     "RankedAgent",
     "Record",
+    "ReliabilityDocument",
     "RunSettings",
     "ScoreDocument",
     "ScoreRecord",
@@ -156,6 +162,7 @@ __all__ = [
     "TuningCurves",
     "TuningRepetition",
     "UnseenParts",
+    "VarianceShare",
     "Variances",
     "WhyNot",
     "Withheld",

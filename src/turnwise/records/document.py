@@ -28,6 +28,7 @@ from turnwise.records.gaming import (
 )
 from turnwise.records.planning import LabelDraw, MeanRecord, PlanRecord, PowerCurve
 from turnwise.records.record import Part, Record, no_counts, no_keys, no_rows, no_texts, nothing
+from turnwise.records.reliability import NoiseRecord, PassRecord
 from turnwise.records.scores import Forecast, JudgePrompt, ScoreRecord
 from turnwise.records.unrated import CriticCheck, EstimateRecord, EstimatorCheck, KnownMeans
 
@@ -196,6 +197,15 @@ class PowerDocument(Document, frozen=True, kw_only=True, tag="power"):
 
     results: tuple[PlanRecord, ...]
     curves: tuple[PowerCurve, ...]
+
+
+class ReliabilityDocument(Document, frozen=True, kw_only=True, tag="reliability"):
+    """How often several trials of a task pass, with differences between agents and the sources of noise."""
+
+    results: tuple[PassRecord, ...]
+    # Of pass^k between two agents, on the tasks of both.
+    differences: tuple[DifferenceRecord, ...] = field(default_factory=no_rows)
+    noise: tuple[NoiseRecord, ...] = field(default_factory=no_rows)
 
 
 class AttackDocument(Document, frozen=True, kw_only=True, tag="attack"):

@@ -24,6 +24,7 @@ from turnwise.report.figures.iterations import iterations
 from turnwise.report.figures.judges import judge_agreement, position_biases
 from turnwise.report.figures.leaderboards import leaderboards
 from turnwise.report.figures.pairs import pairs
+from turnwise.report.figures.passes import noise, passes
 from turnwise.report.figures.power_curves import power_curves
 from turnwise.report.figures.precision_recall import precision_recall
 from turnwise.report.figures.preferences import strengths, win_rates
@@ -48,6 +49,7 @@ FIGURES: dict[str, tuple[Maker, ...]] = {
     "attack": (strategies, tuning, frauds, hardening),
     "ope": (estimates, regressions, iterations, pairs, system_values, turn_values),
     "power": (power_curves,),
+    "reliability": (passes, noise),
     "diff": (changes, changed_items),
 }
 RATERS = "How far do people agree?"

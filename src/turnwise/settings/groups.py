@@ -146,6 +146,14 @@ class Reading(Formatted):
     data: Annotated[
         Data, Option(DATA, flags="DATA...", checked=False, record=None)
     ] = field(kw_only=False)  # fmt: skip
+    agent_key: Annotated[
+        Names | None,
+        Option(
+            "The keys whose values tell agents apart, e.g. meta.prompt or agent,meta.prompt; `system` is the system "
+            "prompt. Default: agent.",
+            metavar="KEYS", record_default=False,
+        ),
+    ] = None  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,6 +12,7 @@ from math import atanh, ceil, isfinite, sqrt, tanh
 
 import numpy as np
 
+from turnwise.stats.components import variance_components
 from turnwise.stats.ppi import FEWEST
 from turnwise.types import Floats, Ints
 
@@ -351,34 +352,10 @@ def scale_step(values: Floats) -> float:
 def rater_variance(values: Floats, clusters: Ints, raters: Ints) -> float:
     """The variance between raters of ratings or preferences of clusters that raters share, at least 0.
 
-    By Henderson's first method for crossed random effects: sums of squares of raters, clusters and single values are
-    set equal to their expectations, which hold for unequal numbers. 0 where these sources cannot be told apart, as
-    where no rater has two clusters.
+    0 where these sources cannot be told apart, as where no rater has two clusters.
     """
-    n = len(values)
-    values = values - values.mean()
-    cells = np.unique(np.stack([clusters, raters], axis=1), axis=0, return_counts=True)
-    (cluster_of, rater_of), in_cell = cells[0].T, cells[1].astype(np.float64)
-    of_cluster, of_rater = (np.bincount(codes).astype(np.float64) for codes in (clusters, raters))
-    n_clusters, n_raters = int(np.count_nonzero(of_cluster)), int(np.count_nonzero(of_rater))
-    squares = [
-        float(np.sum(np.bincount(codes, weights=values) ** 2 / np.maximum(1, np.bincount(codes))))
-        for codes in (clusters, raters)
-    ]
-    # One row a sum of squares about the mean: the coefficients of clusters, raters and the rest in its expectation.
-    of_mean = np.array([float(of_cluster @ of_cluster) / n, float(of_rater @ of_rater) / n, 1.0])
-    expected = np.array(
-        [
-            [n, float(np.sum(in_cell**2 / of_cluster[cluster_of])), n_clusters],
-            [float(np.sum(in_cell**2 / of_rater[rater_of])), n, n_raters],
-            [n, n, n],
-        ]
-    )
-    table = expected - of_mean
-    if np.linalg.matrix_rank(table) < len(table):
-        return 0.0
-    found = np.linalg.solve(table, np.array([*squares, float(values @ values)]))
-    return max(0.0, float(found[1]))
+    found = variance_components(values, {"clusters": clusters, "raters": raters})
+    return 0.0 if found is None else found["raters"]
 
 
 def pooled(spreads: Sequence[Spread], weights: Sequence[float]) -> Spread:

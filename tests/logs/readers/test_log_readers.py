@@ -238,6 +238,7 @@ def test_tau2_rewards_become_ratings(tmp_path: Path) -> None:
             (Rating("s1", "reward", 1.0, "tau2", scale=(0.0, 1.0), extra={"automatic": True}),),
             {"id": "7", "user_scenario": "x"},
             {"user": "sim", "task_id": "7", "trial": 2, "reward_info": {"reward": 1.0}},
+            {"task": "7", "trial": 2},
         )
     ]
     assert options.dropped["simulations without messages or speech"] == 1

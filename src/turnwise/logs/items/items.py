@@ -3,9 +3,10 @@
 A `Selection` says what is asked for; `resolve_selection` adds what the files decide of it.
 
 Two questions are resolve_selection here, once, for every metric and test. The *cluster* is what resampling and splits
-must not tear apart: the dialogue, or, where a record holds one selected reply only, all records that answer the
-same context. The *pair* is what lets two agents be compared on the same thing: the identical context, or the
-value of a key such as `meta.item`. The key `id` is the id, or the line, that a dialogue has in its own file.
+must not tear apart: the task, where a record says of which task it is a trial; else the dialogue, or, where a record
+holds one selected reply only, all records that answer the same context. The *pair* is what lets two agents be compared
+on the same thing: the identical context, or the value of a key such as `meta.item`. The key `id` is the id, or the
+line, that a dialogue has in its own file. A system prompt is configuration of the agent, and no part of a context.
 """
 
 from collections import Counter
@@ -21,7 +22,7 @@ from turnwise.logs.items.keys import lookup, value_of
 from turnwise.logs.items.points import Point
 from turnwise.logs.items.selection import EVERYONE, FILE, ItemChoice, Selection
 from turnwise.logs.scan import Census, Source
-from turnwise.types import Dialogue, Item, Role, item_id
+from turnwise.types import TASK, Dialogue, Item, Role, item_id, without_prompt
 
 TOOLS = "tools"  # key of a record, or of its `meta`: the schemas of the tools that the agent could call
 NO_REPLY = (
@@ -203,8 +204,9 @@ def _points(
 ) -> list[Point]:
     """One point a selected turn, or with `whole` one for the dialogue.
 
-    Unless the selection names keys for it, a dialogue with one selected reply is clustered and paired by that reply's
-    context, others are clustered by dialogue. Without a selected reply, the missing one counts: it would be at the end.
+    Unless the selection names keys for it, a trial is clustered by its task, another dialogue with one selected reply
+    by that reply's context, which also pairs it, and others by dialogue. Without a selected reply, the missing one
+    counts: it would be at the end.
     Pair and cluster begin with the group if results are by group.
     """
     group = _group(dialogue, selection.group_keys, file)
@@ -231,6 +233,8 @@ def _points(
 
     if selection.cluster:
         cluster = value_of(dialogue, selection.cluster)
+    elif dialogue.task:
+        cluster = f"{TASK} {dialogue.task}"
     else:
         cluster = pair(first if places else None) if single else dialogue.id
 
@@ -249,6 +253,9 @@ def _points(
             goal=dialogue.goal,
             meta=_meta(dialogue),
             ratings=tuple(rating for rating in dialogue.ratings if rating.turn == place),
+            task=prefix + dialogue.task if dialogue.task else "",
+            trial=dialogue.trial,
+            failure=dialogue.failure,
         )
         return Point(item, tuple(places) if place is None else (place,))
 
@@ -269,15 +276,15 @@ def reply_of(own: str, number: int) -> str:
 
 
 def _contexts(dialogue: Dialogue, places: list[int]) -> dict[int | None, str]:
-    """A 64-bit hex digest of the roles and texts before each of `places`; place 0 has no context and is left out.
-
-    The last place may be the end of the dialogue.
+    """A 64-bit hex digest of the roles and texts before each of `places`, without the system prompt; a place without a
+    context is left out. The last place may be the end of the dialogue.
     """
     wanted = set(places)
     digests: dict[int | None, str] = {}
     hasher = blake2b(digest_size=8)
-    for place in range(places[-1] + 1):
-        if place in wanted and place > 0:
+    first = len(dialogue.turns) - len(without_prompt(dialogue.turns))
+    for place in range(first, places[-1] + 1):
+        if place in wanted and place > first:
             digests[place] = hasher.hexdigest()
         if place == len(dialogue.turns):
             break

@@ -1,16 +1,21 @@
 """Parts of native records that several readers build: tool calls, ratings, values as text."""
 
 import json
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from turnwise.logs.dialogue import RATING
-from turnwise.types import AUTOMATIC
+from turnwise.types import AUTOMATIC, FAILURE, SITTING, TASK, TRIAL
 
 FURTHER = "further candidates of a reply"  # that one call of a model returned, of which the first is kept
 ALTERNATING = (
     "who speaks in a context is not said: roles alternate backwards from the reply, which alone is judged"
 )
+NOTHING_SAID: Mapping[str, Any] = {
+    "role": "user",
+    "content": "",
+}  # of a run that failed before its first message
 
 
 def as_json(value: Any) -> str:
@@ -53,6 +58,27 @@ def beside_rating(values: Mapping[str, Any], known: frozenset[str]) -> dict[str,
         for key, value in values.items()
         if key not in known
     }
+
+
+def trial_of(task: Any, trial: Any, failure: str | None = None) -> dict[str, Any]:
+    """The keys of a native record that say of which task it is which trial, and what broke down outside the agent;
+    without a task, or without a trial, neither is said.
+    """
+    known = task is not None and trial is not None
+    return present({TASK: task if known else None, TRIAL: trial if known else None, FAILURE: failure})
+
+
+def sittings(ratings: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Ratings of one reply in native form, in which those of one rater on one dimension are told apart by the number of
+    the sitting, from 0; a rating that is the only one of its rater is unchanged.
+    """
+    raters = [(one.get("rater"), one["dimension"]) for one in ratings]
+    several = Counter(raters)
+    given: Counter[tuple[Any, Any]] = Counter()
+    for rater, one in zip(raters, ratings, strict=True):
+        repeated = several[rater] > 1 and rater[0] is not None
+        yield {**one, SITTING: given[rater]} if repeated else one
+        given[rater] += 1
 
 
 def without(value: Any, keys: list[str]) -> Any:

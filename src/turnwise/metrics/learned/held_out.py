@@ -10,7 +10,7 @@ from turnwise.records import StatisticRecord, finite
 from turnwise.stats.clusters import connected_components
 from turnwise.stats.correlation import STATISTICS
 from turnwise.stats.interval import interval_of_correlation
-from turnwise.types import Floats, Ints, Item
+from turnwise.types import Floats, Ints, Item, without_prompt
 
 SHOWN = ("spearman", "pearson")  # statistics that are reported
 DRAWS = 1000  # bootstrap samples of an interval
@@ -77,8 +77,8 @@ def context_groups(items: Sequence[Item]) -> Ints:
 
 
 def long_turns(item: Item) -> Iterator[str]:
-    """The turns of the context that have at least `MIN_WORDS` words, normalised."""
-    texts = (plain(turn.text) for turn in item.context)
+    """The turns of the context that have at least `MIN_WORDS` words, normalised, without the system prompt."""
+    texts = (plain(turn.text) for turn in without_prompt(item.context))
     return (text for text in texts if len(text.split()) >= MIN_WORDS)
 
 

@@ -18,7 +18,7 @@ from turnwise.errors import DataError, UsageError
 from turnwise.errors import setting as worded
 from turnwise.networks.training.preferences import Preferences
 from turnwise.records import StatisticRecord
-from turnwise.types import Dialogue, Floats, Item, digest
+from turnwise.types import Dialogue, Floats, Item, digest, without_prompt
 
 FEWEST = 30  # rated items; with fewer, the 95 % interval of a correlation is wider than +-.36
 
@@ -102,9 +102,10 @@ class TrainingTask:
             )
         known = self.ratings.values
         there = [item for item in self.items if item.id in known and item.missing is None]
-        if there and not any(turn.text for item in there for turn in item.context):
+        answering = [item for item in there if any(turn.text for turn in without_prompt(item.context))]
+        if there and not answering:
             raise DataError("no rated reply has a context, and this metric reads replies in their context")
-        items = [item for item in there if any(turn.text for turn in item.context) and item.reply.strip()]
+        items = [item for item in answering if item.reply.strip()]
         if len(items) < FEWEST:
             raise DataError(
                 f"{len(items)} rated replies with a context; at least {FEWEST} are needed to learn from"

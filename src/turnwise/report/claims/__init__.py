@@ -22,7 +22,7 @@ from turnwise.report.claims.consistency import Contradiction, contradictions, re
 from turnwise.report.claims.gaming import gaming_claims
 from turnwise.report.claims.leaderboard import leaderboard_claims
 from turnwise.report.claims.metrics import metric_claims
-from turnwise.report.claims.plans import calibrate_claims, power_claims
+from turnwise.report.claims.plans import calibrate_claims, power_claims, reliability_claims
 from turnwise.report.claims.raters import rater_claims
 from turnwise.report.claims.unrated import unrated_claims
 from turnwise.report.figure import learned_from
@@ -136,6 +136,7 @@ _CLAIMS: Mapping[str, Callable[[RunOf[Any]], Iterator[Claim]]] = {
     "meta": rater_claims,
     "calibrate": calibrate_claims,
     "power": power_claims,
+    "reliability": reliability_claims,
     "diff": change_claims,
     "attack": gaming_claims,
     "ope": unrated_claims,

@@ -26,7 +26,9 @@ __all__ = [
     "ratings_for",
 ]
 
-Question: TypeAlias = Literal["agents", "calibrated", "changes", "metrics", "gaming", "unrated", "plan"]
+Question: TypeAlias = Literal[
+    "agents", "calibrated", "changes", "metrics", "gaming", "unrated", "reliable", "plan"
+]
 QUESTIONS: tuple[Question, ...] = get_args(Question)
 TITLES: dict[Question, str] = {
     "agents": "Do the agents differ?",
@@ -35,6 +37,7 @@ TITLES: dict[Question, str] = {
     "metrics": "Can a metric be believed?",
     "gaming": "Can it be gamed?",
     "unrated": "Can an unrated agent be estimated?",
+    "reliable": "Does it succeed every time?",
     "plan": "Can a study show a difference?",
 }
 # The answer of a claim to its question. Caution: yes, with a reservation that the claim names.

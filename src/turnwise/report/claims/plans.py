@@ -1,9 +1,11 @@
-"""Claims of `calibrate` and `power`: what people would say of everything, and what to collect."""
+"""Claims of `calibrate`, `power` and `reliability`: what people would say of everything, what to collect, and how often
+tasks succeed.
+"""
 
 from collections.abc import Iterator, Sequence
 
 from turnwise.errors import counted
-from turnwise.records import CalibrateDocument, MeanRecord, PowerDocument
+from turnwise.records import CalibrateDocument, MeanRecord, PassRecord, PowerDocument, ReliabilityDocument
 from turnwise.report.claims.claim import LEVEL, Badge, Claim, Direction, Fact, listed
 from turnwise.report.figure import with_estimate, with_interval
 from turnwise.report.runs import RunOf
@@ -83,3 +85,26 @@ def power_claims(run: RunOf[PowerDocument]) -> Iterator[Claim]:
         f"{best.difference:g} by {best.metric}",
         evidence=f"{how}, with power {best.target_power:g}",
     )  # fmt: skip
+
+
+def reliability_claims(run: RunOf[ReliabilityDocument]) -> Iterator[Claim]:
+    """For each metric and group, on how many tasks the agent with the highest share passes all of the most trials."""
+    records = [r for r in with_estimate(run.document.results) if r.statistic == "pass^k"]
+    for metric, group in dict.fromkeys((r.metric, r.group) for r in records):
+        mine = [r for r in records if (r.metric, r.group) == (metric, group)]
+        k = max(r.k or 1 for r in mine)
+        best = max((r for r in mine if r.k == k), key=lambda record: record.value)
+        where = f" in {group}" if group else ""
+        yield Claim(
+            kind="reliable", question="reliable", badge=_always(best), run=run.name, figure="passes",
+            subject=str(best.agent),
+            verdict=f"{best.agent} passes all of {counted(k, 'trial')} on {best.value:.0%} of the tasks{where}",
+            number=f"pass^{k} {with_interval(best)}",
+            evidence=f"{metric}, {counted(best.n_clusters, 'task')}",
+        )  # fmt: skip
+
+
+def _always(record: PassRecord) -> Badge:
+    """Whether all tasks pass all trials: `no` if the interval of their share excludes 1."""
+    ends = record.bounds
+    return "can't tell" if ends is None or ends[1] >= 1 else "no"

@@ -62,6 +62,7 @@ class ItemLine(msgspec.Struct):
     cluster: str
     pair: str
     weight: float
+    task: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from turnwise.metrics.rows import scored as has_evidence
 from turnwise.plugin_code import place
 from turnwise.protocols import Abstains, Explains, metric_extras
 from turnwise.registry import module_of, plugin_name
-from turnwise.types import Floats, Ints, Item, Metric, Need, Rows, Status, Summed, digest
+from turnwise.types import Floats, Ints, Item, Metric, Need, Rows, Status, Summed, digest, without_prompt
 
 REASONS: dict[Need, str] = {
     "context": "no context",
@@ -104,7 +104,7 @@ def unmet_need(metric: Metric, item: Item) -> str | None:
     A metric is never asked about an item that lacks something.
     """
     met: dict[Need, bool] = {
-        "context": any(turn.text for turn in item.context),
+        "context": any(turn.text for turn in without_prompt(item.context)),
         "references": bool(item.references),
         "dialogue": item.turn is None,
         "goal": item.goal is not None,

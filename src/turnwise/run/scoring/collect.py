@@ -164,7 +164,16 @@ def _line(item: Item) -> dict[str, Any]:
         "agent": item.agent,
         "group": item.group,
     }
-    return {**place, "cluster": item.cluster, "pair": item.pair, "weight": item.weight, "scores": {}}
+    design = {"task": item.task, "trial": item.trial, "failure": item.failure}
+    known = {name: value for name, value in design.items() if value}
+    return {
+        **place,
+        "cluster": item.cluster,
+        "pair": item.pair,
+        **known,
+        "weight": item.weight,
+        "scores": {},
+    }
 
 
 def _runs(items: Sequence[Item]) -> Iterator[list[int]]:

@@ -31,8 +31,9 @@ from turnwise.run.scoring.preferences import preference_names, preferences
 from turnwise.run.scoring.rated import names_of, rating_names
 from turnwise.run.scoring.seen_items import in_training, marked
 from turnwise.run.scoring.shards import Watch, prepare
+from turnwise.run.scoring.trials import Trials
 from turnwise.run.spec import finish
-from turnwise.types import Item
+from turnwise.types import TASK, Item
 
 if TYPE_CHECKING:
     from turnwise.commands.compare import Compare
@@ -86,7 +87,8 @@ def compare(spec: "Compare") -> CompareDocument:
         wins, fits = preferences(preferred, spec, census, asked_agents, anytime=spec.anytime)
     if chosen:
         wins = [*judge_pairs(chosen, spec, census, _two_agents(spec, census)), *wins]
-    compared = _by_metrics(scored, census) if scored.metrics else Compared()
+    trials = Trials()
+    compared = _by_metrics(scored, census, trials) if scored.metrics else Compared()
     people = Compared()
     if scored.metrics and not any(is_rating(name) for name in scored.metrics):
         people = _by_people(scored, census)
@@ -100,7 +102,7 @@ def compare(spec: "Compare") -> CompareDocument:
         leaderboard=leaderboard((*people.means, *compared.means), (*rated, *records), fits),
         people=rated,
         preferences=tuple(fits),
-        notes=tuple(cut_agents(spec, census, _asked_agents(spec, census))),
+        notes=(*cut_agents(spec, census, _asked_agents(spec, census)), *_trial_notes(spec, trials)),
         **census.unseen.section(),
         **census.automatic_section(),
     )
@@ -121,8 +123,15 @@ def _check_directions(spec: "Compare", census: Census) -> None:
                 )
 
 
-def _by_metrics(spec: "Compare", census: Census) -> Compared:
-    """The difference between every two agents by each metric of the spec, which are scores of items."""
+def _trial_notes(spec: "Compare", trials: Trials) -> list[str]:
+    """Notes on repeated tasks, unless keys were named for what is resampled."""
+    return [] if spec.selection.cluster is not None else trials.notes()
+
+
+def _by_metrics(spec: "Compare", census: Census, trials: Trials) -> Compared:
+    """The difference between every two agents by each metric of the spec, which are scores of items. Their trials are
+    added to `trials`.
+    """
     agents = _agents(spec, census)
     metrics, absent = prepare(spec, census)
     watch = Watch(spec.max_errors)
@@ -148,6 +157,9 @@ def _by_metrics(spec: "Compare", census: Census) -> Compared:
     records = [one.record(DifferenceRecord) for one in (*absent, *watch.unavailable())]
     means: list[RankedAgent] = []
     known = in_training(metrics, list(items.values()))
+    compared = [item for item in items.values() if item.agent in agents]
+    trials.add(compared)
+    trials.paired = spec.pair is None and all(item.task for item in compared)
 
     @cache
     def better_key(two: tuple[str, str], group: str, scored: tuple[str, ...]) -> PairKey | None:
@@ -165,14 +177,23 @@ def _by_metrics(spec: "Compare", census: Census) -> Compared:
             if len(agents) > 2:
                 means += [mean_of(side, agent, **how) for agent, side in sides.items()]
             for two in combinations(agents, 2):
-                record = compare_tables(
-                    sides[two[0]], sides[two[1]], agents=two, independent=spec.independent, **how
-                )
+                tables_of_two, by_task = _by_task(sides[two[0]], sides[two[1]], spec.selection.pair)
+                record = compare_tables(*tables_of_two, agents=two, independent=spec.independent, **how)
                 kept = record.flips if len(agents) == 2 else ()
                 record = replace(record, flips=tuple(_with_texts(flip, items) for flip in kept))
-                better = better_key(two, group, table.ids) if has_unpaired(record) else None
-                records.append(marked(_with_pair_key(record, spec.selection.pair, better), known))
+                better = better_key(two, group, table.ids) if has_unpaired(record) and not by_task else None
+                key = TASK if by_task else spec.selection.pair
+                records.append(marked(_with_pair_key(record, key, better), known))
     return Compared(tuple(records), tuple(means))
+
+
+def _by_task(a: ScoreTable, b: ScoreTable, key: str | None) -> tuple[tuple[ScoreTable, ScoreTable], bool]:
+    """The rows of two agents, paired by task if all of them have one and no other `key` is asked for; and whether they
+    are.
+    """
+    if key is not None or not (a.has_tasks and b.has_tasks):
+        return (a, b), False
+    return (a.paired_by_task(), b.paired_by_task()), True
 
 
 def _by_people(spec: "Compare", census: Census) -> Compared:
@@ -192,7 +213,7 @@ def _by_people(spec: "Compare", census: Census) -> Compared:
     own = spec.changed(
         metrics=(name,), agents=agents, as_agents=(), items=None, limit=None, output=None, files=None
     )
-    return _by_metrics(own, census)
+    return _by_metrics(own, census, Trials())
 
 
 def _own_id(spec: "Compare", census: Census, dialogue: str) -> str:
@@ -299,16 +320,16 @@ def compare_runs(spec: "Compare") -> CompareDocument:
         b, agent_b = _one_agent(second.table(name), asked[-1:], spec.paths[1])
         names = _told_apart((agent_a, agent_b), (first.folder, second.folder))
         for group in dict.fromkeys(a.groups + b.groups) or ("",):
+            sides, by_task = _by_task(a.of_group(group), b.of_group(group), pair_key)
             record = compare_tables(
-                a.of_group(group),
-                b.of_group(group),
+                *sides,
                 agents=names,
                 group=group or None,
                 independent=spec.independent,
                 better=spec.direction_of(name),
                 anytime=spec.anytime,
             )
-            records.append(_with_pair_key(record, pair_key, None))
+            records.append(_with_pair_key(record, TASK if by_task else pair_key, None))
     inputs = {path: sha256((Path(path) / "results.json").read_bytes()).hexdigest() for path in spec.paths}
     return finish(CompareDocument, spec, with_verdicts(records, spec.margins), inputs)
 

@@ -211,8 +211,8 @@ def _pair(this: Item, other: Item, preference: Preference) -> ComparedPair:
 
 
 def _cluster(item: Item) -> str:
-    """What is sampled together: the context of a compared reply, or the cluster of a compared dialogue."""
-    return item.cluster if item.turn is None else item.pair
+    """What is sampled together: the task, else the context of a compared reply, or the cluster of a dialogue."""
+    return item.cluster if item.turn is None or item.task else item.pair
 
 
 def _words(item: Item) -> int:

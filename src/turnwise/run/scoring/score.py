@@ -24,6 +24,7 @@ from turnwise.run.scoring.said import with_said
 from turnwise.run.scoring.seen_items import SeenItems, marked
 from turnwise.run.scoring.shards import SHARD, Watch, prepare, shards
 from turnwise.run.scoring.tally import Tally, generator
+from turnwise.run.scoring.trials import Trials
 from turnwise.run.spec import finish
 from turnwise.run.workers.execute import progress
 from turnwise.types import Item, Metric
@@ -53,6 +54,7 @@ def score(spec: "Score") -> ScoreDocument:
     explained: Counter[tuple[str, str, str]] = Counter()  # number of items with an explanation
     parts = no_blocks(metrics)
     trained = SeenItems(metrics, lengths=False)
+    trials = Trials()
     with (
         BlockStore(spec.folder, reuse=spec.reuse) as store,
         spec.executor() as workers,
@@ -63,6 +65,7 @@ def score(spec: "Score") -> ScoreDocument:
             by_agent = _by_group_and_agent(shard.items)
             seen.update(dict.fromkeys(by_agent))
             trained.add(shard.items)
+            trials.add(shard.items)
             for name, block in shard.blocks.items():
                 if lines is not None:  # without -o no run is resumed or compared
                     parts[name].blocks.append(shard.keys[name])
@@ -107,6 +110,7 @@ def score(spec: "Score") -> ScoreDocument:
         *_unrated(spec, watch.unrated),
         *watch.silence(),
         *cut_agents(spec, census),
+        *(trials.notes() if spec.selection.cluster is None else ()),
         *reminders(metrics),
     ]
     return finish(

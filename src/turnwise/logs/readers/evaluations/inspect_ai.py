@@ -4,7 +4,8 @@ Each sample is a dialogue. Its scores become ratings of the whole dialogue, one 
 0, .5 and 0, as Inspect counts them. The target is a reference of the last reply. Tool calls are rewritten in OpenAI's
 form, content parts keep their types, and texts that the log keeps as attachments are put back in their places. The
 input and the output of a sample, which its messages repeat, are kept as far as they say something else (`stop_reason`,
-`usage`). What a log says of the whole run is counted by its keys.
+`usage`). What a log says of the whole run is counted by its keys. A sample is a `task`, named after the log's task, and
+an epoch its `trial`; the error of a sample that Inspect could not finish is its `failure`.
 """
 
 import zipfile
@@ -14,7 +15,15 @@ from typing import Any
 from turnwise.logs.checks import RuleError, each, optional, others, record, required
 from turnwise.logs.dialogue import from_record
 from turnwise.logs.files import Packed
-from turnwise.logs.readers.messages import as_json, beside_rating, present, rating, text_at, tool_call
+from turnwise.logs.readers.messages import (
+    as_json,
+    beside_rating,
+    present,
+    rating,
+    text_at,
+    tool_call,
+    trial_of,
+)
 from turnwise.logs.readers.sniff import Sample
 from turnwise.logs.readers.source import Options, build_each, decoded, listed, raise_data_error
 from turnwise.types import Dialogue
@@ -119,10 +128,18 @@ def _builder(about: Mapping[str, Any], options: Options) -> Any:
             "messages": messages,
             "ratings": list(_ratings(scores)),
             "meta": present(meta),
+            **trial_of(_task(about, values), values.get("epoch"), text_at(values, "error", "message")),
         }
         return from_record(native, default_id=place)
 
     return dialogue
+
+
+def _task(about: Mapping[str, Any], values: Mapping[str, Any]) -> str | None:
+    """The name of a sample among those of all logs: `TASK/SAMPLE`; None for a sample without an id."""
+    if values.get("id") is None:
+        return None
+    return "/".join([*filter(None, [text_at(about, "task")]), str(values["id"])])
 
 
 def _unless_said(text: Any, messages: list[dict[str, Any]]) -> Any:

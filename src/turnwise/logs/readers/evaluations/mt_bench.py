@@ -7,7 +7,8 @@ dimension `score`, 1 to 10, whose rater is the judge; a judgment that failed (-1
 of a pair (`model_1`, `model_2`, `g1_winner`, `g2_winner`: the answers in both orders) becomes a preference, a tie if
 the two orders do not agree. Models of answers and judgments are matched by their names, else by the last part of their
 names if it belongs to one model. References of a question become references of the replies. Questions that no model
-answers are counted.
+answers are counted. A question is a `task`, and a choice its `trial`; of several judgments of one reply by one judge,
+each is a `sitting`.
 """
 
 from collections.abc import Iterable, Iterator
@@ -27,7 +28,7 @@ from turnwise.logs.checks import (
     text,
 )
 from turnwise.logs.dialogue import from_record
-from turnwise.logs.readers.messages import rating
+from turnwise.logs.readers.messages import rating, sittings, trial_of
 from turnwise.logs.readers.sniff import Sample
 from turnwise.logs.readers.source import Options, decoded, first_line_and_lines, raise_data_error
 from turnwise.types import AUTOMATIC, Dialogue
@@ -200,7 +201,7 @@ class _Judgments:
         """The ratings of a model's answer to a question at its first `turns` turns, which count as used from now on."""
         keys = [(question, model, turn) for turn in range(1, turns + 1)]
         self.used.update(keys)
-        return [mark for key in keys for mark in self.found.get(key, ())]
+        return [mark for key in keys for mark in sittings(self.found.get(key, ()))]
 
     @property
     def unused(self) -> int:
@@ -264,5 +265,6 @@ def _dialogues(
                 **others(values, ANSWER),
                 **({"choice": more} if (more := others(choice, CHOICE)) else {}),
             },
+            **trial_of(values["question_id"], index),
         }
         yield from_record(native, default_id=str(values.get("answer_id")))

@@ -2,22 +2,29 @@
 
 Each result is one reply of one provider. The prompt is the context: a chat where it is a JSON list of messages, else
 one user message. `score` (0 to 1) and `pass` become ratings of the reply, with the reason beside them, and so does
-every named score. A result without an output is counted as not kept.
+every named score.
+
+The variables of a test are its `task`, by their hash, because promptfoo gives each repetition (`--repeat`) a test
+number of its own; repetitions with one provider and prompt are its trials. A result that promptfoo could not get
+(`failureReason` 2, an error of the provider) has the error as its `failure` and no ratings. Another result without an
+output is counted as not kept.
 """
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
 from turnwise.logs.checks import RuleError, array, each, number, optional, others, record, required
 from turnwise.logs.dialogue import from_record
-from turnwise.logs.readers.messages import as_json, inner, present, rating, text_at
+from turnwise.logs.readers.messages import as_json, inner, present, rating, text_at, trial_of
 from turnwise.logs.readers.openai import message
 from turnwise.logs.readers.sniff import Sample
 from turnwise.logs.readers.source import Options, build_each, raise_data_error, read_json
-from turnwise.types import Dialogue
+from turnwise.types import Dialogue, digest
 
 RATER = "promptfoo"
+BROKEN = 2  # `failureReason` of an error that is no failed assertion
 RESULT = frozenset(
     {"id", "score", "success", "namedScores", "prompt", "response"}
 )  # kept elsewhere in a dialogue
@@ -35,17 +42,21 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
     try:
         export = record(read_json(path))
         results = required(export, "results", _results)
-        answered = [(index, one) for index, one in enumerate(results) if _output(record(one)) is not None]
-        marks = [optional(record(one), "namedScores", record, default={}) for _, one in answered]
+        kept = [
+            (index, one)
+            for index, one in enumerate(results)
+            if _output(record(one)) is not None or _failure(record(one)) is not None
+        ]
+        marks = [optional(record(one), "namedScores", record, default={}) for _, one in kept]
         if wordy := sum(not _is_number(one) for named in marks for one in named.values()):
             options.dropped["named scores that are no number"] += wordy
-        yield from build_each(answered, _dialogue, "results", "results")
+        yield from build_each(kept, _Builder(), "results", "results")
     except RuleError as error:
         raise_data_error(error, path)
     about = export["results"]
     if export.keys() - {"results"} or (isinstance(about, dict) and about.keys() - {"results"}):
         options.dropped["settings and totals of the whole evaluation"] += 1
-    if lost := len(results) - len(answered):
+    if lost := len(results) - len(kept):
         options.dropped["results without an output"] += lost
 
 
@@ -60,26 +71,45 @@ def _output(values: dict[str, Any]) -> str | None:
     return None if found is None else as_json(found)
 
 
-def _dialogue(value: Any, place: str) -> Dialogue:
-    """One result as a dialogue; `place` is the id of a result without one."""
-    values = record(value)
-    messages = [*_asked(values), {"role": "assistant", "content": _output(values)}]
-    provider, prompt, answer = (values.get(key) for key in ("provider", "prompt", "response"))
-    agent = provider if isinstance(provider, str) else text_at(provider, "label") or text_at(provider, "id")
-    native = {
-        "id": text_at(values, "id") or place,
-        "agent": agent,
-        "messages": messages,
-        "ratings": list(_ratings(values, len(messages) - 1)),
-        "meta": present(
-            {
-                **others(values, RESULT),
-                "prompt": others(prompt, frozenset({"raw"})) if isinstance(prompt, dict) else None,
-                "response": others(answer, frozenset({"output"})) if isinstance(answer, dict) else None,
-            }
-        ),
-    }
-    return from_record(native, default_id=place)
+def _failure(values: dict[str, Any]) -> str | None:
+    """The error of a result that promptfoo could not get; None for any other."""
+    return text_at(values, "error") if values.get("failureReason") == BROKEN else None
+
+
+class _Builder:
+    """Makes a dialogue of a result and its place, and numbers the trials of each test."""
+
+    def __init__(self) -> None:
+        self.trials: Counter[str] = Counter()  # of a test with one provider and prompt
+
+    def __call__(self, value: Any, place: str) -> Dialogue:
+        """One result as a dialogue; `place` is the id of a result without one."""
+        values = record(value)
+        said, failure = _output(values), _failure(values)
+        messages = [*_asked(values), *([] if said is None else [{"role": "assistant", "content": said}])]
+        provider, prompt, answer = (values.get(key) for key in ("provider", "prompt", "response"))
+        agent = (
+            provider if isinstance(provider, str) else text_at(provider, "label") or text_at(provider, "id")
+        )
+        task = digest(as_json(values["vars"])) if isinstance(values.get("vars"), dict) else None
+        test = digest(as_json([task, provider, values.get("promptIdx"), prompt]))
+        trial = self.trials[test]
+        self.trials[test] += 1
+        native = {
+            "id": text_at(values, "id") or place,
+            "agent": agent,
+            "messages": messages,
+            "ratings": [] if failure else list(_ratings(values, len(messages) - 1)),
+            "meta": present(
+                {
+                    **others(values, RESULT),
+                    "prompt": others(prompt, frozenset({"raw"})) if isinstance(prompt, dict) else None,
+                    "response": others(answer, frozenset({"output"})) if isinstance(answer, dict) else None,
+                }
+            ),
+            **trial_of(task, trial, failure),
+        }
+        return from_record(native, default_id=place)
 
 
 def _asked(values: dict[str, Any]) -> list[dict[str, Any]]:

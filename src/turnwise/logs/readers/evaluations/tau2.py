@@ -1,12 +1,13 @@
 """Results of tau2-bench: one JSON file, or a run's folder with `results.json` and `simulations/ID.json`.
 
 The reward of a simulation becomes a rating of the whole dialogue on the dimension `reward`; it is computed, so its
-rater is `tau2`. The task, with what it expects, is the goal, and `meta.task_id` pairs agents on the same task. Tool
+rater is `tau2`. The task, with what it expects, is the goal; `task` is its id with the domain, and `trial` the number
+of the trial. A simulation that ended for a reason of `FAILURES` has that as its `failure`, and no rating. Tool
 calls (in OpenAI's form) and tool messages are kept. What is said once for the whole run (policies, settings of the
 simulated user) would be repeated on every line: only the domain and the two models are kept of it.
 
 A voice run has `ticks` in place of `messages` (`tau2_voice.py`). A simulation without messages or speech, which a crash
-leaves behind, is counted.
+leaves behind, has an empty message of the user if it has a `failure`; else it is counted.
 """
 
 import os
@@ -17,7 +18,7 @@ from turnwise.errors import DataError, Problem
 from turnwise.logs.checks import RuleError, each, name, number, optional, others, record, required
 from turnwise.logs.dialogue import from_record, other_entries
 from turnwise.logs.readers.evaluations.tau2_voice import speech
-from turnwise.logs.readers.messages import present, rating, text_at, tool_call
+from turnwise.logs.readers.messages import NOTHING_SAID, present, rating, text_at, tool_call, trial_of
 from turnwise.logs.readers.sniff import Sample
 from turnwise.logs.readers.source import Options, listed, raise_data_error, read_json
 from turnwise.types import Dialogue
@@ -27,6 +28,8 @@ MESSAGE = frozenset({"role", "content", "tool_calls"})
 RESULTS, FOLDER = "results.json", "simulations"
 RUN = frozenset({"info", "tasks", "simulations"})
 SILENT = "simulations without messages or speech"
+# Reasons of an end that are not the agent's: the infrastructure, or the simulated user.
+FAILURES = frozenset({"infrastructure_error", "unexpected_error", "user_error"})
 Build = Callable[[dict[str, Any], str], Dialogue | None]
 VOICE = "voice run: pieces of speech (`ticks`) of one side that belong together are joined to one message"
 
@@ -118,13 +121,17 @@ class _Builder:
         """A simulation as a dialogue with its task, if that is known, as the goal; None if it has no messages and no
         speech, which is counted as dropped.
         """
-        messages = _turns(values, self.options)
+        reason = text_at(values, "termination_reason")
+        failure = reason if reason in FAILURES else None
+        messages = _turns(values, self.options) or ([dict(NOTHING_SAID)] if failure else [])
         if not messages:
             self.options.dropped[SILENT] += 1
             return None
-        reward = optional(optional(values, "reward_info", record, default={}), "reward", number, default=None)
+        given = optional(optional(values, "reward_info", record, default={}), "reward", number, default=None)
+        reward = None if failure else given
         task = optional(values, "task_id", name, default="")
         self.used.add(task)
+        named = f"{self.about['domain']}/{task}" if self.about["domain"] else task
         native = {
             "id": optional(values, "id", name, default=None),
             "agent": self.agent,
@@ -134,6 +141,7 @@ class _Builder:
             else [rating("reward", reward, rater="tau2", scale=(0, 1), automatic=True)],
             "goal": self.tasks.get(task),
             "meta": present(self.about) | present(others(values, SIMULATION)),
+            **trial_of(named or None, values.get("trial"), failure),
         }
         return from_record(native, default_id=place)
 

@@ -2,6 +2,9 @@
 
 `traj` holds OpenAI messages with tool calls. The reward becomes a rating of the whole dialogue on the dimension
 `reward`; its rater is `tau-bench`. The task is the goal. The file does not name the agent: `--agent` does.
+
+A run that raised an error has no messages, a reward of 0 and `info.error`. Its error is the record's `failure`, its
+reward is in `meta`, because it says nothing of the agent, and an empty message of the user stands for the messages.
 """
 
 from collections.abc import Iterator
@@ -9,7 +12,7 @@ from typing import Any
 
 from turnwise.logs.checks import each, number, optional, others, record, required
 from turnwise.logs.dialogue import from_record
-from turnwise.logs.readers.messages import inner, rating
+from turnwise.logs.readers.messages import NOTHING_SAID, inner, present, rating, text_at, trial_of
 from turnwise.logs.readers.openai import message
 from turnwise.logs.readers.sniff import Sample
 from turnwise.logs.readers.source import Options, dialogues
@@ -31,17 +34,25 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
 def dialogue(value: Any, default_id: str) -> Dialogue:
     """One result as a dialogue with the id `TASK-TRIAL`, or `default_id` without a task."""
     values = record(value)
-    reward = optional(values, "reward", number, default=None)
+    given = optional(values, "reward", number, default=None)
     info = optional(values, "info", record, default={})
     task = inner(info, "task")
     place = f"{values['task_id']}-{values.get('trial', 0)}" if "task_id" in values else default_id
+    failure = text_at(info, "error")
+    reward = None if failure else given
     native = {
         "id": place,
-        "messages": list(required(values, "traj", each(message))),
+        "messages": list(required(values, "traj", each(message)))
+        or ([dict(NOTHING_SAID)] if failure else []),
         "ratings": []
         if reward is None
         else [rating("reward", reward, rater="tau-bench", scale=(0, 1), automatic=True)],
         "goal": task if isinstance(task, dict) else None,
-        "meta": others(values, RECORD) | {"info": {key: one for key, one in info.items() if key != "task"}},
+        "meta": {
+            **others(values, RECORD),
+            **present({"reward": given if failure else None}),
+            "info": {key: one for key, one in info.items() if key != "task"},
+        },
+        **trial_of(values.get("task_id"), values.get("trial", 0), failure),
     }
     return from_record(native, default_id=default_id)
