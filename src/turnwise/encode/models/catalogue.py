@@ -65,7 +65,7 @@ class Model:
     @property
     def extra(self) -> str | None:
         """The extra that a use of the model needs; None for vectors of words, which numpy reads."""
-        return None if self.kind == "words" else "neural"
+        return {"words": None, "causal": "neural"}.get(self.kind, "models")
 
 
 def _minilm(name: str, digest: str) -> File:

@@ -1,34 +1,36 @@
 """One vector from the vectors of a text's tokens."""
 
-from __future__ import annotations
+from typing import Any, Literal, get_args
 
-from typing import TYPE_CHECKING, Literal, get_args
+import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    import torch
+from turnwise.encode.encoder import Vectors
 
 Pooling = Literal["mean", "cls", "max", "last"]
 POOLINGS: tuple[Pooling, ...] = get_args(Pooling)
 
 
-def pool(hidden: torch.Tensor, chosen: torch.Tensor, pooling: Pooling) -> torch.Tensor:
+def pool(hidden: NDArray[np.float32], chosen: NDArray[np.bool_], pooling: Pooling) -> Vectors:
     """(b, t, d) states and (b, t) which tokens count -> (b, d); NaN where none does.
 
     `cls` is the first token that counts, as `last` is the last: over a whole input that is [CLS] or its like.
     """
-    import torch  # here, because the names of poolings are needed where every vector is in the cache
-
-    some = chosen.any(dim=1, keepdim=True)
+    counted = chosen.sum(axis=1, keepdims=True)
+    pooled: NDArray[Any]
     if pooling == "mean":
-        weight = chosen.to(hidden.dtype)
-        pooled = torch.einsum("bt,btd->bd", weight, hidden) / weight.sum(dim=1, keepdim=True)
+        pooled = np.where(chosen[..., None], hidden, np.float32(0)).sum(axis=1) / np.maximum(counted, 1)
     elif pooling == "max":
-        pooled = hidden.masked_fill(~chosen.unsqueeze(-1), -torch.inf).amax(dim=1)
+        pooled = np.where(chosen[..., None], hidden, -np.inf).max(axis=1)
     else:
-        index = torch.arange(chosen.shape[1], device=chosen.device).expand_as(chosen)
-        if pooling == "cls":
-            picked = index.masked_fill(~chosen, chosen.shape[1] - 1).amin(dim=1)
-        else:
-            picked = index.masked_fill(~chosen, 0).amax(dim=1)
-        pooled = hidden[torch.arange(len(hidden), device=hidden.device), picked]
-    return pooled.masked_fill(~some, torch.nan)
+        length = chosen.shape[1]
+        first = chosen.argmax(axis=1)
+        last = length - 1 - chosen[:, ::-1].argmax(axis=1)
+        pooled = hidden[np.arange(len(hidden)), first if pooling == "cls" else last]
+    return np.where(counted > 0, pooled, np.nan).astype(np.float32)
+
+
+def unit(vectors: Vectors) -> Vectors:
+    """The vectors scaled to length 1; a vector of zeros stays as it is."""
+    lengths = np.sqrt(np.square(vectors, dtype=np.float32).sum(axis=1, keepdims=True))
+    return np.asarray(vectors / np.maximum(lengths, np.float32(1e-12)), dtype=np.float32)

@@ -12,7 +12,7 @@ from transformers import AutoModel, AutoTokenizer  # noqa: E402
 from tests.tiny_models import write_masked, write_roberta  # noqa: E402
 from turnwise.encode import load, load_pairs  # noqa: E402
 from turnwise.encode.cache.disk import Cache  # noqa: E402
-from turnwise.encode.neural.transformer import Transformer  # noqa: E402
+from turnwise.encode.transformer.encoder import Transformer  # noqa: E402
 from turnwise.encode.truncation import collect_truncations  # noqa: E402
 from turnwise.errors import UsageError  # noqa: E402
 from turnwise.types import Item, Turn  # noqa: E402
@@ -143,7 +143,7 @@ def test_vectors_from_the_cache_are_the_same_bytes_and_need_no_model(
     def refuse(*_: object, **__: object) -> None:
         raise RuntimeError("loaded")
 
-    monkeypatch.setattr("turnwise.encode.neural.loading.read_model", refuse)
+    monkeypatch.setattr("turnwise.encode.transformer.encoder.open_bert", refuse)
     again = Transformer(bert, "t@0", cache=cache)
     np.testing.assert_array_equal(again.encode(TEXTS), plain.encode(TEXTS))
     for tokens, vectors in zip(again.tokens(TEXTS), expected, strict=True):
