@@ -25,7 +25,7 @@ class BertSession:
     def __init__(self, shape: Shape, weights: Mapping[str, Array], ranges: Ranges | None = None) -> None:
         self.shape, self.ranges = shape, ranges
         rows = {name: turned(name, weight) for name, weight in weights.items()}
-        self._weights = rows if ranges is None else quantised(rows, ranges, shape)
+        self.weights = rows if ranges is None else quantised(rows, ranges, shape)
         self._values: list[Any] = []
 
     def states(self, ids: Array, kinds: Array, *, picked: Array | None = None) -> NDArray[np.float32]:
@@ -50,7 +50,7 @@ class BertSession:
     def _session(self, *, picked: bool) -> Any:
         """A session with these weights, which lives as long as this object."""
         network = write(self.shape, Variant(picked=picked, quantised=self.ranges is not None))
-        running, values = session(network, self._weights)
+        running, values = session(network, self.weights)
         self._values.append(values)
         return running
 

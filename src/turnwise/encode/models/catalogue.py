@@ -258,7 +258,7 @@ def extra_of(spec: str) -> str | None:
     """The extra that a model, given as to `locate`, needs; None where that cannot be said before it is opened."""
     if model := MODELS.get(spec):
         return model.extra
-    return "neural" if is_hub_id(spec) and not Path(spec).is_dir() else None
+    return "models" if is_hub_id(spec) and not Path(spec).is_dir() else None
 
 
 def is_hub_id(spec: str) -> bool:
