@@ -23,7 +23,11 @@ $(VENV)/.neural: $(VENV)/.core
 	$(PIP) -e '.[neural]'
 	touch $@
 
-demo: $(VENV)/.neural ## the whole loop on embedded worlds; ends with out/demo/report.html
+$(VENV)/.models: $(VENV)/.core
+	$(PIP) -e '.[models]'
+	touch $@
+
+demo: $(VENV)/.models ## the whole loop on embedded worlds; ends with out/demo/report.html
 	-$(BIN)/turnwise fetch -q minilm # without it the demo leaves out what needs it, and says so
 	OMP_NUM_THREADS=1 $(BIN)/turnwise demo -o out/demo
 

@@ -36,6 +36,7 @@ from turnwise.logs.items.items import Selection, items
 from turnwise.meta.gold import gold
 from turnwise.metrics.learned.encoded_items import reply_and_context
 from turnwise.metrics.learned.held_out import context_groups
+from turnwise.metrics.learned.trained import encoder_of
 from turnwise.metrics.learned.turnwise.calibration import COVERAGE
 from turnwise.metrics.learned.turnwise.familiar import (
     FALSE_ALARMS,
@@ -49,7 +50,6 @@ from turnwise.metrics.learned.turnwise.metric import OVERALL, is_copy, is_foreig
 from turnwise.metrics.learned.turnwise.preference_fit import fit_choices
 from turnwise.metrics.learned.turnwise.ridge import CORPUS_WEIGHT, RidgeWeights, standardised
 from turnwise.metrics.learned.turnwise.signals import PENALTY, Signals
-from turnwise.metrics.models import text_encoder
 from turnwise.types import Floats, Ints, Item, Turn
 
 HERE = Path(__file__)
@@ -89,19 +89,18 @@ class Edition:
 
     def __init__(self, data: Path, name: str) -> None:
         self.data, self.name = data, name
-        self.signals = Signals.load(load(shipped(name) or "", name))
+        model = load(shipped(name) or "", name)
+        self.signals, self.encoder = Signals.load(model), encoder_of(model)
         self.groups = list(rated(data))
         self._fitted: dict[str, RidgeWeights] = {}
 
     @cached_property
     def units(self) -> dict[str, Units]:
-        encoder = text_encoder("minilm")
-        return rated_units(self.data, self.groups, lambda some: self.signals.table(some, encoder))
+        return rated_units(self.data, self.groups, lambda some: self.signals.table(some, self.encoder))
 
     @cached_property
     def frauds(self) -> tuple[Floats, Floats]:
-        encoder = text_encoder("minilm")
-        return taught.pairs(for_teaching(self.data), lambda some: self.signals.table(some, encoder))
+        return taught.pairs(for_teaching(self.data), lambda some: self.signals.table(some, self.encoder))
 
     def fit_on(self, names: Iterable[str]) -> RidgeWeights:
         """The overall regression on some of the nine groups."""
@@ -325,7 +324,7 @@ def familiar(data: Path, wild: Path) -> dict[str, Any]:
 
     def similarity(some: Sequence[Item]) -> Floats:
         columns = ["usual reply", "usual turn"]
-        return np.asarray(edition.signals.table(some, text_encoder("minilm"), columns).sum(axis=1))
+        return np.asarray(edition.signals.table(some, edition.encoder, columns).sum(axis=1))
 
     limit = even_quantile([-similarity(group.items) for group in edition.groups], 1 - FALSE_ALARMS)
     task = TASKS[0]

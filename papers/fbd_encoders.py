@@ -30,8 +30,8 @@ import numpy as np
 
 from papers.fbd_prd import FILES, Corpus, _two, correlations, fitted, numbers
 from turnwise.encode.batches import by_shape
-from turnwise.encode.neural.pooling import pool
-from turnwise.encode.neural.transformer import Transformer, _blocks
+from turnwise.encode.transformer.encoder import Transformer
+from turnwise.encode.transformer.pooling import pool
 from turnwise.metrics import models
 
 RESULTS = Path(__file__).with_suffix(".json")
@@ -102,25 +102,26 @@ def wanted(corpus: Corpus, metric: str, spec: str) -> dict[str, list[Any]]:
 
 def fill(corpus: Corpus, metric: str, spec: str, layers: Sequence[int]) -> None:
     """Put the vectors of these layers into the cache, by one pass through the encoder."""
-    import torch
-
-    from turnwise.encode.neural import transformer
+    from turnwise.encode.neural.any_encoder import blocks
+    from turnwise.encode.transformer.encoder import _chosen
 
     options = {"pooling": WAYS[metric], "normalise": False}
     whole = models.text_encoder(spec, **options)
     if not isinstance(whole, Transformer):
         raise SystemExit(f"{spec} is no transformer")
     whole.__dict__["_bert"] = None  # a plain BERT is otherwise computed without the blocks of transformers
-    blocks = _blocks(whole.model, whole.config.num_hidden_layers)
+    layers_of_model = blocks(whole.model.network, whole.config.num_hidden_layers)
     for part, texts in wanted(corpus, metric, spec).items():
         vectors = {layer: np.empty((len(texts), whole.dimension), np.float32) for layer in layers}
-        states: dict[int, torch.Tensor] = {}
+        states: dict[int, Any] = {}
 
-        def keep(layer: int, output: Any, states: dict[int, torch.Tensor] = states) -> None:
-            states[layer] = output[0] if isinstance(output, tuple) else output
+        def keep(layer: int, output: Any, states: dict[int, Any] = states) -> None:
+            states[layer] = (output[0] if isinstance(output, tuple) else output).float().cpu().numpy()
 
         hooks = [
-            blocks[layer - 1].register_forward_hook(lambda _m, _i, output, layer=layer: keep(layer, output))
+            layers_of_model[layer - 1].register_forward_hook(
+                lambda _m, _i, output, layer=layer: keep(layer, output)
+            )
             for layer in layers
         ]
         encodings = whole._encodings(texts)
@@ -128,9 +129,9 @@ def fill(corpus: Corpus, metric: str, spec: str, layers: Sequence[int]) -> None:
         for batch in by_shape(lengths, cost=lengths, budget=whole.budget):
             group = [encodings[index] for index in batch]
             whole._forward(group)
-            chosen = torch.tensor([transformer._chosen(one, part) for one in group])
+            chosen = np.array([_chosen(one, part) for one in group])
             for layer, hidden in states.items():
-                vectors[layer][batch] = pool(hidden.float().cpu(), chosen, options["pooling"]).numpy()
+                vectors[layer][batch] = pool(hidden, chosen, options["pooling"])
         for hook in hooks:
             hook.remove()
         names = [(text,) if isinstance(text, str) else text for text in texts]

@@ -29,13 +29,13 @@ from turnwise.logs import native
 from turnwise.logs.items.items import Selection, items
 from turnwise.metrics import resolve
 from turnwise.metrics.learned.held_out import context_groups
+from turnwise.metrics.learned.trained import encoder_of
 from turnwise.metrics.learned.turnwise.calibration import calibrate
 from turnwise.metrics.learned.turnwise.metric import is_copy
 from turnwise.metrics.learned.turnwise.ridge import RidgeWeights, fit_ridge
 from turnwise.metrics.learned.turnwise.signals import PENALTY, Signals
 from turnwise.metrics.learned.usr.full import PARTS as SUB_METRICS
 from turnwise.metrics.learned.usr.full import scores, sub_metric
-from turnwise.metrics.models import text_encoder
 from turnwise.ratings.ceiling import ceiling
 from turnwise.stats.clusters import cluster_sums, codes
 from turnwise.stats.correlation import STATISTICS
@@ -131,7 +131,8 @@ class Corpora:
     def __init__(self, data: Path, edition: str = "turnwise", groups: Sequence[Rated] = ()) -> None:
         self.data, self.free = data, edition.endswith("-free")
         self.groups = list(groups or rated(data))
-        self.signals = Signals.load(load(shipped(edition) or "", edition.removesuffix("-free")))
+        model = load(shipped(edition) or "", edition.removesuffix("-free").removesuffix("-fp32"))
+        self.signals, self.encoder = Signals.load(model), encoder_of(model)
         self.columns = self.signals.columns
         self.values = [np.array(group.values) for group in self.groups]
         self.copies = [np.array([is_copy(item) for item in group.items]) for group in self.groups]
@@ -147,7 +148,7 @@ class Corpora:
         return taught.pairs(for_teaching(self.data, TAUGHT_FREE if self.free else PROBED), self._table)
 
     def _table(self, some: Sequence[Item]) -> Floats:
-        return self.signals.table(some, text_encoder("minilm"))
+        return self.signals.table(some, self.encoder)
 
     def fit(
         self, training: Sequence[int], kind: str, penalty: float, tables: list[Floats] | None = None
@@ -320,6 +321,7 @@ def frauds(corpora: Corpora) -> dict[str, Any]:
 PARTS: dict[str, Callable[[Corpora], dict[str, Any]]] = {
     "metrics": by_name(METRICS), "references": by_name(REFERENCED),
     "turnwise": edition("turnwise"), "turnwise-large": edition("turnwise-large"),
+    "float32": edition("turnwise[precision=fp32]", "turnwise-fp32", kinds=()),
     "free": edition("turnwise-large[trained=free]", "turnwise-large-free", kinds=()),
     "usr-full": full("usr-full, corpus left out", SUB_METRICS), "masked": by_name(("usr-mlm",)),
     "usr-full-masked": full("usr-full with `usr-mlm`, corpus left out", MASKED),

@@ -112,7 +112,7 @@ def ship(trained: Path, minilm: Path, target: Path) -> None:
     from safetensors.numpy import load_file
 
     from turnwise.encode.models import folder
-    from turnwise.encode.neural.differences import pack
+    from turnwise.encode.models.differences import pack
 
     base = {f"bert.{name}": array for name, array in load_file(minilm / "model.safetensors").items()}
     about = json.loads((trained / "card.json").read_text())

@@ -5,14 +5,15 @@ Heads, exchange index and lexicon are trained on dialogues that share no turn wi
 (`model_cards.py`). Needs `turnwise fetch minilm` (and smollm2 for usr-full). It takes half an hour on one CPU core,
 mostly for encoding.
 
-The readers of replies come from a GPU (`papers/flagship/ship.py`) and must be there. NAME can also be `turnwise-large`,
-`turnwise-large-free`, `ridge`, which fits the regression of `turnwise` again to the present readers, and `cards`, which
-copies the results of `python -m papers.learned DATA` to the cards.
+The readers of replies come from a GPU (`papers/flagship/ship.py`), with their ranges (`papers/flagship/ranges.py`), and
+must be there. NAME can also be `turnwise-fp32`, `turnwise-large`, `turnwise-large-free`, `ridge`, which fits the
+regression of `turnwise` again to the present readers, and `cards`, which copies the results of `python -m
+papers.learned DATA` to the cards.
 """
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -28,13 +29,15 @@ from papers.rated_corpora import Rated, pretraining, rated
 from papers.rated_dimensions import DIMENSIONS, SOURCES, rated_units
 from tools import dimension_heads
 from tools.model_cards import ROWS, card, complete, dialogue_data
+from turnwise.encode import TextEncoder
 from turnwise.encode.models import folder
 from turnwise.encode.text.normalise import plain
+from turnwise.encode.transformer.precision import Chosen
 from turnwise.metrics.learned import training_items
 from turnwise.metrics.learned.contrastive import att, maude
 from turnwise.metrics.learned.contrastive.training import Examples, Shape, train_head
 from turnwise.metrics.learned.encoded_items import TURNS, reply_and_context, turn_vectors
-from turnwise.metrics.learned.trained import encoder_card
+from turnwise.metrics.learned.trained import encoder_card, encoder_of
 from turnwise.metrics.learned.turnwise.calibration import ATTACKS, COVERAGE
 from turnwise.metrics.learned.turnwise.exchange_index import ExchangeIndex
 from turnwise.metrics.learned.turnwise.familiar import Familiarity, counts, even_quantile
@@ -52,7 +55,7 @@ from turnwise.metrics.learned.usr import full as usr_full
 from turnwise.metrics.learned.usr import retrieval
 from turnwise.metrics.models import text_encoder
 from turnwise.networks.training.task import Ratings, TrainedModel, TrainingTask
-from turnwise.types import Dialogue, Floats, digest
+from turnwise.types import Dialogue, Floats, Item, digest
 
 MODELS = Path(__file__).parents[1] / "src" / "turnwise" / "data" / "models"
 ENCODER = "minilm"
@@ -147,8 +150,8 @@ class Group:
     copies: NDArray[np.bool_]  # (n,) whether the reply is a copy of its context
 
     @classmethod
-    def of(cls, rated: Rated, signals: Signals, columns: Sequence[str]) -> "Group":
-        table = signals.table(rated.items, text_encoder(ENCODER), columns)
+    def of(cls, rated: Rated, table_of: Callable[[Sequence[Item]], Floats]) -> "Group":
+        table = table_of(rated.items)
         known = ~np.isnan(table).any(axis=1)
         copies = np.array([is_copy(item) for item in rated.items])
         return cls(rated.name, table[known], np.array(rated.values)[known], copies[known])
@@ -174,13 +177,32 @@ def floor_of(weights: RidgeWeights, tables: Sequence[Floats]) -> float:
 
 def make_turnwise(data: Path, dialogues: Sequence[Dialogue], groups: Sequence[Rated]) -> None:
     tensors, shapes = make_signals(dialogues, folder.load(MODELS / "usr-ret", "usr-ret"))
-    config: dict[str, Any] = {"encoder": encoder_card(ENCODER), "heads": shapes}
-    fit_turnwise(data, groups, folder.Folder(MODELS, "turnwise", tensors, config, {}, ""), ["reader-small"])
+    fit_small(data, groups, folder.Folder(MODELS, "turnwise", tensors, {"heads": shapes}, {}, ""))
 
 
-def reader_card(name: str) -> dict[str, str]:
-    """A reader in a model's config: its name and its present signature."""
-    return {"name": name, "signature": str(ReplyReader(folder.load(MODELS / name, name)).signature)}
+def fit_small(data: Path, groups: Sequence[Rated], parts: folder.Folder) -> None:
+    """`turnwise` computes its encoder and its reader in whole numbers."""
+    parts = replace(parts, config={**parts.config, "encoder": encoder_card(ENCODER, precision="int8")})
+    fit_turnwise(data, groups, parts, [reader_card("reader-small", "int8")])
+
+
+def fit_float32(data: Path, groups: Sequence[Rated]) -> None:
+    """`turnwise[precision=fp32]`. Heads, index and lexicon are those of `turnwise`, and not stored again."""
+    fit_turnwise(data, groups, parts_of("turnwise"), [reader_card("reader-small")], variant="fp32")
+
+
+def reader_card(name: str, precision: Chosen = "fp32") -> dict[str, str]:
+    """A reader in a model's config: its name, its precision and its present signature."""
+    reader = ReplyReader(folder.load(MODELS / name, name), precision)
+    stated = {} if precision == "fp32" else {"precision": precision}
+    return {"name": name, **stated, "signature": str(reader.signature)}
+
+
+def parts_of(kind: str) -> folder.Folder:
+    """A model of this kind that takes heads, index and lexicon from `turnwise`, and computes its encoder in float32."""
+    source = folder.load(MODELS / "turnwise", "turnwise")
+    config = {"encoder": encoder_card(ENCODER), "signals": signals_digest(source)}
+    return folder.Folder(MODELS, kind, {}, config, {}, "")
 
 
 def fit_large(data: Path, groups: Sequence[Rated], *, free: bool = False) -> None:
@@ -189,35 +211,32 @@ def fit_large(data: Path, groups: Sequence[Rated], *, free: bool = False) -> Non
     The free model lacks the small reader, which was trained on all text. It is taught frauds in PersonaChat's contexts
     alone, and predicts overall ratings alone.
     """
-    source = folder.load(MODELS / "turnwise", "turnwise")
-    config = {"encoder": encoder_card(ENCODER), "signals": signals_digest(source)}
-    parts = folder.Folder(MODELS, "turnwise-large", {}, config, {}, "")
-    readers = ["reader-large-free"] if free else ["reader-large", "reader-small"]
-    fit_turnwise(data, groups, parts, readers, free=free)
+    readers = map(reader_card, ["reader-large-free"] if free else ["reader-large", "reader-small"])
+    fit_turnwise(data, groups, parts_of("turnwise-large"), list(readers), variant="free" if free else "")
 
 
-def with_readers(parts: folder.Folder, readers: Sequence[str]) -> folder.Folder:
+def with_readers(parts: folder.Folder, readers: Sequence[dict[str, str]]) -> folder.Folder:
     """What the signals are computed with: the heads and the index of a folder, and the present readers."""
     kept = {key: parts.config[key] for key in ("encoder", "heads", "signals") if key in parts.config}
-    return replace(parts, config={**kept, "readers": [reader_card(name) for name in readers]})
+    return replace(parts, config={**kept, "readers": list(readers)})
 
 
 def fit_turnwise(
     data: Path,
     rated_groups: Sequence[Rated],
     parts: folder.Folder,
-    readers: Sequence[str],
+    readers: Sequence[dict[str, str]],
     *,
-    free: bool = False,
+    variant: str = "",
 ) -> None:
     """Fit and save the weights. The signals are computed with loaded tensors, which are rounded to fewer digits."""
-    parts = with_readers(parts, readers)
-    signals = Signals.load(parts)
+    parts, free = with_readers(parts, readers), variant == "free"
+    signals, encoder = Signals.load(parts), encoder_of(parts)
     columns = signals.columns
-    groups = [Group.of(group, signals, columns) for group in rated_groups]
+    groups = [Group.of(group, lambda items: signals.table(items, encoder, columns)) for group in rated_groups]
     frauds = taught.pairs(
         for_teaching(data, TAUGHT_FREE if free else PROBED),
-        lambda items: signals.table(items, text_encoder(ENCODER), columns),
+        lambda items: signals.table(items, encoder, columns),
     )
     # Predictions are not centred on the tested corpus, because a user's corpus has no ratings to centre on.
     errors = [
@@ -235,7 +254,7 @@ def fit_turnwise(
     }
     say(f"half-width {half_width:.3f}, covers {covered}")
     heads, config, measured = (
-        ({}, {}, {}) if free else fit_heads(data, rated_groups, signals, groups, weights, frauds)
+        ({}, {}, {}) if free else fit_heads(data, rated_groups, signals, encoder, groups, weights, frauds)
     )
     trained = TrainedModel(
         kind=parts.kind,
@@ -268,22 +287,25 @@ def fit_turnwise(
             "attacks": [] if free else list(ATTACKS),  # the free model was not attacked
         },
     )
-    keep(f"{parts.kind}-free" if free else parts.kind, trained, **card(data, rated_groups, ratings=True))
+    keep(
+        f"{parts.kind}-{variant}" if variant else parts.kind,
+        trained,
+        **card(data, rated_groups, ratings=True),
+    )
 
 
 def fit_heads(
     data: Path,
     rated_groups: Sequence[Rated],
     signals: Signals,
+    encoder: TextEncoder,
     groups: Sequence[Group],
     weights: RidgeWeights,
     frauds: Pairs,
 ) -> tuple[dict[str, NDArray[Any]], dict[str, Any], dict[str, Any]]:
     """Tensors, config and card of the dimensions whose own regression beats the overall one on corpora left out."""
     columns = signals.columns
-    units = rated_units(
-        data, rated_groups, lambda items: signals.table(items, text_encoder(ENCODER), columns)
-    )
+    units = rated_units(data, rated_groups, lambda items: signals.table(items, encoder, columns))
 
     @cache
     def fit_without(source: str) -> RidgeWeights:
@@ -362,7 +384,9 @@ def main() -> None:
         if "maude" in wanted:
             keep("maude", maude.train(task), **of_text)
     if "ridge" in wanted:
-        fit_turnwise(data, groups, folder.load(MODELS / "turnwise", "turnwise"), ["reader-small"])
+        fit_small(data, groups, folder.load(MODELS / "turnwise", "turnwise"))
+    if "turnwise-fp32" in wanted:
+        fit_float32(data, groups)
     if "turnwise-large" in wanted:
         fit_large(data, groups)
     if "turnwise-large-free" in wanted:

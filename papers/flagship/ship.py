@@ -18,7 +18,7 @@ from papers.flagship.weights import from_bytes
 from papers.rated_dimensions import DIALOGUES
 from turnwise.encode.models import folder
 from turnwise.encode.models.catalogue import locate
-from turnwise.encode.neural.differences import pack
+from turnwise.encode.models.differences import pack
 from turnwise.networks.replies.columns import COLUMNS, ENOUGH, INFORMED
 from turnwise.types import Floats
 

@@ -171,7 +171,7 @@ def load_start(model: ReplyModel, start: str, *, wait: bool = False) -> None:
         load_adapters(model, arrived(Path(start), wait))
         return
     from turnwise.encode.models import folder
-    from turnwise.encode.neural.differences import unpack
+    from turnwise.encode.models.differences import unpack
 
     trained = unpack(folder.load(folder.shipped("reader-large") or "", "reader-large").tensors, {})
     with torch.no_grad():

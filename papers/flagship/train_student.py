@@ -148,7 +148,7 @@ def start_student(student: PairModel, start: str) -> None:
     base = {name: one.detach().numpy().copy() for name, one in student.trainable().items()}
     if start == "shipped":
         from turnwise.encode.models import folder
-        from turnwise.encode.neural.differences import unpack
+        from turnwise.encode.models.differences import unpack
 
         published = {published_name(name): one for name, one in base.items() if name.startswith("bert.")}
         made = unpack(folder.load(folder.shipped("reader-small") or "", "reader-small").tensors, published)

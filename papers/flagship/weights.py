@@ -2,7 +2,7 @@
 
 SmolLM2 and Qwen2.5-Coder come as GGUF files of 4- to 8-bit blocks, as the registry has them. What training adds is
 saved as 8-bit integers with one scale per row: for adapters the two thin matrices, for a fully trained network its
-difference from the base. What ships is packed in 4 bits (turnwise/encode/neural/differences.py); that package is not on
+difference from the base. What ships is packed in 4 bits (turnwise/encode/models/differences.py); that package is not on
 the GPU machine, and the choice of what ships comes after training.
 """
 

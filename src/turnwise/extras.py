@@ -16,6 +16,8 @@ class Contents:
     packages: tuple[str, ...]
     modules: tuple[str, ...]  # what every use of the extra imports
     others: tuple[str, ...] = ()  # what some uses import
+    # Instead of a module another can do its work: where ONNX Runtime has no wheel, torch computes small networks.
+    instead: tuple[tuple[str, str], ...] = ()
 
 
 CORE = Contents(
@@ -40,10 +42,17 @@ EXTRAS = {
     ),
     "pandas": Contents("results as pandas data frames", ("pandas",), ("pandas",)),
     "neural": Contents(
-        "encoders, language models, learned metrics",
-        ("torch", "transformers", "tokenizers", "safetensors", "gguf", "accelerate"),
+        "language models, `turnwise-large`, training",
+        ("torch", "transformers", "onnxruntime", "tokenizers", "safetensors", "gguf", "accelerate"),
         ("torch", "transformers", "tokenizers", "safetensors"),
-        ("gguf", "accelerate", "huggingface_hub"),
+        ("gguf", "accelerate"),
+    ),
+    "models": Contents(
+        "encoders, learned metrics: small networks, without torch",
+        ("onnxruntime", "tokenizers", "safetensors"),
+        ("onnxruntime", "tokenizers", "safetensors"),
+        ("huggingface_hub",),
+        instead=(("onnxruntime", "torch"),),
     ),
     "tools": Contents("tool calls against their schemas", ("jsonschema",), ("jsonschema",)),
     "nltk": Contents("the tokens of bleu-paper", ("nltk",), ("nltk",)),
@@ -68,8 +77,12 @@ def install(extra: str) -> str:
 
 
 def is_installed(extra: str) -> bool:
-    """Whether the modules that every use of the extra imports are installed; none is imported."""
-    return all(map(_exists, EXTRAS[extra].modules))
+    """Whether the modules that every use of the extra imports, or others instead, are installed; none is imported."""
+    instead = dict(EXTRAS[extra].instead)
+    return all(
+        has_module(module) or (module in instead and has_module(instead[module]))
+        for module in EXTRAS[extra].modules
+    )
 
 
 def missing(extra: str | None) -> str | None:
@@ -95,8 +108,8 @@ def named_extras(feature: str) -> Iterator[None]:
         raise MissingExtra(feature, extra) from error
 
 
-def _exists(module: str) -> bool:
-    """Whether a top-level module can be found."""
+def has_module(module: str) -> bool:
+    """Whether a top-level module can be found; it is not imported."""
     try:
         return find_spec(module) is not None
     except (ImportError, ValueError):  # a finder may refuse, and a module without a spec cannot be imported

@@ -34,7 +34,7 @@ def llama(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_vector_depends_on_its_own_text_only(
     bert: Path, given: list[str], budget: int, random: object
 ) -> None:
-    from turnwise.encode.neural.transformer import Transformer
+    from turnwise.encode.transformer.encoder import Transformer
 
     one = Transformer(bert, "t@0")  # reading the model takes longer than all texts
     alone = {text: one.encode([text])[0] for text in given}

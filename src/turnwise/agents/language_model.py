@@ -22,6 +22,7 @@ from turnwise.encode import TextInContext
 from turnwise.encode.models.catalogue import label, locate
 from turnwise.encode.neural import loading
 from turnwise.encode.neural.prompt import Form, Prompt
+from turnwise.encode.transformer.precision import Chosen, Precision, resolve
 from turnwise.errors import UsageError
 from turnwise.types import Reply, Signature, Turn
 
@@ -41,7 +42,7 @@ class LanguageModelAgent(loading.FromFolder):
     longest: int = 64  # most tokens of a reply
     form: Form = "auto"
     at_once: int = 16  # batch size
-    precision: loading.Precision = "auto"
+    precision: Precision = "auto"
     device: str = field(default_factory=loading.default_device)
 
     def __post_init__(self) -> None:
@@ -91,9 +92,9 @@ class LanguageModelAgent(loading.FromFolder):
         return bool(getattr(self.config, "is_encoder_decoder", False))
 
     @property
-    def _precision(self) -> loading.Chosen:
+    def _precision(self) -> Chosen:
         """The number format of the weights."""
-        return loading.resolve(self.precision, self.folder, self.device)
+        return resolve(self.precision, self.folder, self.device)
 
     @property
     def _max_tokens(self) -> int:

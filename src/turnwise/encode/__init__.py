@@ -17,6 +17,7 @@ from turnwise.encode.encoder import (
 from turnwise.encode.models.catalogue import MODELS, label, locate
 from turnwise.encode.models.folder import is_trained
 from turnwise.errors import UsageError
+from turnwise.extras import require
 
 if TYPE_CHECKING:
     from turnwise.encode.neural.causal import CausalLM
@@ -65,7 +66,8 @@ def _load(spec: str, cache: Cache | None, options: dict[str, Any]) -> TextEncode
         )
         return trained
     if (folder / "config.json").is_file():
-        from turnwise.encode.neural.transformer import Transformer
+        require("models", f"the encoder `{spec}`")
+        from turnwise.encode.transformer.encoder import Transformer
 
         return Transformer(folder, label(spec), cache=cache, **options)
     from turnwise.encode.static import SubwordVectors, WordVectors

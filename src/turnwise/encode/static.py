@@ -116,7 +116,7 @@ class SubwordVectors:
             from safetensors import safe_open
             from tokenizers import Tokenizer
         except ImportError as error:
-            raise MissingExtra("static subword vectors", "neural") from error
+            raise MissingExtra("static subword vectors", "models") from error
         tables: list[NDArray[Any]] = []
         for weights in sorted(folder.glob("*.safetensors")):
             with safe_open(weights, framework="numpy") as file:

@@ -56,9 +56,9 @@ def _own(module: str, /, extra: str | None = None, **options: Any) -> Entry:
     return Entry(f"turnwise.metrics.{module}", options, extra=extra)
 
 
-def _learned(module: str) -> Entry:
+def _learned(module: str, extra: str = "models") -> Entry:
     """The entry of a metric below `turnwise.metrics.learned` that has a trained model."""
-    return _own(f"learned.{module}", extra="neural")
+    return _own(f"learned.{module}", extra=extra)
 
 
 _OWN: dict[str, Entry] = {
@@ -84,12 +84,12 @@ _OWN: dict[str, Entry] = {
     "prd-paper": _own("distribution.prd:PrdPaper"),
     "mauve": _own("distribution.mauve:Mauve"),
     "mmd": _own("distribution.mmd:Mmd"),
-    "regression": _learned("regression:Regression"),
+    "regression": _learned("regression:Regression", "neural"),
     "turnwise": _learned("turnwise.metric:Turnwise"),
-    "turnwise-large": _learned("turnwise.metric:TurnwiseLarge"),
+    "turnwise-large": _learned("turnwise.metric:TurnwiseLarge", "neural"),
     "usr-ret": _learned("usr.retrieval:UsrRet"),
-    "usr-mlm": _learned("usr.mlm:UsrMlm"),
-    "usr-full": _learned("usr.full:UsrFull"),
+    "usr-mlm": _learned("usr.mlm:UsrMlm", "neural"),
+    "usr-full": _learned("usr.full:UsrFull", "neural"),
     "maude": _learned("contrastive.maude:Maude"),
     "att": _learned("contrastive.att:Att"),
     "guarded": _learned("guard.metric:guarded"),

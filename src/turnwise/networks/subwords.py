@@ -16,7 +16,7 @@ from turnwise.errors import DataError, MissingExtra
 try:
     from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 except ImportError as error:
-    raise MissingExtra("subwords", "neural") from error
+    raise MissingExtra("subwords", "models") from error
 
 PAD, BEGIN, END, UNKNOWN = range(4)
 MARKS = ["<pad>", "<begin>", "<end>", "<unknown>"]

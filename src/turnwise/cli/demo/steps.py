@@ -107,10 +107,10 @@ class Player:
             "Made-up agents chat with made-up people, and made-up raters judge them: the truth is known here, and no "
             "figure means anything about a real system."
         )
-        if not neural():
+        if not has_models():
             _say(
                 f"left out, because they need a model that is not here: {', '.join(LEARNED)}; texts are encoded by "
-                f"`{WITHOUT}`. To have them: pip install 'turnwise[neural]' and turnwise fetch {MODEL}"
+                f"`{WITHOUT}`. To have them: pip install 'turnwise[models]' and turnwise fetch {MODEL}"
             )
         logging.getLogger("turnwise.encode").setLevel(
             logging.ERROR
@@ -132,7 +132,7 @@ class Player:
 
     def _facts(self) -> dict[str, str]:
         """Name -> text for the names in braces of the steps that are known before the first one."""
-        ready = neural()
+        ready = has_models()
         files = {"logs": "logs.jsonl", "people": "people.jsonl", "truth": "chat.truth.json", "sales": "booking.jsonl",
                  "worth": "booking.truth.json"}  # fmt: skip
         model = MODEL if ready else WITHOUT
@@ -236,13 +236,12 @@ def _read(folder: Path) -> "Run":
     return find_runs([str(folder)])[0]
 
 
-def neural() -> bool:
+def has_models() -> bool:
     """Whether learned metrics can run: the extra is installed and the weights of the encoder are here."""
-    from importlib.util import find_spec
-
     from turnwise.encode.models.catalogue import NotFetched, locate
+    from turnwise.extras import is_installed
 
-    if not all(find_spec(name) for name in ("torch", "transformers", "safetensors")):
+    if not is_installed("models"):
         return False
     try:
         locate(MODEL)

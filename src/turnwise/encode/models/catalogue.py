@@ -65,7 +65,7 @@ class Model:
     @property
     def extra(self) -> str | None:
         """The extra that a use of the model needs; None for vectors of words, which numpy reads."""
-        return None if self.kind == "words" else "neural"
+        return {"words": None, "causal": "neural"}.get(self.kind, "models")
 
 
 def _minilm(name: str, digest: str) -> File:
@@ -258,7 +258,7 @@ def extra_of(spec: str) -> str | None:
     """The extra that a model, given as to `locate`, needs; None where that cannot be said before it is opened."""
     if model := MODELS.get(spec):
         return model.extra
-    return "neural" if is_hub_id(spec) and not Path(spec).is_dir() else None
+    return "models" if is_hub_id(spec) and not Path(spec).is_dir() else None
 
 
 def is_hub_id(spec: str) -> bool:

@@ -104,7 +104,7 @@ def _any(spec: str, stage: Path, source: Path | None, say: Say) -> dict[str, str
         if source is not None:
             say(f"{spec}: {source} has no folder {spec}")
         if importlib.util.find_spec("huggingface_hub") is None:
-            raise MissingExtra(f"fetching `{spec}` from a model hub", "neural")
+            raise MissingExtra(f"fetching `{spec}` from a model hub", "models")
         try:
             snapshot(spec, stage, patterns=_HUB_FILES, say=say)
         except NoSource as reason:

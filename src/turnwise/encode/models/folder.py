@@ -230,9 +230,9 @@ def _plain(value: Any) -> Any:
 
 
 def _safetensors() -> Any:
-    """The module `safetensors.numpy`; an error that names the extra `neural` if it is not installed."""
+    """The module `safetensors.numpy`; an error that names the extra `models` if it is not installed."""
     try:
         from safetensors import numpy as module
     except ImportError as error:
-        raise MissingExtra("a trained model", "neural") from error
+        raise MissingExtra("a trained model", "models") from error
     return module

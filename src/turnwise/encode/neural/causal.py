@@ -30,6 +30,7 @@ from turnwise.encode.encoder import TextInContext
 from turnwise.encode.neural import loading
 from turnwise.encode.neural.prompt import Form, Prompt
 from turnwise.encode.neural.token_head import Head
+from turnwise.encode.transformer.precision import Chosen, Precision, resolve
 from turnwise.encode.truncation import report_truncation
 from turnwise.errors import UsageError
 from turnwise.types import Floats, Signature, Turn
@@ -55,7 +56,7 @@ class CausalLM:
     label: str  # name@hash
     form: Form = "auto"
     max_length: int | None = None
-    precision: loading.Precision = "auto"
+    precision: Precision = "auto"
     device: str = field(default_factory=loading.default_device)
     budget: int = 4096  # tokens whose keys and values are in memory together: 94 MB for SmolLM2
     cache: Cache | None = None
@@ -138,9 +139,9 @@ class CausalLM:
         return sum(self._fit(*self.prompt.encode(one))[1] for one in long)
 
     @property
-    def _precision(self) -> loading.Chosen:
+    def _precision(self) -> Chosen:
         """The precision of the computation, with `auto` resolved."""
-        return loading.resolve(self.precision, self.folder, self.device)
+        return resolve(self.precision, self.folder, self.device)
 
     @property
     def _max_length(self) -> int:

@@ -1,27 +1,18 @@
 """Load a transformers model from a folder: offline, without progress output, with device and precision chosen.
 
-Precision "auto" is that of the stored weights if the processor computes in it, otherwise float32. On a CPU with
-AVX512-BF16 or AMX, bfloat16 doubles the speed of a matrix product (95 -> 200 GFLOP/s a core, measured), and halves
-what must be read from memory; elsewhere it is emulated. Other ways to run the same float32 graph were measured
-(MiniLM, processor time of one core a token): 290-315 us as it is, 233-248 us by ONNX Runtime, 245-253 us by
-torch.compile with frozen weights after two minutes of compiling. The products alone take 205 us, so nothing can be much
-faster than ONNX; a quarter less time does not justify a second runtime, so neither is used.
-
 torch and transformers are imported inside functions: loading them takes four seconds, and a run whose vectors are all
 in the cache needs neither.
 """
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any
 
+from turnwise.encode.transformer.bert_folder import stated_config
+from turnwise.encode.transformer.precision import Chosen
 from turnwise.errors import UsageError
-
-Precision = Literal["auto", "fp32", "bf16"]
-Chosen = Literal["fp32", "bf16"]
 
 
 @contextmanager
@@ -55,29 +46,6 @@ def computes_bf16(device: str) -> bool:
         return bool(torch.cuda.is_bf16_supported(including_emulation=False))
     processor = torch.cpu.get_capabilities()
     return device == "cpu" and bool(processor.get("avx512_bf16") or processor.get("amx_bf16"))
-
-
-def resolve(precision: Precision, folder: Path, device: str | None) -> Chosen:
-    """The precision that "auto" stands for, with the weights of the folder on this device; another one is returned as
-    it is.
-
-    A device of None is the default one. An unknown precision is a `UsageError`.
-    """
-    if precision not in get_args(Precision):
-        raise UsageError(f"there is no precision `{precision}`; there are {', '.join(get_args(Precision))}")
-    if precision != "auto":
-        return precision
-    config = stated_config(folder)
-    half = config.get("dtype", config.get("torch_dtype")) in ("bfloat16", "float16")
-    return "bf16" if half and computes_bf16(device or default_device()) else "fp32"
-
-
-def stated_config(folder: Path) -> dict[str, Any]:
-    """The content of a folder's config.json; a `UsageError` if it has none."""
-    if not (folder / "config.json").is_file():
-        raise UsageError(f"{folder} is no transformers model: it has no config.json")
-    config: dict[str, Any] = json.loads((folder / "config.json").read_text())
-    return config
 
 
 def read_config(folder: Path) -> Any:

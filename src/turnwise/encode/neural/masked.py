@@ -17,9 +17,9 @@ from transformers import AutoModelForMaskedLM, BertConfig, BertForMaskedLM
 
 from turnwise.encode.batches import by_shape
 from turnwise.encode.cache.disk import Cache
+from turnwise.encode.models.differences import unpack
 from turnwise.encode.models.folder import Folder
 from turnwise.encode.neural import loading
-from turnwise.encode.neural.differences import unpack
 from turnwise.errors import DataError, UsageError
 from turnwise.types import Floats, Signature
 

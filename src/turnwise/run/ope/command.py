@@ -204,7 +204,7 @@ def _target_estimates(
 def _encoder(spec: "Ope") -> str:
     """The encoder that --model names, else the default one; raises `MissingExtra` if that cannot be used here."""
     if spec.model is None:
-        require("neural", f"the default encoder `{ENCODER}` ({setting('--model', 'hashing')} needs no extra)")
+        require("models", f"the default encoder `{ENCODER}` ({setting('--model', 'hashing')} needs no extra)")
     return as_text(spec.model) or ENCODER
 
 

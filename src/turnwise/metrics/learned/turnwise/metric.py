@@ -9,6 +9,10 @@ regression over the signals, each cut off at 3 standard deviations, was fitted t
 `papers/learned.md` has the agreement on corpora whose ratings were not used. With 30 ratings of your own it predicts on
 your scale (`turnwise train turnwise`).
 
+Of `turnwise` the small network and the encoder of its signals are computed in whole numbers of 8 bits with fixed
+scales, which takes a third of the time; the regression was fitted to these. `turnwise[precision=fp32]` is the same in
+float32, with its own regression.
+
 `dimension` chooses what is predicted: `overall`, or another regression over the same signals, fitted to ratings of one
 dimension and shrunk towards the overall one. The model's card says which corpora each was fitted to.
 
@@ -20,7 +24,7 @@ or one that is unlike all rated replies (familiar.py), is unscored.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -28,7 +32,7 @@ from turnwise.encode.models.folder import Folder
 from turnwise.errors import UsageError
 from turnwise.metrics.learned.contrastive.metric import UNSCORED
 from turnwise.metrics.learned.encoded_items import reply_and_context
-from turnwise.metrics.learned.trained import encoder_of, load_trained
+from turnwise.metrics.learned.trained import FP32, SHIPPED_VARIANTS, encoder_of, load_trained
 from turnwise.metrics.learned.training_items import KEY, OF_DIMENSIONS, count_training_items
 from turnwise.metrics.learned.turnwise.familiar import Familiarity
 from turnwise.metrics.learned.turnwise.lexicon import Lexicon
@@ -80,11 +84,22 @@ class Turnwise(Ratio):
         ""  # a folder that `turnwise train turnwise` wrote; "": the one that ships with the package
     )
     dimension: str = OVERALL  # what is predicted: overall, or another dimension that the model has
+    # In which numbers its networks are computed: int8, fp32, or auto, which is the model's own.
+    precision: Literal["auto", "int8", "fp32"] = "auto"
 
     @property
     def folder(self) -> Folder:
-        """The trained model."""
-        return load_trained(self.model, self.trained)
+        """The trained model; a `UsageError` if it is computed in other numbers than those that are asked for."""
+        spec = self.trained
+        if not spec and self.precision == "fp32" and self.model in SHIPPED_VARIANTS[FP32]:
+            spec = FP32
+        folder = load_trained(self.model, spec)
+        own = precision_of(folder)
+        if self.precision not in ("auto", own):
+            raise UsageError(
+                f"`{self.model}`{f' of {spec}' if spec else ''} is computed in {own}, not in {self.precision}"
+            )
+        return folder
 
     @property
     def half_width(self) -> float | None:
@@ -142,6 +157,11 @@ class TurnwiseLarge(Turnwise):
         "fits any context scored above people's own in a tenth of contexts. It does not hear rudeness. Raters of "
         "different corpora prefer different things: check with `meta` on your own ratings, or calibrate.",
     )
+
+
+def precision_of(folder: Folder) -> str:
+    """In which numbers the networks of a model are computed."""
+    return str(folder.config["encoder"].get("precision", "fp32"))
 
 
 def is_copy(item: Item, *, joined: bool = True) -> bool:

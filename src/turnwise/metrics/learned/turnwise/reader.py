@@ -1,9 +1,9 @@
-"""What a network reads in a reply, kept on disk; torch is loaded only for replies that are not in the cache."""
+"""What a network reads in a reply, kept on disk; the network is loaded only for replies that are not in the cache."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from turnwise.encode.cache.disk import Cache
 from turnwise.encode.models.catalogue import label, locate
 from turnwise.encode.models.folder import Folder
-from turnwise.errors import MissingExtra, UsageError
+from turnwise.encode.transformer.plain_bert import shipped_ranges
+from turnwise.encode.transformer.precision import Chosen, runs_graphs
+from turnwise.errors import UsageError
+from turnwise.extras import require
 from turnwise.metrics.learned.trained import load_trained
 from turnwise.types import Floats, Signature
-
-if TYPE_CHECKING:
-    from turnwise.networks.replies.readers import Reader
 
 Text = tuple[str, tuple[str, ...]]  # normalised reply, and turns of the context, newest first
 Array = NDArray[Any]
@@ -26,11 +26,20 @@ PART = {
 }  # replies that are read before they are stored: half a minute of work or less
 
 
+class Network(Protocol):
+    """Reads replies in their contexts."""
+
+    def read(self, texts: Sequence[Text], /) -> Floats:
+        """(n, k) the columns of each reply."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class ReplyReader:
-    """A shipped reader of replies."""
+    """A shipped reader of replies, computed in float32 or in whole numbers."""
 
     folder: Folder
+    precision: Chosen = "fp32"
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -39,13 +48,27 @@ class ReplyReader:
 
     @property
     def signature(self) -> Signature:
-        """The digest of its weights, and the model that they are a difference from."""
+        """The digest of its weights, the model that they are a difference from, and the ranges of whole numbers."""
         base = label(self.folder.config["base"])
-        return Signature(self.folder.kind, (("weights", self.folder.digest), ("base", base)))
+        fields = [("weights", self.folder.digest), ("base", base)]
+        if self.precision == "int8":
+            fields.append(("precision", f"int8@{self._ranges}"))
+        return Signature(self.folder.kind, tuple(fields))
+
+    @property
+    def _ranges(self) -> str:
+        """The digest of the ranges that ship; a `UsageError` if they were measured on other weights."""
+        stored = shipped_ranges(self.folder.kind)
+        if stored is None or stored.of != self.folder.digest:
+            raise UsageError(f"{self.folder.path} has no ranges for whole numbers: precision=fp32")
+        return stored.digest
 
     def table(self, texts: Sequence[Text]) -> Floats:
         """(n, k) the columns of each (normalised reply, turns of the context, newest first)."""
-        space, cache, size = str(self.signature), Cache(), PART[self.folder.config["size"]]
+        cache, size = Cache(), PART[self.folder.config["size"]]
+        # What torch and ONNX Runtime compute differs in the last digits, so it is kept apart.
+        by_graph = size == PART["small"] and self.precision == "fp32" and runs_graphs()
+        space = f"{self.signature}|by:onnx" if by_graph else str(self.signature)
         rows: list[Array] = []
         for start in range(0, len(texts), size):
             rows += cache.remember(space, *self._part(texts[start : start + size]))
@@ -57,7 +80,9 @@ class ReplyReader:
         """The names of some texts in the cache, and how their rows are computed."""
 
         def read(chosen: list[int]) -> list[Array]:
-            return list(_network(self.folder).read([texts[at] for at in chosen]).astype(np.float32))
+            return list(
+                _network(self.folder, self.precision).read([texts[at] for at in chosen]).astype(np.float32)
+            )
 
         return [(reply, *context) for reply, context in texts], read
 
@@ -69,7 +94,9 @@ def readers_of(model: Folder) -> tuple[ReplyReader, ...]:
     """
     older = model.config.get("reader")  # models of one reader, before there were two
     stated = model.config.get("readers", [] if older is None else [older])
-    readers = tuple(ReplyReader(load_trained(one["name"], "")) for one in stated)
+    readers = tuple(
+        ReplyReader(load_trained(one["name"], ""), one.get("precision", "fp32")) for one in stated
+    )
     for one, reader in zip(stated, readers, strict=True):
         if str(reader.signature) != one["signature"]:
             raise UsageError(
@@ -80,12 +107,16 @@ def readers_of(model: Folder) -> tuple[ReplyReader, ...]:
 
 
 @cache
-def _network(folder: Folder) -> "Reader":
+def _network(folder: Folder, precision: Chosen) -> Network:
     """The network of a reader, loaded once."""
+    is_small = folder.config["size"] == "small"
+    require("models" if is_small else "neural", f"`{folder.kind}`")
     base = locate(folder.config["base"])
-    try:
-        from turnwise.encode.neural.loading import default_device
-        from turnwise.networks.replies.readers import load_reader
-    except ImportError as error:
-        raise MissingExtra(f"`{folder.kind}`", "neural") from error
-    return load_reader(folder, base, default_device())
+    if is_small:
+        from turnwise.networks.replies.small_reader import SmallReader
+
+        return SmallReader(folder, base, precision)
+    from turnwise.encode.neural.loading import default_device
+    from turnwise.networks.replies.large_reader import LargeReader
+
+    return LargeReader(folder, base, default_device())

@@ -19,7 +19,7 @@ from turnwise.encode.truncation import add_truncations
 from turnwise.errors import UsageError
 from turnwise.metrics.learned.contrastive.head import Head, head_input, head_of
 from turnwise.metrics.learned.encoded_items import EncodedItem, encode_items
-from turnwise.metrics.learned.trained import load_trained
+from turnwise.metrics.learned.trained import shipped_model
 from turnwise.metrics.learned.turnwise import exchange_index
 from turnwise.metrics.learned.turnwise.lexicon import Lexicon
 from turnwise.metrics.learned.turnwise.reader import ReplyReader, Text, readers_of
@@ -176,7 +176,7 @@ def signals_folder(model: Folder) -> Folder:
     """
     if "heads" in model.config:
         return model
-    source = load_trained("turnwise", "")
+    source = shipped_model("turnwise")
     if (now := signals_digest(source)) != model.config["signals"]:
         raise UsageError(
             f"{model.path} was trained with the signals {model.config['signals']}, and this version has {now}; "

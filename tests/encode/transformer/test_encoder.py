@@ -12,7 +12,7 @@ from transformers import AutoModel, AutoTokenizer  # noqa: E402
 from tests.tiny_models import write_masked, write_roberta  # noqa: E402
 from turnwise.encode import load, load_pairs  # noqa: E402
 from turnwise.encode.cache.disk import Cache  # noqa: E402
-from turnwise.encode.neural.transformer import Transformer  # noqa: E402
+from turnwise.encode.transformer.encoder import Transformer  # noqa: E402
 from turnwise.encode.truncation import collect_truncations  # noqa: E402
 from turnwise.errors import UsageError  # noqa: E402
 from turnwise.types import Item, Turn  # noqa: E402
@@ -35,7 +35,7 @@ def states(folder: Path, *inputs: str, layer: int = -1) -> torch.Tensor:
 
 def test_the_mean_is_over_all_tokens_of_the_text_alone(encoder: Transformer, bert: Path) -> None:
     expected = np.stack([states(bert, text).mean(dim=0).numpy() for text in TEXTS])
-    np.testing.assert_allclose(encoder.encode(TEXTS), expected, atol=1e-6)
+    np.testing.assert_allclose(encoder.encode(TEXTS), expected, atol=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -44,23 +44,23 @@ def test_the_mean_is_over_all_tokens_of_the_text_alone(encoder: Transformer, ber
 )
 def test_each_pooling_equals_the_one_done_by_hand(bert: Path, pooling: str, expected: object) -> None:
     vectors = load(str(bert), pooling=pooling).encode(TEXTS[:1])
-    np.testing.assert_allclose(vectors[0], expected(states(bert, TEXTS[0])).numpy(), atol=1e-6)  # type: ignore[operator]
+    np.testing.assert_allclose(vectors[0], expected(states(bert, TEXTS[0])).numpy(), atol=1e-5)  # type: ignore[operator]
 
 
 def test_a_layer_is_the_output_of_that_block(bert: Path, llama: Path) -> None:
     for folder in (bert, llama):
         first = Transformer(folder, "x", layer=1).encode(TEXTS[:1])
-        np.testing.assert_allclose(first[0], states(folder, TEXTS[0], layer=1).mean(dim=0).numpy(), atol=1e-6)
+        np.testing.assert_allclose(first[0], states(folder, TEXTS[0], layer=1).mean(dim=0).numpy(), atol=1e-5)
 
 
 def test_normalised_vectors_have_unit_length(bert: Path) -> None:
     vectors = load(str(bert), normalise=True).encode(TEXTS)
-    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-6)
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
 
 
 def test_tokens_are_those_of_the_model_with_its_marks_named(encoder: Transformer, bert: Path) -> None:
     (tokens,) = encoder.tokens(["i love the cat"])
-    np.testing.assert_allclose(tokens.vectors, states(bert, "i love the cat").numpy(), atol=1e-6)
+    np.testing.assert_allclose(tokens.vectors, states(bert, "i love the cat").numpy(), atol=1e-5)
     assert tokens.special.tolist() == [True, False, False, False, False, True]
     assert len(tokens.ids) == 6
 
@@ -73,8 +73,8 @@ def test_a_pair_is_one_input_with_token_types(encoder: Transformer, bert: Path) 
     in_reply = [place for place, kind in enumerate(types) if kind == 1][:-1]  # less the last [SEP]
     together = encoder.encode_joint([(query, reply)], "all")
     within = encoder.encode_joint([(query, reply)], "reply")
-    np.testing.assert_allclose(together[0], hidden.mean(dim=0).numpy(), atol=1e-6)
-    np.testing.assert_allclose(within[0], hidden[in_reply].mean(dim=0).numpy(), atol=1e-6)
+    np.testing.assert_allclose(together[0], hidden.mean(dim=0).numpy(), atol=1e-5)
+    np.testing.assert_allclose(within[0], hidden[in_reply].mean(dim=0).numpy(), atol=1e-5)
 
 
 def item(reply: str, *context: str) -> Item:
@@ -143,7 +143,7 @@ def test_vectors_from_the_cache_are_the_same_bytes_and_need_no_model(
     def refuse(*_: object, **__: object) -> None:
         raise RuntimeError("loaded")
 
-    monkeypatch.setattr("turnwise.encode.neural.loading.read_model", refuse)
+    monkeypatch.setattr("turnwise.encode.transformer.encoder.open_bert", refuse)
     again = Transformer(bert, "t@0", cache=cache)
     np.testing.assert_array_equal(again.encode(TEXTS), plain.encode(TEXTS))
     for tokens, vectors in zip(again.tokens(TEXTS), expected, strict=True):
@@ -165,8 +165,8 @@ def test_options_that_do_not_exist_are_a_users_error(bert: Path) -> None:
         load(str(bert), pooling="median")
     with pytest.raises(UsageError, match="does not take"):
         load(str(bert), colour="red")
-    with pytest.raises(UsageError, match="no precision `int8`"):
-        load(str(bert), precision="int8").encode(["a"])
+    with pytest.raises(UsageError, match="no precision `fp8`"):
+        load(str(bert), precision="fp8").encode(["a"])
     with pytest.raises(UsageError, match="one text at a time"):
         load_pairs("hashing", pairing="together")
     with pytest.raises(UsageError, match="no pairing"):

@@ -1,5 +1,8 @@
 """Vectors of texts, tokens and pairs from any encoder that transformers can load.
 
+A plain BERT, such as MiniLM, needs neither transformers nor torch: ONNX Runtime computes it on a processor. For any
+other model, on a GPU and in bfloat16, torch is needed.
+
 A folder that sentence-transformers wrote defines its pooling (sentence_transformers.py); that is the default and gives
 the same vectors. For any other the default is the mean over all tokens of the last layer. `layer` counts blocks from 1;
 the blocks above it are not computed. The end of a text that is too long is cut, and the number of such texts is
@@ -11,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,16 +22,25 @@ from numpy.typing import NDArray
 from turnwise.encode.batches import by_shape, distinct
 from turnwise.encode.cache.disk import Cache
 from turnwise.encode.encoder import Tokens, Vectors
-from turnwise.encode.neural import loading
-from turnwise.encode.neural.bert import Bert, read_bert, read_bert_tokenizer
-from turnwise.encode.neural.pooling import POOLINGS, Pooling, pool
-from turnwise.encode.neural.sentence_transformers import stated_length, stated_pooling, states_unit_length
+from turnwise.encode.graph.bert import Shape
+from turnwise.encode.transformer.bert_folder import (
+    plain_shape,
+    read_bert_tokenizer,
+    read_weights,
+    stated_config,
+    stated_limit,
+)
+from turnwise.encode.transformer.plain_bert import PlainBert, ShippedRanges, open_bert, shipped_ranges
+from turnwise.encode.transformer.pooling import POOLINGS, Pooling, pool, unit
+from turnwise.encode.transformer.precision import Chosen, Precision, default_device, resolve, runs_graphs
+from turnwise.encode.transformer.sentence_transformers import (
+    stated_length,
+    stated_pooling,
+    states_unit_length,
+)
 from turnwise.encode.truncation import report_truncation
 from turnwise.errors import UsageError
 from turnwise.types import Signature
-
-if TYPE_CHECKING:  # imported where a model runs: vectors from the cache need no torch
-    import torch
 
 Text = str | tuple[str, str]  # a text, or a query and its reply in one input
 _MARKS = 8  # largest number of special tokens added to a text
@@ -36,7 +48,7 @@ _LONGEST = 4096  # largest number of tokens, if the model states none
 
 
 @dataclass(frozen=True)
-class Transformer(loading.FromFolder):
+class Transformer:
     """An encoder of texts, tokens and pairs by any transformers model. None in a setting is the model's own."""
 
     folder: Path
@@ -45,7 +57,7 @@ class Transformer(loading.FromFolder):
     pooling: Pooling | None = None  # None: the model's own
     normalise: bool | None = None
     max_length: int | None = None
-    precision: loading.Precision = "auto"
+    precision: Precision = "auto"
     device: str | None = None  # None: a GPU if there is one
     budget: int = 2048  # tokens in a batch: 512 to 4096 took the same time on a CPU
     kept: Literal["fp32", "fp16"] = "fp32"
@@ -54,34 +66,48 @@ class Transformer(loading.FromFolder):
     def __post_init__(self) -> None:
         if self.pooling is not None and self.pooling not in POOLINGS:
             raise UsageError(f"there is no pooling `{self.pooling}`; there are {', '.join(POOLINGS)}")
-        if self.pooling == "cls" and loading.reads_forward(self.config):
+        if self.pooling == "cls" and self._plain is None and self._reads_forward:
             raise UsageError(
                 f"{self.label} reads from left to right, and its first token sees nothing of a text: pooling=last"
             )
         if self.layer is not None and not 1 <= self.layer <= self._layers:
             raise UsageError(f"{self.label} has layers 1 to {self._layers}, not {self.layer}")
+        if self.precision == "int8" and (self.layer is not None or self._ranges is None):
+            raise UsageError(f"{self.label} has no ranges for whole numbers: precision=fp32")
+
+    @cached_property
+    def config(self) -> Any:
+        """The transformers configuration, read when first needed."""
+        from turnwise.encode.neural import loading
+
+        return loading.read_config(self.folder)
+
+    @cached_property
+    def tokenizer(self) -> Any:
+        """The fast tokenizer of transformers, read when first needed."""
+        from turnwise.encode.neural import loading
+
+        return loading.read_tokenizer(self.folder)
 
     @cached_property
     def model(self) -> Any:
         """The model up to `layer`, loaded when first needed, as cached vectors need none."""
-        from transformers import AutoModel
+        from turnwise.encode.neural.any_encoder import AnyEncoder
 
-        model = loading.read_model(self.folder, AutoModel, device=self._device, precision=self._precision)
-        if self.layer is not None:
-            blocks = _blocks(model, self._layers)
-            del blocks[self.layer :]
-        return model
+        return AnyEncoder(
+            self.folder, layer=self.layer, layers=self._layers, device=self._device, precision=self._precision
+        )
 
     @property
     def _layers(self) -> int:
         """The number of the model's layers."""
-        stated = loading.stated_config(self.folder).get("num_hidden_layers")
+        stated = stated_config(self.folder).get("num_hidden_layers")
         return int(stated or self.config.num_hidden_layers)  # the latter knows other names of it
 
     @property
     def dimension(self) -> int:
         """The length of a vector."""
-        stated = loading.stated_config(self.folder).get("hidden_size")
+        stated = stated_config(self.folder).get("hidden_size")
         return int(stated or self.config.hidden_size)  # the latter knows other names of it
 
     @property
@@ -119,7 +145,7 @@ class Transformer(loading.FromFolder):
             found = make(list(range(len(texts))))
         else:
             names = [("tokens", text) for text in texts]
-            found = self.cache.remember(str(self.token_signature), names, make)
+            found = self.cache.remember(self._space(self.token_signature), names, make)
         return [
             Tokens(
                 vectors.astype(np.float32, copy=False),
@@ -156,25 +182,51 @@ class Transformer(loading.FromFolder):
         return read_bert_tokenizer(self.folder, self._max_length)
 
     @cached_property
-    def _bert(self) -> Bert | None:
+    def _plain(self) -> Shape | None:
+        """The sizes of a plain BERT; None for any other model."""
+        return plain_shape(self.folder, layer=self.layer)
+
+    @cached_property
+    def _bert(self) -> PlainBert | None:
         """The model without transformers, where the folder allows it."""
-        return read_bert(self.folder, layer=self.layer, device=self._device, precision=self._precision)
+        if self._plain is None:
+            return None
+        weights = read_weights(self.folder, self._plain)
+        stored = self._ranges if self._precision == "int8" else None
+        ranges = None if stored is None else stored.ranges
+        return open_bert(self._plain, weights, device=self._device, precision=self._precision, ranges=ranges)
+
+    @cached_property
+    def _ranges(self) -> ShippedRanges | None:
+        """What a computation in whole numbers needs; None where the package has none for this model."""
+        stored = shipped_ranges(self.label.partition("@")[0])
+        return stored if stored is not None and stored.of == self.label else None
+
+    @property
+    def _reads_forward(self) -> bool:
+        """Whether the model is a decoder."""
+        from turnwise.encode.neural import loading
+
+        return loading.reads_forward(self.config)
 
     @cached_property
     def _device(self) -> str:
         """The device, with None resolved."""
-        return self.device or loading.default_device()
+        return self.device or default_device()
 
-    @property
-    def _precision(self) -> loading.Chosen:
+    @cached_property
+    def _precision(self) -> Chosen:
         """The precision of the computation, with `auto` resolved."""
-        return loading.resolve(self.precision, self.folder, self.device)
+        return resolve(self.precision, self.folder, self.device)
 
     @property
     def _fields(self) -> tuple[tuple[str, str], ...]:
         """The parts of the signature that concern token vectors."""
         layer = () if self.layer is None else (("layer", str(self.layer)),)
-        precision = () if self._precision == "fp32" else (("precision", self._precision),)
+        chosen: str = self._precision
+        if self._precision == "int8" and self._ranges is not None:
+            chosen = f"int8@{self._ranges.digest}"
+        precision = () if chosen == "fp32" else (("precision", chosen),)
         kept = () if self.kept == "fp32" else (("kept", self.kept),)
         return (*layer, ("max", str(self._max_length)), *precision, *kept)
 
@@ -191,8 +243,12 @@ class Transformer(loading.FromFolder):
     @cached_property
     def _max_length(self) -> int:
         """The largest number of tokens of an input: `max_length`, that of the folder, or that of the model."""
-        stated = self.max_length or stated_length(self.folder)
-        return stated or loading.longest(self.config, self.tokenizer, _LONGEST)
+        stated = self.max_length or stated_length(self.folder) or stated_limit(self.folder, _LONGEST)
+        if stated is None:
+            from turnwise.encode.neural import loading
+
+            stated = loading.longest(self.config, self.tokenizer, _LONGEST)
+        return stated
 
     def _remembered(self, signature: Signature, texts: Sequence[Text], part: str) -> Vectors:
         """(n, d) pooled vectors from the cache where possible; reports the number of cut texts."""
@@ -201,24 +257,25 @@ class Transformer(loading.FromFolder):
             return self._pooled(texts, part).astype(np.float32, copy=False)
         names = [(text,) if isinstance(text, str) else text for text in texts]
         rows = self.cache.remember(
-            str(signature),
+            self._space(signature),
             names,
             lambda indices: list(self._pooled([texts[index] for index in indices], part)),
         )
         return np.array(rows, dtype=np.float32).reshape(len(texts), self.dimension)
 
+    def _space(self, signature: Signature) -> str:
+        """The space of the cache: what torch and ONNX Runtime compute differs in the last digits."""
+        by_graph = self._precision == "fp32" and self._device == "cpu" and runs_graphs()
+        return f"{signature}|by:onnx" if by_graph and self._plain is not None else str(signature)
+
     def _pooled(self, texts: Sequence[Text], part: str) -> NDArray[np.floating[Any]]:
         """(n, d) in the precision of the cache, computed; equal texts once."""
-        import torch
-
         different, inverse = distinct(texts)
         vectors = np.empty((len(different), self.dimension), dtype=np.float32)
         for batch, hidden, encodings in self._states(different):
-            chosen = torch.tensor([_chosen(encoding, part) for encoding in encodings], device=hidden.device)
-            pooled = pool(hidden.float(), chosen, self._pooling)
-            if self._unit:
-                pooled = torch.nn.functional.normalize(pooled, dim=1)
-            vectors[batch] = pooled.cpu().numpy()
+            chosen = np.array([_chosen(encoding, part) for encoding in encodings])
+            pooled = pool(hidden, chosen, self._pooling)
+            vectors[batch] = unit(pooled) if self._unit else pooled
         return vectors[inverse].astype(self._kept_type, copy=False)
 
     def _token_vectors(self, texts: Sequence[str]) -> list[NDArray[np.floating[Any]]]:
@@ -226,8 +283,7 @@ class Transformer(loading.FromFolder):
         different, inverse = distinct(texts)
         found: dict[int, NDArray[np.floating[Any]]] = {}
         for batch, hidden, _ in self._states(different):
-            rows = hidden.float().cpu().numpy().astype(self._kept_type, copy=False)
-            found.update(zip(batch, rows, strict=True))
+            found.update(zip(batch, hidden.astype(self._kept_type, copy=False), strict=True))
         return [found[index] for index in inverse]
 
     @property
@@ -235,7 +291,7 @@ class Transformer(loading.FromFolder):
         """The number type in which vectors are cached."""
         return np.float32 if self.kept == "fp32" else np.float16
 
-    def _states(self, texts: Sequence[Text]) -> Iterator[tuple[list[int], "torch.Tensor", list[Any]]]:
+    def _states(self, texts: Sequence[Text]) -> Iterator[tuple[list[int], Vectors, list[Any]]]:
         """Batches of texts of one length: indices, states (b, t, d) and encodings."""
         encodings = self._encodings(texts)
         lengths = [len(encoding.ids) for encoding in encodings]
@@ -254,42 +310,14 @@ class Transformer(loading.FromFolder):
         encoded = self.tokenizer(first, second, truncation=True, max_length=self._max_length)
         return list(encoded.encodings)
 
-    def _forward(self, encodings: list[Any]) -> "torch.Tensor":
+    def _forward(self, encodings: list[Any]) -> Vectors:
         """(b, t, d) states of the chosen layer for inputs of one length."""
-        import torch
-
-        inputs = {"input_ids": torch.tensor([encoding.ids for encoding in encodings], device=self._device)}
+        ids = np.array([encoding.ids for encoding in encodings], dtype=np.int64)
+        kinds = np.array([encoding.type_ids for encoding in encodings], dtype=np.int64)
         if self._bert is not None:
-            kinds = torch.tensor([encoding.type_ids for encoding in encodings], device=self._device)
-            with torch.inference_mode():
-                return self._bert.states(inputs["input_ids"], kinds)
-        if "token_type_ids" in self.tokenizer.model_input_names:
-            inputs["token_type_ids"] = torch.tensor(
-                [encoding.type_ids for encoding in encodings], device=self._device
-            )
-        with torch.inference_mode():
-            if self.layer is None:
-                states: torch.Tensor = self.model(**inputs).last_hidden_state
-                return states
-            # A decoder has a norm after its last block; a layer is the block's own output.
-            kept: list[Any] = []
-            block = _blocks(self.model, self.layer)[-1]
-            hook = block.register_forward_hook(lambda _module, _inputs, output: kept.append(output))
-            try:
-                self.model(**inputs)
-            finally:
-                hook.remove()
-        return kept[0][0] if isinstance(kept[0], tuple) else kept[0]  # type: ignore[no-any-return]
-
-
-def _blocks(model: Any, count: int) -> Any:
-    """The list of the model's `count` layers; a `UsageError` if there is none."""
-    import torch
-
-    for module in model.modules():
-        if isinstance(module, torch.nn.ModuleList) and len(module) == count:
-            return module
-    raise UsageError(f"{type(model).__name__} has no list of {count} layers; leave `layer` out")
+            return self._bert.states(ids, kinds)
+        has_kinds = "token_type_ids" in self.tokenizer.model_input_names
+        return np.asarray(self.model.states(ids, kinds if has_kinds else None))
 
 
 def _bytes(text: Text) -> int:

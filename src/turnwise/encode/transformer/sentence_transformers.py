@@ -9,7 +9,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from turnwise.encode.neural.pooling import POOLINGS, Pooling
+from turnwise.encode.transformer.pooling import POOLINGS, Pooling
 from turnwise.errors import UsageError
 
 _DONE = ("Transformer", "Pooling", "Normalize")

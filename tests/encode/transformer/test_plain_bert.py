@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 from tiny_models import MARKS, WORDS, write_bert, write_masked
 
-from turnwise.encode.neural.bert import read_bert, read_bert_tokenizer
-from turnwise.encode.neural.transformer import Transformer
+from turnwise.encode.graph.session import BertSession
+from turnwise.encode.neural.bert import Bert
+from turnwise.encode.transformer.bert_folder import plain_shape, read_bert_tokenizer, read_weights
+from turnwise.encode.transformer.encoder import Transformer
 
 torch = pytest.importorskip("torch")
 TEXTS = [
@@ -45,13 +47,43 @@ def without(encoder: Transformer) -> Transformer:
 
 
 @pytest.mark.parametrize("settings", [{}, {"layer": 1}, {"layer": 2}, {"precision": "bf16"}])
-def test_vectors_are_those_of_transformers_bit_by_bit(folder: Path, settings: dict) -> None:
+def test_vectors_of_torch_are_those_of_transformers_bit_by_bit(
+    folder: Path, settings: dict, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("turnwise.encode.transformer.plain_bert.runs_graphs", lambda: False)
     ours, theirs = Transformer(folder, "tiny", **settings), without(Transformer(folder, "tiny", **settings))
-    assert ours._bert is not None
+    assert isinstance(ours._bert, Bert)
     assert np.array_equal(ours.encode(TEXTS), theirs.encode(TEXTS))
     pairs = [(text, f"my {other} dog") for text, other in itertools.pairwise(TEXTS)]
     for part in ("all", "reply"):
         assert np.array_equal(ours.encode_joint(pairs, part), theirs.encode_joint(pairs, part))
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"layer": 1}, {"layer": 2}, {"pooling": "max"}, {"normalise": True}]
+)
+def test_vectors_of_onnx_runtime_are_those_of_transformers(folder: Path, settings: dict) -> None:
+    ours, theirs = Transformer(folder, "tiny", **settings), without(Transformer(folder, "tiny", **settings))
+    assert isinstance(ours._bert, BertSession)
+    np.testing.assert_allclose(ours.encode(TEXTS), theirs.encode(TEXTS), atol=1e-5)
+    pairs = [(text, f"my {other} dog") for text, other in itertools.pairwise(TEXTS)]
+    for part in ("all", "reply"):
+        np.testing.assert_allclose(
+            ours.encode_joint(pairs, part), theirs.encode_joint(pairs, part), atol=1e-5
+        )
+    for mine, other in zip(ours.tokens(TEXTS), theirs.tokens(TEXTS), strict=True):
+        np.testing.assert_allclose(mine.vectors, other.vectors, atol=1e-5)
+
+
+def test_both_libraries_share_a_signature_and_no_entries_of_the_cache(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    by_graph = Transformer(folder, "tiny")
+    space = by_graph._space(by_graph.signature)
+    monkeypatch.setattr("turnwise.encode.transformer.encoder.runs_graphs", lambda: False)
+    by_torch = Transformer(folder, "tiny")
+    assert by_torch.signature == by_graph.signature
+    assert by_torch._space(by_torch.signature) != space
 
 
 def test_tokens_are_those_of_transformers(folder: Path) -> None:
@@ -70,7 +102,7 @@ def test_an_encoder_below_a_head_is_read_too(tmp_path: Path) -> None:
     place = write_masked(tmp_path / "masked")
     ours, theirs = Transformer(place, "tiny"), without(Transformer(place, "tiny"))
     assert ours._bert is not None
-    assert np.array_equal(ours.encode(TEXTS), theirs.encode(TEXTS))
+    np.testing.assert_allclose(ours.encode(TEXTS), theirs.encode(TEXTS), atol=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -80,7 +112,7 @@ def test_another_model_is_left_to_transformers(tmp_path: Path, name: str, value:
     place = write_bert(tmp_path / "other")
     config = json.loads((place / "config.json").read_text())
     (place / "config.json").write_text(json.dumps({**config, name: value}))
-    assert read_bert(place, layer=None, device="cpu", precision="fp32") is None
+    assert plain_shape(place) is None
 
 
 def test_a_tokenizer_that_transformers_would_change_is_left_to_it(folder: Path, tmp_path: Path) -> None:
@@ -92,23 +124,24 @@ def test_a_tokenizer_that_transformers_would_change_is_left_to_it(folder: Path, 
     assert read_bert_tokenizer(tmp_path, 32) is None
 
 
-def test_encoding_imports_no_transformers(folder: Path) -> None:
+def test_encoding_imports_neither_torch_nor_transformers(folder: Path) -> None:
     (folder / "sentence_bert_config.json").write_text('{"max_seq_length": 32}')
     code = (
-        "import sys; from pathlib import Path; from turnwise.encode.neural.transformer import Transformer\n"
+        "import sys; from pathlib import Path; from turnwise.encode.transformer.encoder import Transformer\n"
         f"Transformer(Path({str(folder)!r}), 'tiny').encode(['I like the cat'])\n"
         "print([name for name in ('torch', 'transformers') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "['torch']"
+    assert done.stdout.strip() == "[]"
 
 
-@pytest.mark.parametrize("last", [1, 3, 8])
-def test_the_states_of_the_first_and_the_last_tokens_are_those_of_all(folder: Path, last: int) -> None:
-    bert = read_bert(folder, layer=None, device="cpu", precision="fp32")
-    assert bert is not None
-    ids = torch.arange(18).reshape(2, 9)
-    kinds = (torch.arange(9) >= 4).long().expand(2, 9)
-    every = bert.states(ids, kinds)
-    some = bert.states(ids, kinds, last=last)
-    assert torch.allclose(some, torch.cat([every[:, :1], every[:, -last:]], dim=1), atol=1e-6)
+@pytest.mark.parametrize("network", [BertSession, Bert])
+@pytest.mark.parametrize("picked", [[0, 8], [0, 6, 7, 8], list(range(9))])
+def test_the_states_of_some_places_are_those_of_all(folder: Path, network: type, picked: list[int]) -> None:
+    shape = plain_shape(folder)
+    assert shape is not None
+    bert = network(shape, read_weights(folder, shape))
+    ids = np.arange(18).reshape(2, 9)
+    kinds = np.repeat((np.arange(9) >= 4).astype(np.int64)[None], 2, axis=0)
+    some = bert.states(ids, kinds, picked=np.array(picked))
+    np.testing.assert_allclose(some, bert.states(ids, kinds)[:, picked], atol=1e-5)

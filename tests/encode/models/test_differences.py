@@ -13,7 +13,7 @@ from safetensors.numpy import load_file
 
 from tests.tiny_models import write_bert, write_masked
 from turnwise.encode.models import folder
-from turnwise.encode.neural.differences import GROUP, LEVELS, pack, unpack
+from turnwise.encode.models.differences import GROUP, LEVELS, pack, unpack
 from turnwise.encode.neural.masked import MaskedLM
 from turnwise.errors import DataError
 
