@@ -159,9 +159,9 @@ def texts(n_clusters: int, *, shared: bool) -> "Draw":
         made, codes = [], sizes(n_clusters, rng)
         for agent in ("one", "two"):
             codes = codes if shared else sizes(n_clusters, rng)
-            said = [
-                " ".join(rng.choice(words, rng.integers(4, 13), p=frequency / frequency.sum())) for _ in codes
-            ]
+            lengths = rng.integers(4, 13, len(codes))
+            drawn = rng.choice(words, lengths.sum(), p=frequency / frequency.sum())
+            said = [" ".join(part) for part in np.split(drawn, np.cumsum(lengths)[:-1])]
             items = [
                 Item(f"{at}", f"{at}", agent, (Turn("assistant", text),), 0, f"{at}", f"{at}")
                 for at, text in enumerate(said)
