@@ -21,7 +21,7 @@ from turnwise.logs.dialogue import is_reply
 from turnwise.logs.items.keys import lookup, value_of
 from turnwise.logs.items.points import Point
 from turnwise.logs.scan import Census, Source
-from turnwise.types import TASK, Dialogue, Item, Role, item_id, without_prompt
+from turnwise.types import TASK, Dialogue, Item, Role, item_id, system_prompt
 
 ItemChoice = Literal["rated", "last", "all"]
 TOOLS = "tools"  # key of a record, or of its `meta`: the schemas of the tools that the agent could call
@@ -316,7 +316,7 @@ def _contexts(dialogue: Dialogue, places: list[int]) -> dict[int | None, str]:
     wanted = set(places)
     digests: dict[int | None, str] = {}
     hasher = blake2b(digest_size=8)
-    first = len(dialogue.turns) - len(without_prompt(dialogue.turns))
+    first = len(system_prompt(dialogue.turns))
     for place in range(first, places[-1] + 1):
         if place in wanted and place > first:
             digests[place] = hasher.hexdigest()

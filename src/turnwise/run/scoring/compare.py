@@ -129,7 +129,9 @@ def _by_metrics(spec: "Compare", census: Census, trials: Trials) -> list[Differe
     known = in_training(metrics, list(items.values()))
     compared = [item for item in items.values() if item.agent in (first, second)]
     trials.add(compared)
-    trials.paired = spec.pair is None and all(item.task for item in compared)
+    # Agents that speak at the logged points have the same contexts, item by item.
+    named = spec.pair is not None or bool(spec.selection.as_agents)
+    trials.paired = not named and all(item.task for item in compared)
 
     @cache
     def better_key(group: str, scored: tuple[str, ...]) -> PairKey | None:
@@ -140,7 +142,7 @@ def _by_metrics(spec: "Compare", census: Census, trials: Trials) -> list[Differe
     for table in tables.values():
         for group in dict.fromkeys(item.group for item in items.values()):
             mine = table.of_group(group)
-            sides, by_task = _by_task(mine.of_agent(first), mine.of_agent(second), spec.selection.pair)
+            sides, by_task = _by_task(mine.of_agent(first), mine.of_agent(second), named=named)
             rng = generator(spec.seed, table.name, group, first, second)
             record = compare_tables(
                 *sides,
@@ -157,11 +159,11 @@ def _by_metrics(spec: "Compare", census: Census, trials: Trials) -> list[Differe
     return records
 
 
-def _by_task(a: ScoreTable, b: ScoreTable, key: str | None) -> tuple[tuple[ScoreTable, ScoreTable], bool]:
-    """The rows of two agents, paired by task if all of them have one and no other `key` is asked for; and whether they
-    are.
+def _by_task(a: ScoreTable, b: ScoreTable, *, named: bool) -> tuple[tuple[ScoreTable, ScoreTable], bool]:
+    """The rows of two agents, paired by task if all of them have one and nothing else is `named` for it; and whether
+    they are.
     """
-    if key is not None or not (a.has_tasks and b.has_tasks):
+    if named or not (a.has_tasks and b.has_tasks):
         return (a, b), False
     return (a.paired_by_task(), b.paired_by_task()), True
 
@@ -285,7 +287,7 @@ def compare_runs(spec: "Compare") -> CompareDocument:
         b, agent_b = _one_agent(second.table(name), asked[-1:], spec.paths[1])
         for group in dict.fromkeys(a.groups + b.groups) or ("",):
             rng = generator(spec.seed, name, group, agent_a, agent_b)
-            sides, by_task = _by_task(a.of_group(group), b.of_group(group), pair_key)
+            sides, by_task = _by_task(a.of_group(group), b.of_group(group), named=pair_key is not None)
             names = (agent_a, agent_b)
             record = compare_tables(
                 *sides,
