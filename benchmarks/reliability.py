@@ -9,6 +9,8 @@ trials are independent.
 * `verdicts`: two agents of equal skill, on different tasks and on the same ones (on half of these both have the same
   chance). How often `compare` calls them different at 5 %, with either kind of clusters.
 * `passes`: how often the intervals of pass^k and pass@k of `reliability` hold the truth.
+* `alternatives`: the same of pass^k beside two other intervals, on a quarter of the sets: without a bound on the
+  effective number of observations, and the bootstrap that `score` uses.
 
 Clusters and pairs are those that `logs.items` gives to records of the design; statistics are called as the commands
 call them, without files. The goals: coverage of `trials` at least 93 %, false verdicts at most 5 % and two standard
@@ -33,7 +35,8 @@ from turnwise.meta.compare import compare
 from turnwise.meta.table import COLUMNS, ScoreTable
 from turnwise.metrics.rating import MeanRating
 from turnwise.stats.clusters import cluster_codes, cluster_sums
-from turnwise.stats.interval import interval_of_sums
+from turnwise.stats.computing.tails import t_quantile
+from turnwise.stats.interval import Interval, interval_of_sums, wilson
 from turnwise.stats.repeated import all_of, any_of, interval_of_tasks
 from turnwise.types import Dialogue, Floats, Turn
 
@@ -59,6 +62,7 @@ DESIGNS = [
     (100, 8, (0.4, 0.6)),
 ]
 KS = (1, 2, 4)
+ALTERNATIVES = [(10, 4, (0.4, 0.6)), (20, 8, (0.1, 0.9)), (50, 8, (0.1, 1.9)), (50, 4, (0.4, 0.6))]
 METRIC = MeanRating("reward", rated="dialogue", scale=(0.0, 1.0))
 
 
@@ -185,6 +189,45 @@ def passes(sets: int, rng: np.random.Generator) -> list[dict[str, Any]]:
     return lines
 
 
+def alternatives(sets: int, rng: np.random.Generator) -> list[dict[str, Any]]:
+    """Coverage of the interval of pass^k, and of two others."""
+    lines = []
+    for n_tasks, n_trials, (easy, hard) in ALTERNATIVES:
+        number = np.full(n_tasks, n_trials)
+        every = rng.binomial(n_trials, rng.beta(easy, hard, (sets, n_tasks)))
+        for k in KS[1:]:
+            steps = np.arange(k)
+            truth = float(np.prod((easy + steps) / (easy + hard + steps)))
+            hits = {"reliability": 0, "without a bound": 0, "bootstrap": 0}
+            for passed in every:
+                values = all_of(passed, number, k)
+                sums = np.stack([values, np.ones(n_tasks)], axis=1)
+                found = {
+                    "reliability": interval_of_tasks(values, number, k),
+                    "without a bound": unbounded(values),
+                    "bootstrap": interval_of_sums(sums, partial(numbers_of, METRIC), draws=DRAWS, rng=rng)[0],
+                }
+                for name, bounds in found.items():
+                    hits[name] += bounds is not None and bounds[0] <= truth <= bounds[1]
+            design = {
+                "tasks": n_tasks,
+                "trials": n_trials,
+                "beta": [easy, hard],
+                "k": k,
+                "truth": round(truth, 4),
+            }
+            lines.append({**design, **{name: share(count, sets) for name, count in hits.items()}})
+            print(lines[-1], flush=True)
+    return lines
+
+
+def unbounded(values: Floats) -> Interval | None:
+    """`interval_of_tasks` without its bound on the effective number of observations."""
+    mean, variance, n_tasks = float(np.mean(values)), float(np.var(values, ddof=1)), len(values)
+    effective = n_tasks * mean * (1 - mean) / variance if variance > 0 else n_tasks
+    return wilson(mean * effective, effective, quantile=t_quantile(n_tasks - 1, 0.975))
+
+
 def main() -> int:
     """Simulate all, write the result, and return 1 if a goal is missed."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.reliability", description=__doc__)
@@ -208,6 +251,7 @@ def main() -> int:
         "trials": covered,
         "verdicts": false,
         "passes": lines,
+        "alternatives": alternatives(sets // 4, np.random.default_rng(SEED + 1)),
         "missed": missed,
     }
     RESULT.write_text(json.dumps(made, indent=1) + "\n")

@@ -188,12 +188,14 @@ class Dialogue(Record, frozen=True):
         return label(self.extra.get(FAILURE))
 
 
-def without_prompt(turns: Sequence[Turn]) -> Sequence[Turn]:
-    """The turns after the system prompt, which is configuration of the agent: the messages of role `system` at the
-    beginning.
-    """
-    first = next((place for place, turn in enumerate(turns) if turn.role != "system"), len(turns))
-    return turns[first:]
+def system_prompt(turns: tuple[Turn, ...]) -> tuple[Turn, ...]:
+    """The messages of role `system` at the beginning, which are configuration of the agent."""
+    return turns[: next((place for place, turn in enumerate(turns) if turn.role != "system"), len(turns))]
+
+
+def without_prompt(turns: tuple[Turn, ...]) -> tuple[Turn, ...]:
+    """The turns after the system prompt."""
+    return turns[len(system_prompt(turns)) :]
 
 
 def label(value: object) -> str:

@@ -22,7 +22,7 @@ from turnwise.logs.items.keys import lookup, value_of
 from turnwise.logs.items.points import Point
 from turnwise.logs.items.selection import EVERYONE, FILE, ItemChoice, Selection
 from turnwise.logs.scan import Census, Source
-from turnwise.types import TASK, Dialogue, Item, Role, item_id, without_prompt
+from turnwise.types import TASK, Dialogue, Item, Role, item_id, system_prompt
 
 TOOLS = "tools"  # key of a record, or of its `meta`: the schemas of the tools that the agent could call
 NO_REPLY = (
@@ -282,7 +282,7 @@ def _contexts(dialogue: Dialogue, places: list[int]) -> dict[int | None, str]:
     wanted = set(places)
     digests: dict[int | None, str] = {}
     hasher = blake2b(digest_size=8)
-    first = len(dialogue.turns) - len(without_prompt(dialogue.turns))
+    first = len(system_prompt(dialogue.turns))
     for place in range(first, places[-1] + 1):
         if place in wanted and place > first:
             digests[place] = hasher.hexdigest()

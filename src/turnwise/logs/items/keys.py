@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from turnwise.errors import DataError
-from turnwise.types import Dialogue, digest, without_prompt
+from turnwise.types import Dialogue, digest, system_prompt
 
 SYSTEM = "system"  # in --agent-key: the text of the system prompt
 SHOWN = 40  # characters of a system prompt that an agent's name has
@@ -43,8 +43,7 @@ def agent_by(dialogue: Dialogue, keys: Sequence[str]) -> str:
 
 def _prompt_name(dialogue: Dialogue) -> str:
     """The system prompt of a dialogue in one line; a long one is cut and has a hash of the whole text."""
-    n_prompt = len(dialogue.turns) - len(without_prompt(dialogue.turns))
-    whole = "\n".join(turn.text for turn in dialogue.turns[:n_prompt])
+    whole = "\n".join(turn.text for turn in system_prompt(dialogue.turns))
     line = " ".join(whole.split())
     if len(line) <= SHOWN:
         return line or "no system prompt"

@@ -18,7 +18,7 @@ import msgspec
 
 from turnwise.metrics.judge.rubric import INAPPLICABLE, NO, YES, Rubric
 from turnwise.metrics.judge.transcript import Sees, Transcript, left_out_text, quoted, transcript
-from turnwise.types import Item, Role, Turn, digest
+from turnwise.types import Item, Role, Turn, digest, system_prompt, without_prompt
 
 Message: TypeAlias = Mapping[str, Any]
 Form = Literal["text", "schema"]
@@ -130,7 +130,10 @@ class Prompt:
         blank = Blank(VERDICT, (FIRST, SECOND, TIE), "the better one, A or B, or TIE")
         half = self.sees.window // 2
         if self.rubric.level == "reply":
-            before = transcript(first.turns[:-1], self.sees, role=first.role).shortened(self.sees.window)
+            said = first.turns[:-1]
+            if system_prompt(said) != system_prompt(second.turns[:-1]):  # which is not the prompt of both
+                said = without_prompt(said)
+            before = transcript(said, self.sees, role=first.role).shortened(self.sees.window)
             sections = {"conversation": before}
             for name, item in (("reply A", first), ("reply B", second)):
                 n_before = sum(len(one.attached) for one in sections.values())

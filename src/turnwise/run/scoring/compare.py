@@ -159,7 +159,9 @@ def _by_metrics(spec: "Compare", census: Census, trials: Trials) -> Compared:
     known = in_training(metrics, list(items.values()))
     compared = [item for item in items.values() if item.agent in agents]
     trials.add(compared)
-    trials.paired = spec.pair is None and all(item.task for item in compared)
+    # Agents that speak at the logged points have the same contexts, item by item.
+    named = spec.pair is not None or bool(spec.selection.as_agents)
+    trials.paired = not named and all(item.task for item in compared)
 
     @cache
     def better_key(two: tuple[str, str], group: str, scored: tuple[str, ...]) -> PairKey | None:
@@ -177,7 +179,7 @@ def _by_metrics(spec: "Compare", census: Census, trials: Trials) -> Compared:
             if len(agents) > 2:
                 means += [mean_of(side, agent, **how) for agent, side in sides.items()]
             for two in combinations(agents, 2):
-                tables_of_two, by_task = _by_task(sides[two[0]], sides[two[1]], spec.selection.pair)
+                tables_of_two, by_task = _by_task(sides[two[0]], sides[two[1]], named=named)
                 record = compare_tables(*tables_of_two, agents=two, independent=spec.independent, **how)
                 kept = record.flips if len(agents) == 2 else ()
                 record = replace(record, flips=tuple(_with_texts(flip, items) for flip in kept))
@@ -187,11 +189,11 @@ def _by_metrics(spec: "Compare", census: Census, trials: Trials) -> Compared:
     return Compared(tuple(records), tuple(means))
 
 
-def _by_task(a: ScoreTable, b: ScoreTable, key: str | None) -> tuple[tuple[ScoreTable, ScoreTable], bool]:
-    """The rows of two agents, paired by task if all of them have one and no other `key` is asked for; and whether they
-    are.
+def _by_task(a: ScoreTable, b: ScoreTable, *, named: bool) -> tuple[tuple[ScoreTable, ScoreTable], bool]:
+    """The rows of two agents, paired by task if all of them have one and nothing else is `named` for it; and whether
+    they are.
     """
-    if key is not None or not (a.has_tasks and b.has_tasks):
+    if named or not (a.has_tasks and b.has_tasks):
         return (a, b), False
     return (a.paired_by_task(), b.paired_by_task()), True
 
@@ -320,7 +322,7 @@ def compare_runs(spec: "Compare") -> CompareDocument:
         b, agent_b = _one_agent(second.table(name), asked[-1:], spec.paths[1])
         names = _told_apart((agent_a, agent_b), (first.folder, second.folder))
         for group in dict.fromkeys(a.groups + b.groups) or ("",):
-            sides, by_task = _by_task(a.of_group(group), b.of_group(group), pair_key)
+            sides, by_task = _by_task(a.of_group(group), b.of_group(group), named=pair_key is not None)
             record = compare_tables(
                 *sides,
                 agents=names,

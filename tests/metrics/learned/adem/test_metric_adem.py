@@ -343,3 +343,21 @@ def test_a_model_contains_a_copy_of_its_trained_encoder(tmp_path):
         metric = resolve("adem", trained=str(model))
         assert np.isfinite(metric.rows(adem_task("adem").items)).all()
         assert made.kind in str(metric.signature)
+
+
+def test_a_system_prompt_that_all_share_connects_no_contexts():
+    prompt = Turn("system", "you are a kind and helpful assistant")
+    items = [
+        Item(
+            name,
+            name,
+            "bot",
+            (prompt, Turn("user", text), Turn("assistant", "x")),
+            2,
+            cluster=name,
+            pair=name,
+        )
+        for name, text in (("a", "where did you go on holiday"), ("b", "what is the capital of peru"))
+    ]
+    codes = context_groups(items)
+    assert codes[0] != codes[1]
