@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from turnwise.encode.encoder import TextEncoder
-from turnwise.types import Dialogue, Floats, Turn
+from turnwise.types import Floats, Turn
 
 LAST = 3  # turns at the end of a dialogue
 FLOW = (
@@ -42,11 +42,9 @@ def said(turns: Sequence[Turn], role: str) -> list[str]:
     return [turn.text for turn in turns if turn.role == role and turn.text.strip()]
 
 
-def sides(dialogues: Sequence[Dialogue], encoder: TextEncoder) -> Sides:
-    """The vectors of the dialogues, in order."""
-    spoken = [
-        [(turn.role == "user", turn.text) for turn in dialogue.turns if _spoken(turn)] for dialogue in dialogues
-    ]
+def sides(dialogues: Sequence[Sequence[Turn]], encoder: TextEncoder) -> Sides:
+    """The vectors of the dialogues, given by their turns, in order."""
+    spoken = [[(turn.role == "user", turn.text) for turn in turns if _spoken(turn)] for turns in dialogues]
     texts = list(dict.fromkeys(text for turns in spoken for _, text in turns))
     width = encoder.dimension
     vectors = np.zeros((len(texts) + 1, width))

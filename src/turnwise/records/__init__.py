@@ -78,6 +78,7 @@ from turnwise.records.record import (
 )
 from turnwise.records.scores import Forecast, JudgePrompt, Message, PrecisionRecall, ScoreRecord
 from turnwise.records.unrated import (
+    AgentDifference,
     CriticCheck,
     EstimateDiagnostics,
     EstimateRecord,
@@ -107,6 +108,7 @@ __all__ = [
     "EstimateDiagnostics",
     "EstimateRecord",
     "Estimated",
+    "AgentDifference",
     "EstimatorCheck",
     "FeatureTendency",
     "Forecast",

@@ -28,7 +28,7 @@ from turnwise.records.gaming import (
 from turnwise.records.planning import LabelDraw, MeanRecord, PlanRecord, PowerCurve
 from turnwise.records.record import Part, Record, no_counts, no_keys, no_rows, no_texts, nothing
 from turnwise.records.scores import Forecast, JudgePrompt, ScoreRecord
-from turnwise.records.unrated import CriticCheck, EstimateRecord, EstimatorCheck, KnownMeans
+from turnwise.records.unrated import AgentDifference, CriticCheck, EstimateRecord, EstimatorCheck, KnownMeans
 
 SCHEMA_VERSION: Literal[1] = 1
 
@@ -196,6 +196,8 @@ class OpeDocument(Document, frozen=True, kw_only=True, tag="ope"):
     results: tuple[EstimateRecord, ...]
     known: tuple[KnownMeans, ...] = ()
     validation: tuple[EstimatorCheck, ...] = ()
+    differences: tuple[AgentDifference, ...] = ()
+    road: str | None = None  # what targets were estimated from: replies, dialogues or both
     critics: dict[str, CriticCheck] = field(default_factory=no_keys)
 
     @property

@@ -19,7 +19,7 @@ from turnwise.errors import Refused
 from turnwise.estimators.calibration import LEVEL, standard_errors
 from turnwise.estimators.dialogues.choice import Choice, LeftOut, chosen, left_out
 from turnwise.estimators.dialogues.moments import MEAN, Candidate, Moments, candidates_of
-from turnwise.estimators.dialogues.outside import (
+from turnwise.estimators.outside import (
     Distance,
     check_inside,
     check_range,

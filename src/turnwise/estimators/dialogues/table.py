@@ -41,7 +41,7 @@ class Blocks:
         counted = {"user counts": of_user, "agent counts": of_agent}
         if encoder is None:
             return cls(counted, {}, None)
-        found = sides(dialogues, encoder)
+        found = sides([one.turns for one in dialogues], encoder)
         vectors = {"user words": found.user, "last user words": found.last, "agent words": found.agent}
         return cls(counted | {"flow": found.flow}, vectors, found.first)
 
