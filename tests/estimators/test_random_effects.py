@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from turnwise.estimators.calibration import line, standard_errors
-from turnwise.estimators.random_effects import random_effects
+from turnwise.estimators.random_effects import error_spread, random_effects
 
 
 @given(st.integers(0, 10**6), st.integers(5, 20))
@@ -55,3 +55,24 @@ def test_standard_errors_are_shrunk_towards_the_common_variance() -> None:
     found = standard_errors({"equal": (5, 0.0), "spread": (5, 2.0)})
     assert found == pytest.approx({"equal": (0.125 / 5) ** 0.5, "spread": (0.375 / 5) ** 0.5})
     assert standard_errors({"a": (1, 0.0), "b": (1, 0.0)}) == {"a": 0.0, "b": 0.0}
+
+
+def test_the_spread_of_exact_errors_gives_students_interval_around_zero() -> None:
+    from scipy.special import stdtrit
+
+    rng = np.random.default_rng(3)
+    missed = rng.normal(size=9)
+    found = error_spread(missed, np.full(9, 1e-9))
+    student = float(stdtrit(9, 0.975)) * float(np.sqrt(np.mean(missed**2)))
+    assert found.half_width(0.95) == pytest.approx(student, rel=0.01)
+
+
+def test_sampling_errors_of_the_means_are_not_part_of_the_spread() -> None:
+    """True errors have a deviation of .5, the means are measured with errors of .4: the sum has .64."""
+    rng = np.random.default_rng(4)
+    covered = []
+    for _ in range(400):
+        true = 0.5 * rng.normal(size=13)
+        missed = true[:12] + 0.4 * rng.normal(size=12)
+        covered.append(abs(true[12]) <= error_spread(missed, np.full(12, 0.4)).half_width(0.95))
+    assert 0.92 < np.mean(covered) < 0.985

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, ClassVar, TypeAlias
+from typing import Annotated, ClassVar, Literal, TypeAlias
 
 from msgspec import Meta
 
@@ -18,8 +18,14 @@ from turnwise.settings.groups import Filtering, Reading, Seeding, Showing, Worki
 from turnwise.settings.option import Count, Names, Natural, Option, PathLike
 from turnwise.terminal import visible
 
+Road: TypeAlias = Literal["replies", "dialogues", "both"]
 LeastTruth: TypeAlias = float | Mapping[str, float] | Sequence[tuple[str, float]]
 # What the table of agents left out in turn shows first.
+COMPARED = Layout(
+    names=("rating", "estimator", "agent", "minus"),
+    results=("estimate", "interval", "p_above", "regret"),
+    others=("rated",),
+)
 CHECKS = Layout(
     names=("rating", "estimator"),
     results=("pearson", "mae", "coverage"),
@@ -43,13 +49,14 @@ def _least_truth(texts: Sequence[str]) -> tuple[tuple[str, float], ...]:
 class Ope(Gated, Showing, Working, Seeding, Writing, Filtering, Reading):
     """How would people rate an agent they have not met? Off-policy evaluation from other agents' logs.
 
-    LOGS hold rated dialogues of several agents and, as `alternatives`, what the target would have said at each
-    point. The estimate is the mean rating that the target would get, with a 95 % interval that was calibrated on
-    the logging agents. Where the logs cannot support an estimate it is refused (exit 4), with the reason and what
-    would help.
+    LOGS hold rated dialogues of several agents and, of the target, what there is: unrated dialogues of its own, in the
+    same file or in another one, or as `alternatives` what it would have said at each point of the others' dialogues.
+    The estimate is the mean rating that the target would get, with a 95 % interval that was calibrated on the rated
+    agents, each left out in turn. Where the logs cannot support an estimate it is refused (exit 4), with the reason
+    and what would help.
 
     \b
-      turnwise ope logs.jsonl --target new-agent --rating overall
+      turnwise ope rated.jsonl new-agent.jsonl --target new-agent --rating overall
       turnwise ope logs.jsonl --all --truth logs.truth.json -o out
     """
 
@@ -65,7 +72,7 @@ class Ope(Gated, Showing, Working, Seeding, Writing, Filtering, Reading):
     targets: Annotated[
         Names,
         Option(
-            "Agents to estimate, separated by commas; their own dialogues, if logged, are not used.",
+            "Agents to estimate, separated by commas; their own ratings, if there are any, are used only where said.",
             flags="--target", metavar="NAMES|@alternatives", repeatable=True,
         ),
     ] = ()  # fmt: skip
@@ -83,6 +90,20 @@ class Ope(Gated, Showing, Working, Seeding, Writing, Filtering, Reading):
             metavar="D|metric:NAME",
         ),
     ] = None
+    road: Annotated[
+        Road | None,
+        Option(
+            "From what: replies of the target at logged points, its own dialogues, or both. Default: what is there.",
+            metavar="replies|dialogues|both", record_default=False,
+        ),
+    ] = None  # fmt: skip
+    against: Annotated[
+        Names,
+        Option(
+            "Rated agents to compare the targets with, separated by commas; `all` for each.",
+            metavar="NAMES|all", record_default=False,
+        ),
+    ] = ()  # fmt: skip
     estimators: Annotated[
         Names,
         Option(
@@ -212,6 +233,12 @@ def below_table(document: OpeDocument, screen: Styled) -> str:
         )
     lines += [_critic_line(name, about) for name, about in document.critics.items()]
     lines = list(map(visible, lines))
+    differences = [one for one in document.differences if one.estimator == document.results[0].estimator]
+    if differences:
+        head = list(differences[0].__struct_fields__)
+        lines.append(
+            screen.table([[getattr(row, name) for name in head] for row in differences], head, COMPARED)
+        )
     checks = document.validation
     if checks:
         head = list(checks[0].__struct_fields__)

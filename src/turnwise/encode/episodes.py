@@ -252,7 +252,7 @@ def _rows(said: RepliesAtPoints, points: NDArray[np.bool_]) -> RepliesAtPoints:
 
 def check_alternatives(episodes: Episodes, target: str) -> None:
     """Raise a `DataError` if the target has no reply at some point of another agent's dialogue."""
-    others = np.repeat(_not_by(episodes, target), np.diff(episodes.first))
+    others = np.repeat(held_by_others(episodes, target), np.diff(episodes.first))
     said = episodes.alternatives.get(target)
     silent = others if said is None else others & (said.text < 0).all(axis=1)
     if silent.any():
@@ -264,7 +264,18 @@ def check_alternatives(episodes: Episodes, target: str) -> None:
         )
 
 
-def _not_by(episodes: Episodes, agent: str) -> NDArray[np.bool_]:
+def with_alternatives(episodes: Episodes, agent: str) -> NDArray[np.bool_]:
+    """(N,) whether the agent has a reply at every point of the dialogue; true for a dialogue that it held itself."""
+    said = episodes.alternatives.get(agent)
+    if said is None:
+        return ~held_by_others(episodes, agent)
+    silent = (said.text < 0).all(axis=1)
+    rows = np.repeat(np.arange(len(episodes.dialogues)), np.diff(episodes.first))
+    missing = np.bincount(rows, weights=silent, minlength=len(episodes.dialogues)) > 0
+    return ~(missing & held_by_others(episodes, agent))
+
+
+def held_by_others(episodes: Episodes, agent: str) -> NDArray[np.bool_]:
     """(N,) whether another agent held the dialogue."""
     if agent not in episodes.agents:
         return np.ones(len(episodes.dialogues), dtype=np.bool_)

@@ -50,23 +50,64 @@ class RandomEffects:
 
     def interval(self, x: float, level: float) -> tuple[float, float]:
         """The central interval of the true mean of one more agent with this estimate."""
-        from scipy.special import ndtr
-
         mean = self.height + self.slope * (x - self.centre)
         deviation = np.sqrt(self.tau**2 + 1 / self.precision + (x - self.centre) ** 2 / self.size)
+        low, high = (_quantile(self.weight, mean, deviation, share) for share in ((1 - level) / 2, (1 + level) / 2))
+        return low, high
 
-        def quantile(share: float) -> float:
-            """The value below which this share of the mixture lies."""
-            low, high = float(np.min(mean - 40 * deviation)), float(np.max(mean + 40 * deviation))
-            for _ in range(_STEPS):
-                middle = (low + high) / 2
-                if self.weight @ ndtr((middle - mean) / deviation) < share:
-                    low = middle
-                else:
-                    high = middle
-            return (low + high) / 2
 
-        return quantile((1 - level) / 2), quantile((1 + level) / 2)
+@dataclass(frozen=True, slots=True, eq=False)
+class ErrorSpread:
+    """The posterior of the standard deviation of errors around 0, on a grid of G values of tau."""
+
+    weight: Floats  # (G,) posterior probability of each tau
+    tau: Floats  # (G,)
+
+    @property
+    def spread(self) -> float:
+        """The posterior mean of tau."""
+        return float(self.weight @ self.tau)
+
+    def half_width(self, level: float, more: float = 0.0) -> float:
+        """Half the width of the central interval of one more error; `more` is a variance that it has in addition."""
+        deviation = np.sqrt(self.tau**2 + more)
+        return _quantile(self.weight, np.zeros_like(deviation), deviation, (1 + level) / 2)
+
+    def above(self, value: float, more: float = 0.0) -> float:
+        """The probability that one more error is above this value; `more` as in `half_width`."""
+        from scipy.special import ndtr
+
+        return float(self.weight @ ndtr(-value / np.sqrt(self.tau**2 + more)))
+
+
+def _quantile(weight: Floats, mean: Floats, deviation: Floats, share: float) -> float:
+    """The value below which this share of a mixture of normals lies."""
+    from scipy.special import ndtr
+
+    low, high = float(np.min(mean - 40 * deviation)), float(np.max(mean + 40 * deviation))
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        if weight @ ndtr((middle - mean) / deviation) < share:
+            low = middle
+        else:
+            high = middle
+    return (low + high) / 2
+
+
+def error_spread(missed: Floats, errors: Floats) -> ErrorSpread:
+    """The spread of true errors, from (n,) errors against means that were themselves measured with errors s_i.
+
+    The same model and prior as below without a line: missed_i = u_i + e_i. With all s_i = 0 the interval is exactly that
+    of Student's t with n degrees of freedom around 0. `missed` may not be all 0.
+    """
+    typical = float(np.sqrt(np.mean(errors**2)))
+    size = float(np.sqrt(np.mean(missed**2)))
+    tau = np.geomspace(*_SPAN, GRID) * max(size, typical)
+    variance = tau[:, None] ** 2 + errors**2
+    log_posterior = -np.sum(np.log(variance) + missed**2 / variance, axis=1) / 2
+    log_posterior += np.log(tau) - np.log(tau**2 + typical**2) / 2
+    posterior = np.exp(log_posterior - log_posterior.max())
+    return ErrorSpread(posterior / posterior.sum(), tau)
 
 
 def random_effects(x: Floats, y: Floats, errors: Floats, *, spread: float) -> RandomEffects:

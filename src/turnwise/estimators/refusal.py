@@ -6,6 +6,7 @@ similar logged reply, on average. The distances of the logged agents, each left 
 at more than twice the largest of these distances is too different from the agents that calibrate its estimate.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +15,8 @@ from turnwise.encode.episodes import leave_out
 from turnwise.errors import Refused
 from turnwise.estimators.baselines.nearest import neighbours
 from turnwise.estimators.calibration import FEWEST
+from turnwise.estimators.outside import Distance, distance
+from turnwise.estimators.vectors import vectors
 from turnwise.types import Episodes
 
 # Smallest number of rated dialogues of all other agents: with fewer the mean has a standard error above .18 deviations.
@@ -25,6 +28,8 @@ OUTSIDE = 0.1
 # Least share of an interval that lies on the scale. What is clipped from [-.6, .002] looks like certainty of 0: on
 # ratings of usr_persona such an interval was given where the mean was .47 (papers/enigma-real.md).
 INSIDE = 0.1
+POINTS = 400  # points at which the replies of agents are compared
+COMPONENTS = 24  # principal components of the vectors of replies
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +128,32 @@ def measured_reach(episodes: Episodes, target: str, model: str) -> Reach:
     share = there / np.maximum(there.sum(axis=1, keepdims=True), 1) / max(len(there), 1)
     overlap = float(np.sum(share * np.isin(said, known)))
     return Reach(overlap, 1.0 - float(np.sum(share * np.where(there, similar[said], 0.0))))
+
+
+def measured_distance(
+    episodes: Episodes, target: str, known: Sequence[str], model: str
+) -> Distance | None:
+    """How far what the target says lies from what the agents `known` say at the same points, in sentence vectors.
+
+    Up to `POINTS` points are compared, in which all have a reply; None with fewer than `FEWEST` agents, or fewer than
+    `DIALOGUES` such points.
+    """
+    speakers = [target, *(name for name in known if name != target and name in episodes.alternatives)]
+    said = np.stack([episodes.alternatives[name].text[:, 0] for name in speakers])
+    points = np.flatnonzero((said >= 0).all(axis=0))
+    if len(speakers) <= FEWEST or len(points) < DIALOGUES:
+        return None
+    points = points[:: -(-len(points) // POINTS)]
+    table = vectors(episodes.texts, model)[said[:, points]]  # (speakers, points, d)
+    table = table - table[1:].mean(axis=(0, 1))
+    flat = table.reshape(-1, table.shape[-1])
+    others = table[1:].reshape(-1, table.shape[-1])
+    _, directions = np.linalg.eigh(others.T @ others)
+    parts = flat @ directions[:, ::-1][:, :COMPONENTS]
+    deviation = parts[len(points) :].std(axis=0)
+    scaled = parts / np.where(deviation > 0, deviation, np.inf)
+    agent = np.repeat(np.arange(len(speakers), dtype=np.int64), len(points))
+    return distance("what it says", scaled, agent, range(1, len(speakers)), 0)
 
 
 def check_reach(target: str, mine: Reach, others: list[Reach]) -> None:

@@ -85,6 +85,7 @@ _OWN: dict[str, Entry] = {
     "mauve": _own("distribution.mauve:Mauve"),
     "mmd": _own("distribution.mmd:Mmd"),
     "regression": _learned("regression:Regression", "neural"),
+    "reactions": _learned("reactions:Reactions"),
     "turnwise": _learned("turnwise.metric:Turnwise"),
     "turnwise-large": _learned("turnwise.metric:TurnwiseLarge", "neural"),
     "usr-ret": _learned("usr.retrieval:UsrRet"),

@@ -84,6 +84,7 @@ from turnwise.records.record import (
 from turnwise.records.reliability import Addition, NoiseRecord, PassRecord, VarianceShare
 from turnwise.records.scores import Forecast, JudgePrompt, Message, PrecisionRecall, ScoreRecord
 from turnwise.records.unrated import (
+    AgentDifference,
     CriticCheck,
     EstimateDiagnostics,
     EstimateRecord,
@@ -113,6 +114,7 @@ __all__ = [
     "EstimateDiagnostics",
     "EstimateRecord",
     "Estimated",
+    "AgentDifference",
     "EstimatorCheck",
     "Family",
     "FeatureTendency",

@@ -30,7 +30,7 @@ from turnwise.records.planning import LabelDraw, MeanRecord, PlanRecord, PowerCu
 from turnwise.records.record import Part, Record, no_counts, no_keys, no_rows, no_texts, nothing
 from turnwise.records.reliability import NoiseRecord, PassRecord
 from turnwise.records.scores import Forecast, JudgePrompt, ScoreRecord
-from turnwise.records.unrated import CriticCheck, EstimateRecord, EstimatorCheck, KnownMeans
+from turnwise.records.unrated import AgentDifference, CriticCheck, EstimateRecord, EstimatorCheck, KnownMeans
 
 if TYPE_CHECKING:
     from turnwise.report.claims import Claim
@@ -241,6 +241,8 @@ class OpeDocument(Document, frozen=True, kw_only=True, tag="ope"):
     results: tuple[EstimateRecord, ...]
     known: tuple[KnownMeans, ...] = ()
     validation: tuple[EstimatorCheck, ...] = ()
+    differences: tuple[AgentDifference, ...] = ()
+    road: str | None = None  # what targets were estimated from: replies, dialogues or both
     critics: dict[str, CriticCheck] = field(default_factory=no_keys)
 
     @property

@@ -31,6 +31,11 @@ class EstimateDiagnostics(Part, frozen=True, kw_only=True):
     bellman_error: Number = None
     seeds: Number = None
     seeds_sd: Number = None
+    # Of `dialogues`: the features that were chosen, the share of rated agents without which the same are chosen, and what
+    # was estimated of each rated agent when it was left out.
+    choice: str | None = None
+    stable: Number = None
+    left_out: dict[str, Number] = field(default_factory=dict)
     # What one estimator says of its own estimate. In a file these are keys of the diagnostics themselves.
     more: dict[str, Number] = field(default_factory=dict)
 
@@ -63,6 +68,21 @@ class EstimateRecord(Record, frozen=True, kw_only=True):
     def known_mean(self) -> float | None:
         """The true mean if it is known, else that of the target's own dialogues; None if neither is known."""
         return self.truth if self.truth is not None else self.logged
+
+
+class AgentDifference(Part, frozen=True, kw_only=True):
+    """By how much people would rate one agent above another; the first is a target."""
+
+    rating: str
+    estimator: str
+    agent: str
+    minus: str
+    rated: bool  # whether the second agent is a rated one
+    estimate: Number
+    interval: Interval
+    p_above: Number  # probability that the first agent is the better one
+    # Expected loss of choosing the one with the higher estimate, on the scale of the rating.
+    regret: Number
 
 
 class KnownMeans(Part, frozen=True, kw_only=True):

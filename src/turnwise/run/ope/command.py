@@ -17,7 +17,7 @@ from turnwise.extras import require
 from turnwise.logs.dialogue import UNNAMED
 from turnwise.logs.scan import Census, scan
 from turnwise.protocols import estimator_extras
-from turnwise.records import CriticCheck, EstimateRecord, EstimatorCheck, KnownMeans, OpeDocument
+from turnwise.records import AgentDifference, CriticCheck, EstimateRecord, EstimatorCheck, KnownMeans, OpeDocument
 from turnwise.report import results
 from turnwise.report.run_files import write
 from turnwise.run.ope import task_log
@@ -31,8 +31,10 @@ from turnwise.run.ope.estimate import (
     precompute,
     text_vectors,
 )
+from turnwise.run.ope.differences import compared
 from turnwise.run.ope.estimators import resolved_estimators
 from turnwise.run.ope.logged_data import LoggedData, left_out, prepare, requested_ratings, selected_dialogues
+from turnwise.run.ope.own_dialogues import BOTH, chosen_road, ope_of_dialogues, with_own_dialogues
 from turnwise.run.ope.projection import projections
 from turnwise.run.ope.stream import STREAMED, check_streamable, streamed_estimates, sum_estimators
 from turnwise.run.ope.truth import (
@@ -78,6 +80,9 @@ def _ope(spec: "Ope", scanned: Census, done: PartialResults) -> OpeDocument:
     names = tuple(dict.fromkeys(spec.estimators or (STREAMED if stream else registry.CHEAP)))
     truths = read_truth(as_text(spec.truth))
     targets = _targets(census, spec)
+    road = chosen_road(spec, census, targets)
+    if road == "dialogues":
+        return ope_of_dialogues(spec, dialogues, census, scanned.sha256, targets, truths)
     critics = {} if stream else critics_among(names)
     if rewarded_by_task(critics, spec.estimators, census, spec.rating):
         return ope_of_task(spec, dialogues, scanned.sha256, targets)
@@ -93,6 +98,7 @@ def _ope(spec: "Ope", scanned: Census, done: PartialResults) -> OpeDocument:
     criticised: dict[str, CriticCheck] = {}
     notes: list[str] = []
     known: list[KnownMeans] = []
+    differences: list[AgentDifference] = []
     with spec.executor() as workers:
         for rating in requested_ratings(census, spec.rating):
             about: dict[str, Any] = {"rating": rating, "targets": targets, "workers": workers, "done": done}
@@ -120,6 +126,13 @@ def _ope(spec: "Ope", scanned: Census, done: PartialResults) -> OpeDocument:
                 if note := left_out(logged_data):
                     notes.append(f"{rating}: {note}")
                 estimates = _target_estimates(spec, logged_data, ready, chosen, everyone, workers, done)
+                if road == "both":
+                    raw = {one.target: one.relative for one in estimates if one.estimator == names[0]}
+                    added, more = with_own_dialogues(
+                        spec, dialogues, census, logged_data.rating, chosen, raw=raw
+                    )
+                    estimates, names = [*added, *estimates], tuple(dict.fromkeys((BOTH, *names)))
+                    notes += [note for note in more if note not in notes]
                 criticised |= controls(
                     spec, [] if logged_data.paired else held, census, ready, estimates, rating=rating
                 )
@@ -131,6 +144,7 @@ def _ope(spec: "Ope", scanned: Census, done: PartialResults) -> OpeDocument:
                 records.append(structs.replace(record, beside=one.estimator not in main))
             if spec.all_agents:
                 validated += validation(rating, names, estimates, truth, truth_errors(logged_data, truths))
+            differences += compared(spec, rating, estimates, logged, truth_errors(logged_data, {}))
             write_figures(spec, rating, estimates, truth)
             _write_projections(spec, logged_data, chosen)
     return finish(
@@ -142,6 +156,8 @@ def _ope(spec: "Ope", scanned: Census, done: PartialResults) -> OpeDocument:
         validation=tuple(validated),
         critics=criticised,
         notes=tuple(notes),
+        differences=tuple(differences),
+        road=road if road == "both" else None,
     )
 
 
@@ -149,17 +165,21 @@ def _targets(census: Census, spec: "Ope") -> tuple[str, ...]:
     """The agents to estimate: all that held dialogues with --all, otherwise those named, each once.
 
     Dialogues that name no agent may be of several: with --all they are no target, unless they have alternatives.
-    `@alternatives` stands for every agent that the logs have alternatives of. Without any in the logs, names are those
-    of the logged agents; an unknown name is a `UsageError`.
+    `@alternatives` stands for every agent that the logs have alternatives of, or for all agents without any. A name
+    that has neither dialogues nor alternatives is a `UsageError`.
     """
     if spec.all_agents:
         named_agents = tuple(name for name in census.agents if name != UNNAMED or name in census.alternatives)
         return named_agents or tuple(census.agents)
-    there = tuple(census.alternatives) or tuple(census.agents)
-    named = [agent for name in spec.targets for agent in (there if name == EVERYONE else (name,))]
+    asked = tuple(census.alternatives) or tuple(census.agents)
+    there = tuple(dict.fromkeys((*census.alternatives, *census.agents)))
+    named = [agent for name in spec.targets for agent in (asked if name == EVERYONE else (name,))]
     for name in named:
         if name not in there:
-            raise UsageError(f"nothing says what `{name}` would have said; there is: {', '.join(there)}")
+            raise UsageError(
+                f"there are neither dialogues of `{name}` nor replies of it at points of others' dialogues: add a file "
+                f"of its dialogues, or let `turnwise respond` fill replies in; there is: {', '.join(there)}"
+            )
     return tuple(dict.fromkeys(named))
 
 

@@ -11,6 +11,7 @@ from turnwise.conformance.calls import estimate_of, reuse_key
 from turnwise.encode.episodes import leave_out
 from turnwise.errors import PluginError, Refused
 from turnwise.estimators.calibration import Line, can_rank, estimates, line
+from turnwise.estimators.outside import Distance, check_inside, check_range
 from turnwise.estimators.refusal import (
     Reach,
     check_enough,
@@ -18,6 +19,7 @@ from turnwise.estimators.refusal import (
     check_ratings_differ,
     check_reach,
     check_replies,
+    measured_distance,
     measured_reach,
 )
 from turnwise.estimators.vectors import encoded, register_vectors
@@ -131,6 +133,8 @@ class TargetEstimate:
     n_agents: int = 0
     diagnostics: EstimateDiagnostics = field(default_factory=EstimateDiagnostics)
     curves: Mapping[str, Floats] = field(default_factory=dict)
+    # Raw estimates of the target and of the known agents, relative to the level of what each was made from.
+    relative: Mapping[str, float] = field(default_factory=dict)
 
     def refused(self, error: Exception, diagnostics: EstimateDiagnostics | None = None) -> "TargetEstimate":
         """This estimate without a number, because of `error`; with these diagnostics, if they are given."""
@@ -183,9 +187,10 @@ def estimate_target(request: Request, target: str) -> list[TargetEstimate]:
         check_replies(seen, target)
         check_ratings_differ(seen)
         reaches = _reaches(request, seen, [target, *(here if request.calibrate else ())])
+        unlike = measured_distance(seen, target, here, request.model) if request.calibrate else None
         refusal = None
     except Refused as error:
-        reaches, refusal = {}, error
+        reaches, unlike, refusal = {}, None, error
     found = []
     for name, estimator in request.estimators.items():
         about = TargetEstimate(target=target, estimator=name, n_dialogues=n_dialogues, n_agents=len(known))
@@ -200,13 +205,16 @@ def estimate_target(request: Request, target: str) -> list[TargetEstimate]:
         except (Refused, np.linalg.LinAlgError) as error:
             found.append(about.refused(error))
             continue
-        about = replace(about, signature=str(estimator.signature), curves=own.curves)
+        relative = {name: one.value - one.level for name, one in ({target: own} | by_agent).items()}
+        about = replace(about, signature=str(estimator.signature), curves=own.curves, relative=relative)
         measured = Measured(
             np.array([known[agent] for agent in by_agent]), np.array([errors[agent] for agent in by_agent])
         )
         about = replace(about, n_agents=len(known) - (len(here) - len(by_agent) if request.calibrate else 0))
         others = list(by_agent.values())
-        done = _with_estimate(about, own, others, measured, reaches, calibrate=request.calibrate)
+        done = _with_estimate(
+            about, own, others, measured, reaches, unlike=unlike, calibrate=request.calibrate
+        )
         saw = request.calibrate and not nested(estimator) and target not in request.hidden
         if saw and done.interval is not None:
             done = replace(
@@ -318,13 +326,14 @@ def _with_estimate(
     known: Measured,
     reaches: Mapping[str, Reach],
     *,
+    unlike: Distance | None = None,
     calibrate: bool,
 ) -> TargetEstimate:
     """`about`, completed with the target's estimate and interval, or with the reason of a refusal.
 
     `own` is its raw estimate, `others` those of the known agents, `known` their mean ratings in the same order. A line
     from estimates to means calibrates it; it is refused if there are too few agents for a line, the line does not rank
-    them, or the target is out of reach. What is refused is kept in the diagnostics as `withheld`. Without `calibrate`:
+    them, or the target is out of reach: its replies (`unlike`, `reaches`) or its estimate. What is refused is kept in the diagnostics as `withheld`. Without `calibrate`:
     the raw estimate, never refused, with a sampling interval, or None where its contributions give none.
     """
     mine = reaches[about.target]
@@ -356,6 +365,10 @@ def _with_estimate(
         diagnostics = structs.replace(done.diagnostics, calibrated=False, withheld=withheld)
         can_rank(fitted)
         check_reach(about.target, mine, [reach for agent, reach in reaches.items() if agent != about.target])
+        if unlike is not None:
+            check_inside(about.target, (unlike,))
+        if done.estimate is not None:
+            check_range(about.target, done.estimate, known.means)
     except Refused as error:
         return about.refused(error, diagnostics)
     return done

@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from turnwise.encode.episodes import Episode, check_alternatives, encode, kept, leave_out, single, whole
+from turnwise.encode.episodes import (
+    Episode,
+    check_alternatives,
+    encode,
+    held_by_others,
+    kept,
+    leave_out,
+    single,
+    whole,
+    with_alternatives,
+)
 from turnwise.errors import DataError, UsageError, counted, setting
 from turnwise.estimators.calibration import known_errors, known_means, standard_errors
 from turnwise.logs.items.items import Selection, items, lookup
@@ -144,31 +154,26 @@ def prepare(
 ) -> LoggedData:
     """The rated episodes of one rating: dialogues, or single replies where only these were rated.
 
-    Targets must have replies everywhere, each of `others` everywhere or nowhere; otherwise a `DataError`. Where agents
-    are paired by context, episodes without a reply of every agent are left out instead.
+    Episodes without a reply of a target at some point are left out, and so are those without a reply of one of `others`
+    that has some in most of them. `silent` counts them.
     """
     check_scale(census, rating)
     turnwise = rating in census.turn_rated and not census.dimensions[rating].n_dialogue
     # Agents that no one asked have replies to other agents' contexts only where they met the same context themselves.
     paired = turnwise and not {*targets, *others} <= census.alternatives.keys()
-    found = _single(dialogues, spec.selection, rating) if turnwise else _whole(spec, dialogues, rating)
+    found = _single(dialogues, spec.selection, rating, targets) if turnwise else _whole(spec, dialogues, rating)
     scale = census.dimensions[rating].scale if rating in census.dimensions else None
     episodes = encode(found, rating=rating, scale=scale, delexicalised=spec.delexicalise)
     there = np.isfinite(episodes.reward)
     unrated = len(there) - int(there.sum())
     if paired:
         there &= _complete(episodes, [*targets, *others])
+    else:
+        episodes, everywhere = _with_replies(episodes, there, targets, others)
+        there &= everywhere
     silent = len(there) - int(there.sum()) - unrated
     if not there.all():
         episodes, found = kept(episodes, there), [one for one, keep in zip(found, there, strict=True) if keep]
-    if not paired:
-        for name in targets:
-            check_alternatives(episodes, name)
-        for name in others:
-            if (
-                name in episodes.alternatives
-            ):  # otherwise it cannot calibrate, and the calibration reports that
-                check_alternatives(episodes, name)
     if not len(episodes.dialogues):
         raise DataError(_nothing(rating, [*targets, *others], paired=paired))
     used = _fraction(episodes, spec.fraction, generator(spec.seed, "fraction"))
@@ -176,6 +181,31 @@ def prepare(
     if spec.challenging is not None:
         near = {target: close_to_target(found, target, spec.challenging) for target in (*targets, *others)}
     return LoggedData(rating, episodes, used, near, paired, silent)
+
+
+def _with_replies(
+    episodes: Episodes, rated: NDArray[np.bool_], targets: Sequence[str], others: Sequence[str]
+) -> tuple[Episodes, NDArray[np.bool_]]:
+    """The episodes, and (N,) those in which every target has a reply at each point, as have the agents that calibrate.
+
+    An agent of `others` without a reply in more than half of what is left loses its replies: it cannot calibrate then,
+    and the calibration reports that. Raises a `DataError` if a target has a reply nowhere, or if nothing is left.
+    """
+    kept = rated
+    for name in targets:
+        kept = kept & with_alternatives(episodes, name)
+        if not (kept & held_by_others(episodes, name)).any():
+            check_alternatives(episodes, name)
+    dropped = []
+    for name in others:
+        if name in episodes.alternatives:
+            here = kept & with_alternatives(episodes, name)
+            if 2 * here.sum() < kept.sum():
+                dropped.append(name)
+            else:
+                kept = here
+    left = {name: said for name, said in episodes.alternatives.items() if name not in dropped}
+    return replace(episodes, alternatives=left), kept
 
 
 def _nothing(rating: str, targets: Sequence[str], *, paired: bool) -> str:
@@ -210,8 +240,14 @@ def _whole(spec: "Ope", dialogues: Sequence[Dialogue], rating: str) -> list[Epis
     return list(whole(dialogues, rewards))
 
 
-def _single(dialogues: Sequence[Dialogue], selection: Selection, rating: str) -> list[Episode]:
-    """Each reply that was rated on this dimension as an episode; the reward is its mean rating."""
+def _single(
+    dialogues: Sequence[Dialogue], selection: Selection, rating: str, targets: Sequence[str]
+) -> list[Episode]:
+    """Each reply that was rated on this dimension as an episode; the reward is its mean rating.
+
+    The last reply of a target's dialogue in which nothing was rated on it is one too, without a reward: it is what the
+    target replied to that context.
+    """
     given: dict[str, list[float]] = {}
     for dialogue in dialogues:
         for one in dialogue.ratings:
@@ -219,7 +255,10 @@ def _single(dialogues: Sequence[Dialogue], selection: Selection, rating: str) ->
                 given.setdefault(f"{dialogue.id}#{one.turn}", []).append(one.value)
     rewards = {name: float(np.mean(values)) for name, values in given.items()}
     chosen = replace(selection, items="rated", dimension=rating, where=(), limit=None)
-    return single(items(dialogues, chosen), rewards)
+    rated = {name.partition("#")[0] for name in rewards}
+    unrated = [one for one in dialogues if one.agent in targets and one.id not in rated]
+    last = replace(chosen, items="last", dimension=None)
+    return single([*items(dialogues, chosen), *items(unrated, last)], rewards)
 
 
 def _complete(episodes: Episodes, targets: Sequence[str]) -> NDArray[np.bool_]:

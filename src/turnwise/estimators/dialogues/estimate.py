@@ -1,0 +1,232 @@
+"""What people would say of an agent that nobody rated, from its own unrated dialogues and rated dialogues of others.
+
+A regression on features of whole dialogues predicts the ratings of the target's dialogues; the estimate is the mean
+prediction. Features are those of the users' side (their words, lengths, questions, last turns, complaints, thanks), of
+the agent's side, of how neighbouring turns are related, of repetition, and scores of metrics or estimates of another
+road where they are given. Which of them carry differs between corpora, even in sign, so they are chosen by leaving out
+agents (`choice`). The interval is that of the errors of the agents left out in turn, with the choice made anew without
+each of them. Agents count equally. If one more agent would not be estimated better than by the mean of the others, or lies
+outside what was seen, the estimate is refused.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from turnwise.errors import Refused
+from turnwise.estimators.calibration import LEVEL, standard_errors
+from turnwise.estimators.dialogues.choice import Choice, LeftOut, chosen, left_out
+from turnwise.estimators.dialogues.moments import MEAN, Candidate, Moments, candidates_of
+from turnwise.estimators.outside import (
+    Distance,
+    check_inside,
+    check_range,
+    check_users,
+    distance,
+    distances,
+)
+from turnwise.estimators.dialogues.table import Table
+from turnwise.estimators.random_effects import ErrorSpread, error_spread
+from turnwise.estimators.refusal import DIALOGUES
+from turnwise.types import Floats
+
+AGENTS = 5  # least number of rated agents: each is left out, and three others remain when a second one is
+OWN = 10  # least number of the target's own dialogues
+CHANCE = 0.05  # largest one-sided p-value with which agents left out count as ranked
+STABLE = 0.5  # least share of agents whose choice, made without them, is the choice made with all
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DialoguesEstimate:
+    """The estimate of one target, and why to believe it."""
+
+    value: float
+    interval: tuple[float, float]
+    choice: str  # the candidate that was chosen
+    stable: float  # share of the rated agents whose choice, made without them, is the same
+    ranking: float  # correlation of left-out predictions and ratings
+    p: float  # one-sided
+    spread: float  # standard deviation of true errors
+    inside: tuple[Distance, ...]  # in each block of features, the least probable first
+    users: Distance | None  # of the users' first turns
+    predicted: Floats  # (m,) of the target's dialogues
+    left_out: Mapping[str, float]  # rated agent -> its estimate when it was left out
+    refusal: Refused | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """A table of rated agents and targets, from which any agent can be estimated without its ratings."""
+
+    data: Table
+    errors: Floats = field(init=False)  # (A,) standard errors of mean ratings
+    _moments: Moments = field(init=False)
+    _known: dict[tuple[int, ...], tuple[LeftOut, Choice]] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Compute the sums by agent."""
+        data = self.data
+        squares = {}
+        for index, name in enumerate(data.agents):
+            own = data.reward[(data.agent == index) & np.isfinite(data.reward)]
+            if len(own):
+                squares[name] = (len(own), float(np.sum((own - own.mean()) ** 2)))
+        errors = standard_errors(squares)
+        object.__setattr__(self, "errors", np.array([errors.get(name, np.nan) for name in data.agents]))
+        object.__setattr__(
+            self, "_moments", Moments.of(data.features, data.agent, data.reward, self.errors)
+        )
+
+    @cached_property
+    def candidates(self) -> tuple[Candidate, ...]:
+        """What can be chosen."""
+        return candidates_of(self.data.groups, self.data.scores)
+
+    @property
+    def rating(self) -> Floats:
+        """(A,) the agents' mean ratings; NaN for an agent without any."""
+        return self._moments.rating
+
+    def known(self, target: int) -> tuple[int, ...]:
+        """The rated agents beside the target."""
+        return tuple(index for index in self._moments.rated if index != target)
+
+    def estimate(self, name: str) -> DialoguesEstimate:
+        """The estimate of an agent from its own dialogues and the ratings of the others.
+
+        Raises `Refused` where there are too few agents or dialogues to make any; an estimate that should not be given has
+        its `refusal`.
+        """
+        target = self.data.agents.index(name)
+        known = self.known(target)
+        self._check_enough(name, known)
+        if known not in self._known:
+            self._known[known] = self._chosen(known)
+        found, final = self._known[known]
+        mine = self.data.agent == target
+        fitted = self._moments.fit(final.candidate, frozenset(self._moments.rated) - frozenset(known))
+        predictions = fitted.predict(self.data.features[:, list(final.candidate.columns)])[final.penalty]
+        predicted = predictions[mine]
+        value = float(predicted.mean())
+        spread = error_spread(found.predicted - found.rating, self.errors[list(known)])
+        half = spread.half_width(LEVEL, self._more(predictions, known, mine))
+        names = [self.data.agents[index] for index in known]
+        ranking, p = _ranking(found)
+        made = DialoguesEstimate(
+            value=value,
+            interval=(value - half, value + half),
+            choice=final.candidate.name,
+            stable=float(np.mean([one.candidate.name == final.candidate.name for one in found.choices])),
+            ranking=ranking,
+            p=p,
+            spread=spread.spread,
+            inside=distances(self.data.blocks, self.data.features, self.data.agent, known, target),
+            users=None
+            if self.data.opening is None
+            else distance("first turns", self.data.opening, self.data.agent, known, target),
+            predicted=predicted,
+            left_out=dict(zip(names, found.predicted.tolist(), strict=True)),
+        )
+        try:
+            self._check(name, made, found, spread)
+        except Refused as error:
+            object.__setattr__(made, "refusal", error)
+        return made
+
+    def _chosen(self, known: tuple[int, ...]) -> tuple[LeftOut, Choice]:
+        """The agents `known`, each left out, and the choice over all of them."""
+        return left_out(self._moments, self.candidates, known), chosen(self._moments, self.candidates, known)
+
+    def _more(self, predictions: Floats, known: tuple[int, ...], mine: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> float:
+        """By how much the target's sampling variance is above that of the rated agents on average; at least 0."""
+
+        def variance(chosen: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> float:
+            """The sampling variance of the mean prediction over these dialogues."""
+            values = predictions[chosen]
+            return float(values.var(ddof=1) / len(values)) if len(values) > 1 else 0.0
+
+        usual = np.mean([variance(self.data.agent == index) for index in known])
+        return max(0.0, variance(mine) - float(usual))
+
+    def _check_enough(self, name: str, known: tuple[int, ...]) -> None:
+        """Raise `Refused` with too few rated agents, rated dialogues or dialogues of the target."""
+        data = self.data
+        n, needed = len(known), AGENTS
+        if n < needed:
+            raise Refused(
+                "{n:#other agent} with rated dialogues, and {needed} are needed to learn from them which dialogues people "
+                "like: {more} more rated would be enough",
+                "too-few-rated-agents",
+                n=n,
+                needed=needed,
+                more=f"{needed - n} agent{'s' if needed - n > 1 else ''}",
+            )
+        rated = int(np.sum(np.isfinite(data.reward) & np.isin(data.agent, known)))
+        if rated < DIALOGUES:
+            raise Refused(
+                "{n:#rated dialogue} of other agents, and {needed} are needed; rate more dialogues",
+                "too-few-rated",
+                n=rated,
+                needed=DIALOGUES,
+            )
+        own = int(np.sum(data.agent == data.agents.index(name)))
+        if own < OWN:
+            raise Refused(
+                "{n:#dialogue} of `{agent}`, and {needed} are needed; log more of its dialogues",
+                "too-few-own-dialogues",
+                n=own,
+                needed=OWN,
+                agent=name,
+            )
+        if float(np.ptp(self.rating[list(known)])) == 0.0:
+            raise Refused(
+                "all known agents have the same mean rating or return: nothing shows whether it can rank agents",
+                "same-means",
+            )
+
+    def _check(self, name: str, made: DialoguesEstimate, found: LeftOut, spread: ErrorSpread) -> None:
+        """Raise `Refused` if agents left out are not ranked, the choice changes, or the target lies outside."""
+        if made.choice == MEAN:
+            raise Refused(
+                "nothing in the dialogues of the {n:#rated agent} predicts an agent left out better than the mean of the "
+                "others; more dialogues of each agent, or more agents that differ in quality, may help",
+                "no-better-than-mean",
+                n=len(found.agents),
+            )
+        if not made.p <= CHANCE:
+            raise Refused(
+                "left out in turn, the {n:#rated agent} are not ranked: their estimates correlate {correlation:.2f} with "
+                "their means (p {p:.2f}); more dialogues of each agent, or more agents that differ in quality, may help",
+                "dialogues-not-ranked",
+                n=len(found.agents),
+                correlation=made.ranking,
+                p=made.p,
+            )
+        if made.stable < STABLE:
+            raise Refused(
+                "what carries in the dialogues changes with the agent that is left out: `{choice}` is chosen with all "
+                "{n:#rated agent}, and for {share:.0%} of them without themselves; more rated agents may help",
+                "unstable-choice",
+                n=len(found.agents),
+                choice=made.choice,
+                share=made.stable,
+            )
+        check_inside(name, made.inside)
+        if made.users is not None:
+            check_users(name, made.users)
+        check_range(name, made.value, found.rating)
+
+
+def _ranking(found: LeftOut) -> tuple[float, float]:
+    """The correlation of left-out predictions with ratings, and its one-sided p-value; (0, 1) if they do not vary."""
+    from scipy.special import stdtr
+
+    x, y = found.predicted - found.predicted.mean(), found.rating - found.rating.mean()
+    size = float(np.sqrt((x @ x) * (y @ y)))
+    if not size > 0:
+        return 0.0, 1.0
+    r = float(x @ y) / size
+    n = len(x)
+    return r, float(stdtr(n - 2, -r * np.sqrt((n - 2) / max(1e-12, 1 - r**2))))
