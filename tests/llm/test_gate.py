@@ -1,5 +1,6 @@
 """The gate before a server: how many requests pass in a time, and waits that the server asks for."""
 
+from itertools import pairwise
 from threading import Event, Thread
 from time import monotonic
 
@@ -23,7 +24,7 @@ def passing_times(gate: Gate, count: int) -> list[float]:
 
 def test_requests_of_many_threads_keep_the_rate_without_a_burst():
     times = passing_times(Gate(per_minute=60 / 0.05), 6)
-    gaps = [later - earlier for earlier, later in zip(times, times[1:], strict=False)]
+    gaps = [later - earlier for earlier, later in pairwise(times)]
     assert times[-1] - times[0] >= 0.95 * 5 * 0.05
     assert min(gaps) > 0.02
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from turnwise.agents.calling import CallLimits
 
 
-def _settings(texts: Sequence[str]) -> dict[str, Any]:
+def parsed_settings(texts: Sequence[str]) -> dict[str, Any]:
     """Key -> value, a number, true, false or text; a value with a comma or a bracket is a text.
 
     Anything but KEY=VALUE raises `UsageError`.
@@ -70,7 +70,7 @@ class Respond(Showing, Seeding, Filtering, Reading):
         Mapping[str, Any] | None,
         Option(
             "A setting of the agent, e.g. temperature=.7. Repeatable; docs/respond.md lists them.",
-            flags="--set", metavar="KEY=VALUE", repeatable=True, parse=_settings,
+            flags="--set", metavar="KEY=VALUE", repeatable=True, parse=parsed_settings,
         ),
     ] = None  # fmt: skip
     self_play: Annotated[

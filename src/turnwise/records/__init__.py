@@ -34,6 +34,7 @@ from turnwise.records.document import (
     MetaDocument,
     OpeDocument,
     Origin,
+    PlayDocument,
     PowerDocument,
     RunSettings,
     ScoreDocument,
@@ -65,6 +66,7 @@ from turnwise.records.planning import (
     PowerCurve,
     Variances,
 )
+from turnwise.records.play import PlayEnds, PlayRecord, RankCheck, RealismRecord
 from turnwise.records.record import (
     Estimated,
     Interval,
@@ -132,10 +134,15 @@ __all__ = [
     "Part",
     "PeopleScore",
     "PlanRecord",
+    "PlayDocument",
+    "PlayEnds",
+    "PlayRecord",
     "PowerCurve",
     "PowerDocument",
     "PrecisionRecall",
     "PreferenceFit",
+    "RankCheck",
+    "RealismRecord",
     "Record",
     "RunSettings",
     "ScoreDocument",

@@ -26,6 +26,7 @@ from turnwise.records.gaming import (
     TuningRepetition,
 )
 from turnwise.records.planning import LabelDraw, MeanRecord, PlanRecord, PowerCurve
+from turnwise.records.play import PlayEnds, PlayRecord, RankCheck, RealismRecord
 from turnwise.records.record import Part, Record, no_counts, no_keys, no_rows, no_texts, nothing
 from turnwise.records.scores import Forecast, JudgePrompt, ScoreRecord
 from turnwise.records.unrated import CriticCheck, EstimateRecord, EstimatorCheck, KnownMeans
@@ -230,6 +231,15 @@ class TrainDocument(Document, frozen=True, kw_only=True, tag="train"):
     curve: tuple[dict[str, Any], ...] = field(default_factory=no_rows)
 
 
+class PlayDocument(Document, frozen=True, kw_only=True, tag="play"):
+    """How agents did with simulated users, and how real these are."""
+
+    results: tuple[PlayRecord, ...]
+    ends: tuple[PlayEnds, ...]
+    realism: tuple[RealismRecord, ...] = field(default_factory=no_rows)
+    ranks: tuple[RankCheck, ...] = field(default_factory=no_rows)
+
+
 AnyDocument: TypeAlias = (
     ScoreDocument
     | MetaDocument
@@ -240,6 +250,7 @@ AnyDocument: TypeAlias = (
     | AttackDocument
     | OpeDocument
     | TrainDocument
+    | PlayDocument
 )
 
 _DECODER = msgspec.json.Decoder(AnyDocument)
