@@ -4,13 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from turnwise.errors import counted
+from turnwise.errors import counted, setting
 from turnwise.library.notes import WARNING
 from turnwise.library.results import Result, ResultOf, cells
 from turnwise.records import PlayDocument, PlayRecord, plain
 from turnwise.report.fitting import HINT, Layout, sized
 
-UNKNOWN = "note: how real the simulated users are is not known: --real LOGS compares them with people"
 ENDS = {
     "goal": "goal", "gave-up": "gave up", "script": "script over", "limit": "limit", "agent-fault": "agent fault",
     "simulator-fault": "simulator fault", "infrastructure-fault": "infrastructure fault",
@@ -80,8 +79,13 @@ class Played(ResultOf[PlayRecord]):
                 lines.append(
                     f"{WARNING}{one.agent}: {counted(failed, 'dialogue')} lost to the infrastructure and not scored"
                 )
+        for reason in dict.fromkeys(one.reason for one in self.document.realism if one.reason):
+            lines.append(f"note: {reason}")
         if not self.document.realism:
-            lines.append(UNKNOWN)
+            lines.append(
+                f"note: how real the simulated users are is not known: {setting('--real', 'LOGS')} compares them with "
+                "people"
+            )
         for check in self.document.ranks:
             agreeing = f"{check.agreeing_pairs} of {counted(check.pairs, 'pair')} of agents"
             lines.append(

@@ -55,15 +55,19 @@ class LearnedUser:
 
     def __call__(self, stage: Stage, turns: Sequence[Turn], seed: int, /) -> UserMessage:
         """A message of a real user, or one that the model writes like these."""
-        scores = self._similarities(stage, turns)
-        rng = np.random.default_rng(seed)
         if self.model is not None:
-            order = np.lexsort((rng.random(len(scores)), -scores))[: self.nearest]
-            return self.model.say(stage, turns, seed, examples=[self.known.known_replies[at] for at in order])
+            return self.model.say(stage, turns, seed, examples=self.examples(stage, turns, seed))
+        scores, rng = self._similarities(stage, turns), np.random.default_rng(seed)
         said = {turn.text for turn in turns if turn.role == "user"}
         scores = scores - np.array([text in said for text in self.known.known_replies])
         at = draw_nearest(scores, min(self.nearest, int(np.isfinite(scores).sum())), rng)
         return UserMessage(self.known.known_replies[at], "goal" if self.place[at] == 1 else None)
+
+    def examples(self, stage: Stage, turns: Sequence[Turn], seed: int) -> list[str]:
+        """What real users said in the `nearest` most similar places."""
+        scores, rng = self._similarities(stage, turns), np.random.default_rng(seed)
+        order = np.lexsort((rng.random(len(scores)), -scores))[: self.nearest]
+        return [self.known.known_replies[at] for at in order]
 
     def _similarities(self, stage: Stage, turns: Sequence[Turn]) -> Floats:
         """(n,) how similar the place of each known message is to this one; -inf for other places in a dialogue."""

@@ -65,19 +65,24 @@ class ModelUser:
         self, stage: Stage, turns: Sequence[Turn], seed: int, *, examples: Sequence[str] = ()
     ) -> UserMessage:
         """As in a call; `examples` are messages of real users, whose manner the agent is to follow."""
-        told = Turn("system", instructions(stage, examples))
-        seen = [
-            Turn(_SWAPPED[turn.role], turn.text)
-            for turn in turns
-            if turn.role in _SWAPPED and turn.text.strip()
-        ]
-        (reply,) = self.limits.ask(self.agent, [ReplyRequest([told, Turn("user", BEGIN), *seen], seed)])
+        (reply,) = self.limits.ask(self.agent, [user_request(stage, turns, seed, examples)])
         if isinstance(reply, NoReply):
             raise reply
         message = parsed(reply.content)
         if isinstance(reply, AgentReply):
             return message._replace(tokens_in=reply.tokens_in, tokens_out=reply.tokens_out)
         return message
+
+
+def user_request(
+    stage: Stage, turns: Sequence[Turn], seed: int, examples: Sequence[str] = ()
+) -> ReplyRequest:
+    """What an agent is asked in order to speak for the user: the instructions, and the dialogue with roles swapped."""
+    told = Turn("system", instructions(stage, examples))
+    seen = [
+        Turn(_SWAPPED[turn.role], turn.text) for turn in turns if turn.role in _SWAPPED and turn.text.strip()
+    ]
+    return ReplyRequest([told, Turn("user", BEGIN), *seen], seed)
 
 
 def instructions(stage: Stage, examples: Sequence[str] = ()) -> str:

@@ -31,13 +31,16 @@ from turnwise.errors import TooManyErrors, Unmeasured, UsageError, counted, sett
 from turnwise.llm.gate import Gate
 from turnwise.logs import native
 from turnwise.logs.files import replacing
+from turnwise.logs.items.keys import lookup
 from turnwise.metrics.judge.cost import Price
+from turnwise.metrics.models import text_encoder
 from turnwise.protocols import agent_extras
-from turnwise.records import PlayDocument, PlayEnds, PlayRecord
+from turnwise.records import PlayDocument, PlayEnds, PlayRecord, RankCheck, RealismRecord, finite
 from turnwise.run.dialogues.respond import journal_path, signature_or_agent
 from turnwise.run.play.budget import Budget
 from turnwise.run.play.conversation import NOT_SCORED, Held, Measured, Rules, Seeds, Stopped, hold
 from turnwise.run.play.judging import rubric_holds
+from turnwise.run.play.realism import Said, realism
 from turnwise.run.play.toolbox import Toolbox, tool_functions
 from turnwise.run.resume.progress_journal import Journal
 from turnwise.run.scoring.tally import generator
@@ -46,6 +49,7 @@ from turnwise.run.workers.execute import progress
 from turnwise.scenarios import reading
 from turnwise.scenarios.scenario import Scenario
 from turnwise.stats.clusters import cluster_codes, cluster_sums
+from turnwise.stats.correlation import kendall
 from turnwise.stats.interval import interval_of_sums
 from turnwise.types import AUTOMATIC, Agent, Dialogue, Floats, Rating, digest
 from turnwise.users.learned import LearnedUser
@@ -58,6 +62,7 @@ if TYPE_CHECKING:
     from turnwise.commands.play import Play
 
 SUCCESS = "success"
+ENCODER = "minilm"  # of messages, for the comparison with real users
 RATER = "turnwise play"
 TASK, TRIAL = "task_id", "trial"  # keys of `meta`: the scenario, and which of its repeats, from 0
 _NAMED = re.compile(r"^(?P<name>[\w .+-]+)=(?P<spec>.+)$", re.DOTALL)
@@ -124,6 +129,9 @@ def play(
             )
         _write(output, finished)
         document = _document(spec, list(cast.agents), finished, lost)
+        if spec.real_paths:
+            realism, ranks = _against_real(spec, document, finished)
+            document = msgspec.structs.replace(document, realism=realism, ranks=ranks)
         beside(output, "results.json").write_bytes(_encoded(document))
     return document
 
@@ -517,6 +525,68 @@ def _document(
         for name in names
     )  # fmt: skip
     return document_of(PlayDocument, spec, records, {}, ends=told)
+
+
+def _against_real(
+    spec: "Play", document: PlayDocument, finished: _Finished
+) -> tuple[tuple[RealismRecord, ...], tuple[RankCheck, ...]]:
+    """How real the users' messages are, by kind, and whether real ratings order the agents as the scores do."""
+    said: dict[str, list[Said]] = {}
+    for part, one in finished:
+        if one.end not in NOT_SCORED:
+            messages = _own_messages(part, one)
+            said.setdefault(part.stage.scenario.kind, []).extend(
+                Said(part.identity, text) for text in messages
+            )
+    if not any(said.values()):
+        return (), ()
+    known = len(said) > 1 or next(iter(said)) != "all"
+    real: dict[str, list[Said]] = {kind: [] for kind in said}
+    ratings: dict[str, dict[str, list[float]]] = {}  # dimension -> agent -> ratings
+    for dialogue in native.read_all(spec.real_paths):
+        kind = (lookup(dialogue, spec.real_kind) or "all") if known else "all"
+        if kind in real:
+            texts = [turn.text for turn in dialogue.turns if turn.role == "user"]
+            real[kind] += [Said(dialogue.id, text) for text in texts]
+        for rating in dialogue.ratings:
+            sign = -1.0 if rating.direction == "lower" else 1.0
+            by_agent = ratings.setdefault(rating.dimension, {})
+            by_agent.setdefault(dialogue.agent, []).append(sign * rating.value)
+    encoder = text_encoder(str(spec.model or ENCODER))
+    records = [
+        record
+        for kind, messages in said.items()
+        for record in realism(messages, real[kind], encoder=encoder, kind=kind, seed=spec.seed)
+    ]
+    return tuple(records), tuple(_rank_checks(document, ratings))
+
+
+def _own_messages(part: Part, one: Finished) -> list[str]:
+    """The messages of the simulated user, without those that the scenario says."""
+    dialogue = native.parse(one.line, file=part.identity, line_number=1)
+    said = [turn.text for turn in dialogue.turns if turn.role == "user"]
+    return said[len(part.stage.scenario.turns) :]
+
+
+def _rank_checks(
+    document: PlayDocument, ratings: Mapping[str, Mapping[str, Sequence[float]]]
+) -> Iterator[RankCheck]:
+    """For each dimension of real ratings and each score, whether they order the agents that have both alike."""
+    scores: dict[str, dict[str, float]] = {}
+    for record in document.results:
+        scores.setdefault(record.dimension, {})[record.agent] = record.value
+    for dimension, by_agent in ratings.items():
+        for against, simulated in scores.items():
+            names = [name for name in simulated if name in by_agent]
+            if len(names) < 2:
+                continue
+            x = np.array([simulated[name] for name in names])
+            y = np.array([np.mean(by_agent[name]) for name in names])
+            signs = [np.sign(x[a] - x[b]) * np.sign(y[a] - y[b]) for a in range(len(names)) for b in range(a)]
+            yield RankCheck(
+                dimension=dimension, against=against, agents=tuple(names), kendall=finite(kendall(x, y)),
+                agreeing_pairs=sum(sign > 0 for sign in signs), pairs=len(signs),
+            )  # fmt: skip
 
 
 def _record(
