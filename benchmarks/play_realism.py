@@ -27,6 +27,8 @@ from turnwise.users.model import ModelUser, parsed, user_request
 from turnwise.users.user import Stage
 
 RESULT = Path(__file__).parent / "results" / "play_realism.json"
+OTHERS = 400  # dialogues of people that all are compared with
+LEARNED = 800  # dialogues that the learned user is made from
 _TAG = re.compile(r"<[^>]+>")
 
 
@@ -101,11 +103,11 @@ def generate(name: str, count: int, models: Sequence[str], *, data: Path, cache:
     path = cache / f"{name}-{count}.json"
     made: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
     dialogues = sorted(read(str(data / f"{name}.jsonl.gz")), key=lambda one: digest("play", one.id))
-    chosen = places(dialogues[: 2 * count], np.random.default_rng(0))
-    half, other = chosen[:count], chosen[count:]
+    rng = np.random.default_rng(0)
+    half, other = places(dialogues[:count], rng), places(dialogues[count : count + OTHERS], rng)
     made["people"] = [dialogue.turns[at].text for dialogue, at in half]
     made["others"] = [dialogue.turns[at].text for dialogue, at in other]
-    learned = fit(dialogues[2 * count : 2 * count + 800])
+    learned = fit(dialogues[count + OTHERS : count + OTHERS + LEARNED])
     made["retrieval"] = by_user(learned, half)
     path.write_text(json.dumps(made))
     for model in models:
@@ -121,7 +123,7 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("data", type=Path, help="the folder of the corpora")
     options.add_argument("--corpora", nargs="+", default=["multiwoz_valtest", "ji2022"])
-    options.add_argument("--count", type=int, default=150)
+    options.add_argument("--count", type=int, default=48)
     options.add_argument("--models", nargs="*", default=["smollm2"])
     options.add_argument("--cache", type=Path, default=Path("out/play"))
     options.add_argument("--only-generate", action="store_true")

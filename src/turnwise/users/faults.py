@@ -32,13 +32,13 @@ _RUN = 7  # words in a row that nobody shares with the instructions by chance
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 _DIRECTION = re.compile(r"^[\s*_]*[(\[*][^)\]*]*[)\]*][\s.*_]*$")
 _AGAIN = re.compile(
-    r"\b(?:again|repeat|sorry|pardon|understand|catch|clarify|rephrase|once more|say that|confirm)\b",
+    r"\b(?:again|repeat|pardon|understand|catch|clarify|rephrase|once more|say that|confirm)\b",
     re.IGNORECASE,
 )
 _ASSISTANT = re.compile(
     r"\bhow (?:can|may|could) i (?:help|assist)\b"
     r"|\b(?:here|happy|glad|able) to (?:help|assist)\b"
-    r"|\b(?:anything|something) else (?:i can|you(?:'d| would)? (?:need|like))\b"
+    r"|\b(?:anything|something) else (?:(?:that )?i can|you(?:'d| would)? (?:need|like))\b"
     r"|\bas an? (?:ai|assistant|language model|virtual)\b"
     r"|\bthank you for (?:contacting|calling|reaching|choosing|your patience|providing)\b"
     r"|\b(?:let me|i(?:'ll| will| can)) (?:check|look|find|search|book|process|pull|assist|help|transfer|get)\b[^.?!]*"
@@ -53,6 +53,12 @@ _ASSISTANT = re.compile(
     r" (?:has|have|is|was|will) (?:been |now |be )?\w+(?:ed|d|sent|made)\b"
     r"|\bwould you like (?:me|to (?:book|proceed|know|make|reserve|confirm))\b"
     r"|\b(?:we|i) (?:recommend|suggest|apologi[sz]e for)\b"
+    r"|\b(?:would|do|did|will) you (?:like|want|wish|prefer|fly|leave|return|travel|stay|depart|arrive"
+    r"|have (?:a|any) (?:preference|particular|specific|certain))\b"
+    r"|\b(?:would|do|did) you have in mind\b|\bany preferences?\b[^.!]*\?"
+    r"|\byou(?:'d| would)? (?:like|prefer|want)(?: to \w+)?\?"
+    r"|\bi am sorry,? (?:but )?(?:there|we) |\b(?:can|shall|should|may) i book\b"
+    r"|\bi (?:have|found|see) \d+ \w+ (?:available|that)\b|\bthe reference number is\b"
     r"|\bwelcome to\b",
     re.IGNORECASE,
 )
@@ -61,11 +67,54 @@ _LEAK = re.compile(
     r"|i(?:'m| am) (?:playing|acting|pretending|supposed|instructed|told to)|the scenario|as instructed"
     r"|as (?:a|the) (?:user|customer|person), i|(?:the|this) (?:user|customer) (?:wants|should|must|will|is|has|needs)"
     r"|the assistant (?:should|must|needs|has to|will|is supposed)|my goal is|the goal (?:is|has been)"
-    r"|stay(?:ing)? in character|next message|(?:facts|information|details) (?:i was|i've been|i have been) given)\b",
+    r"|(?:told|asked|instructed|supposed|meant) to (?:act|be|play|behave|pretend|say|ask)|my (?:goal|task|job) in this"
+    r"|in this (?:exercise|scenario|role|simulation)|not (?:to )?(?:reveal|mention|disclose) (?:the|my|this)"
+    r"|given the following|stay(?:ing)? in character|next message"
+    r"|(?:facts|information|details) (?:i was|i've been|i have been) given)\b",
     re.IGNORECASE,
 )
 _MORE = re.compile(r"\b(?:else|more|further|all|okay|ok|help(?:ed|ful)?|satisfied|happy)\b", re.IGNORECASE)
-_OFFER = re.compile(r"\b(?:would|do|shall|should|can|may|want|like) (?:you|i|we|me)\b", re.IGNORECASE)
+_OFFER = re.compile(
+    r"\b(?:shall|should|can|may) (?:i|we)\b|\blike me\b|\bor\b.*\?|\b(?:that|this|it|else) (?:work|fine|ok|help)\b"
+    r"|\b(?:else|other|instead|all right|correct|confirm)\b",
+    re.IGNORECASE,
+)
+_ANY = re.compile(
+    r"\b(?:any\w*|no|not|none|don'?t|doesn'?t|n't|either|whatever|matter|sure|flexible|prefer\w*"
+    r"|no preference|yes|depends|but|first|actually|instead|also|and)\b",
+    re.IGNORECASE,
+)
+# Sort of a value -> words of a question for it, names of facts of this sort, and how a value of it looks in a text.
+_SORTS: dict[str, tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]] = {
+    sort: tuple(re.compile(part, re.IGNORECASE) for part in parts)  # type: ignore[misc]
+    for sort, parts in {
+        "time": (
+            r"\b(?:when|what (?:day|time|date)|which (?:day|date|time)|days?|dates?|times?)\b",
+            r"day|date|time|leav|arriv|depart|return",
+            r"\d|\b(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|today|tomorrow|tonight|morning|noon|evening|night|soon)\b",
+        ),
+        "number": (
+            r"\b(?:how many|how long|number of)\b",
+            r"people|stay|party|number|stops|connections|nights|stars",
+            r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|single|couple|myself|me|my|alone|direct)\b",
+        ),
+        "money": (
+            r"\b(?:budget|price|prices|cost|spend|afford|pay)\b",
+            r"price|budget|cost|fare",
+            r"[$\u00a3\u20ac]|\d|\b(?:cheap|moderate|expensive|low|high|mid)\w*\b",
+        ),
+        "place": (
+            r"\b(?:where|area|part of town|destination|departing from|leaving from|going to|stations?)\b",
+            r"area|destination|departure|origin|city|address|place",
+            r"\b(?:from|to|north|south|east|west|cent(?:re|er)|town|near)\b",
+        ),
+        "name": (
+            r"\b(?:your|the) (?:full |last |first )?name\b",
+            r"\bname$",
+            r"\bname|\bi(?:'m| am)\b|\bhere\b",
+        ),
+    }.items()
+}
 _CODE = re.compile(r"(?<![\w:.,])#?(?=[\w-]*\d)\w[\w-]{2,}(?![\w:])")
 _NO_CODE = re.compile(  # ordinals, amounts with a unit, years and spans are no identifiers
     r"^(?:\d{1,2}|\d+(?:st|nd|rd|th|s|am|pm|h|hrs?|min|km|kg|gb|mb|x|k|ish|pp|people|day|year|star)|(?:19|20)\d\d"
@@ -123,9 +172,13 @@ def _words(text: str) -> list[str]:
 
 
 def _alike(one: str, other: str) -> bool:
-    """Whether two messages, one of some length, say the same in the same words."""
+    """Whether a message says what another one of some length said, in the same words and hardly more."""
     a, b = _words(one), _words(other)
-    return min(len(a), len(b)) >= _WORDS and fuzz.ratio(" ".join(a), " ".join(b)) >= _SAME
+    if min(len(a), len(b)) < _WORDS:
+        return False
+    if len(a) <= len(b) + _WORDS and f" {' '.join(b)} " in f" {' '.join(a)} ":
+        return True
+    return fuzz.ratio(" ".join(a), " ".join(b)) >= _SAME
 
 
 def _asked_again(replies: Sequence[str]) -> bool:
@@ -162,19 +215,33 @@ def _ends_early(last: str, replies: Sequence[str]) -> bool:
 
 
 def _answers_another(text: str, last: str, stage: Stage) -> str:
-    """Which facts a message tells when the agent asked for another one; "" if it tells that one, or none."""
-    if "?" not in last or len(stage.facts) < 2:
+    """Which facts a message tells when the agent asked for something else; "" if it tells that too, or no fact.
+
+    What a question asks for is a sort of value (a time, a number, money, a place, a name), or a fact by its name.
+    """
+    if "?" not in last or "?" in text or len(stage.facts) < 2 or _ANY.search(text):
         return ""
-    question = " ".join(part for part in re.findall(r"[^.?!]*\?", last))
-    asked = {name for name in stage.facts if _named(name, question)}
+    question = re.findall(r"[^.?!]*\?", last)[-1]
+    if _OFFER.search(question):
+        return ""
     told = {name for name, value in stage.facts.items() if _says(text, value)}
-    names = asked - told
-    if not names or asked & told or not told or _OFFER.search(question):
+    asked = {sort for sort, (words, _, _) in _SORTS.items() if words.search(question)}
+    wanted = {
+        name
+        for name, value in stage.facts.items()
+        if _named(name, question) or asked & _sorts_of(name, value)
+    }
+    if not told or not wanted or told & wanted or any(_named(name, text) for name in wanted):
         return ""
-    # The name of what was asked may be in the answer without its value: `I have no preference about the airline`.
-    if any(_named(name, text) for name in asked):
+    if any(_SORTS[sort][2].search(text) for sort in asked):
         return ""
-    return f"asked for {', '.join(sorted(asked))}, it tells {', '.join(sorted(told))}"
+    return f"asked for {', '.join(sorted(wanted)[:3])}, it tells {', '.join(sorted(told))}"
+
+
+def _sorts_of(name: str, value: str) -> set[str]:
+    """The sorts of values that a fact is of, by its name."""
+    last = name.rpartition(".")[2]
+    return {sort for sort, (_, names, _) in _SORTS.items() if names.search(last)}
 
 
 def _named(name: str, text: str) -> bool:

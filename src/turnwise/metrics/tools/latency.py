@@ -123,7 +123,9 @@ def measured_by_dialogue(path: str) -> Mapping[str, Took]:
         about = Path(path).stat()
         return _lines(path, about.st_mtime_ns, about.st_size)
     except (OSError, msgspec.DecodeError) as error:
-        raise UsageError(f"{path} is no file of measured times, as `turnwise play` writes them: {error}") from None
+        raise UsageError(
+            f"{path} is no file of measured times, as `turnwise play` writes them: {error}"
+        ) from None
 
 
 @lru_cache(maxsize=8)
