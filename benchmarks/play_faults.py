@@ -2,11 +2,10 @@
 
 Clean messages are those of the rules of two worlds and of people in MultiWOZ, each with the facts that its user has.
 A fault is planted in a clean dialogue at a place where it can be: 50 of each of eight kinds. Words of planted messages
-come from other dialogues or from lists that are not those of the rules. The rules were adjusted on the first half of
-the dialogues (--half tune); the second half is reported.
+come from other dialogues or from lists; half of the leaks recite the instructions, and the others talk about them.
 
-`moved`: how the share of successes of a perfect agent, whose dialogues all succeed, would change if dialogues with this
-fault counted as its failures, as they do where nobody looks for them and the dialogue comes to nothing.
+The rules were adjusted on the first half of the dialogues (--half tune), with their own lists. The second half is
+reported, with lists that were written afterwards and avoid the words of the rules.
 """
 
 import argparse
@@ -25,6 +24,7 @@ from turnwise.scenarios.scenario import Scenario
 from turnwise.stats.interval import wilson
 from turnwise.types import Turn, digest
 from turnwise.users.faults import KINDS, Kind, fault
+from turnwise.users.model import INSTRUCTIONS, parsed
 from turnwise.users.rules import RuleUser
 from turnwise.users.user import Stage, UserMessage
 from turnwise.worlds import named
@@ -34,6 +34,20 @@ EACH, CLEAN = 50, 400
 _FOR_A_FACT = re.compile(r"\b(?:what|when|where|which|how many|how long)\b[^.?!]*\?\s*$", re.IGNORECASE)
 MANNERS = ("Well, ", "So, ", "Hm, ", "Okay then, ", "")
 LEAKS = (
+    "Since I am the customer in this conversation, I will ask about the opening hours.",
+    "The prompt tells me to be short. Fine.",
+    "I have to pretend that I do not know the price.",
+    "Let me think about what the person would say here: sounds good.",
+    "Persona: busy mother. Message: do you have a room?",
+    "It says here that I want a table for four.",
+    "According to what I was given, the budget is low.",
+    "Sure! Here's what the user might say: I would like to book it.",
+    "I am not allowed to tell you all the facts at once.",
+    "The information provided says nothing about that.",
+    "My character would be annoyed by now.",
+    "I'm simulating somebody who needs a taxi.",
+    "Output: yes please.",
+    "As instructed, I keep my message short: ok.",
     "As the person in this exercise I would now ask about the price.",
     "My instructions say that I should be brief, so: yes.",
     "I was told to act as a customer who is in a hurry.",
@@ -53,20 +67,20 @@ LEAKS = (
 )
 # Other words for the half that is reported, written after the rules.
 NEW_LEAKS = (
-    "Since I am the customer in this conversation, I will ask about the opening hours.",
-    "The prompt tells me to be short. Fine.",
-    "I have to pretend that I do not know the price.",
-    "Let me think about what the person would say here: sounds good.",
-    "Persona: busy mother. Message: do you have a room?",
-    "It says here that I want a table for four.",
-    "According to what I was given, the budget is low.",
-    "Sure! Here's what the user might say: I would like to book it.",
-    "I am not allowed to tell you all the facts at once.",
-    "The information provided says nothing about that.",
-    "My character would be annoyed by now.",
-    "I'm simulating somebody who needs a taxi.",
-    "Output: yes please.",
-    "As instructed, I keep my message short: ok.",
+    "Okay, I need to respond as Maria, who is impatient: hurry up please.",
+    "I will continue the conversation as the traveller. Do you have a cheaper one?",
+    "Based on the background information, I only have 20 pounds.",
+    "Per the guidelines I answer with one sentence: a table for two.",
+    "My assigned objective is to find a hotel in the north.",
+    "I can't say that because my description does not mention it.",
+    "Acting as a tourist, I ask for a museum.",
+    "The setup says I leave on Monday.",
+    "Let's stay with the storyline: I am angry about the refund.",
+    "Customer: I want to change my flight. (end of customer turn)",
+    "I must not break the rules I have been set, so just yes.",
+    "Next I will ask for the phone number, as described in my profile.",
+    "User response: four people at seven.",
+    "For the purposes of this dialogue, assume that I have paid.",
 )
 NEW_ENDS = (
     "Cheers, bye bye.",
@@ -133,18 +147,14 @@ def world_places(name: str, count: int, *, seed: int) -> Iterator[Place]:
 
 
 def corpus_places(path: Path, half: str) -> Iterator[Place]:
-    """The messages of people in one half of a corpus with goals; the last one ends the dialogue."""
+    """The messages of people in one half of a corpus with goals; a goodbye ends the dialogue."""
     for dialogue in read(str(path)):
         if (int(digest("faults", dialogue.id), 16) % 2 == 0) != (half == "tune"):
             continue
         stage, turns = Stage(scenario_of(dialogue), 0), plain_turns(dialogue.turns)
-        last = max((at for at, turn in enumerate(turns) if turn.role == "user"), default=-1)
         for at, turn in enumerate(turns):
             if turn.role == "user" and turn.text.strip():
-                leaving = "goal" if at == last else None
-                yield Place(
-                    stage, tuple(turns[:at]), UserMessage(turn.text, leaving), path.name.partition(".")[0]
-                )
+                yield Place(stage, tuple(turns[:at]), parsed(turn.text), path.name.partition(".")[0])
 
 
 def drawn(places: Sequence[Place], count: int, rng: np.random.Generator) -> list[Place]:
@@ -186,7 +196,11 @@ def _faulty(kind: Kind, place: Place, other: Place, words: "Words", rng: np.rand
         ]
         return str(rng.choice(said)) if said and other.stage is not place.stage else None
     if kind == "leak":
-        return str(rng.choice(words.leaks))
+        if rng.random() < 0.5:
+            return str(rng.choice(words.leaks))
+        told = INSTRUCTIONS.split()
+        start = int(rng.integers(len(told) - 12))
+        return " ".join(told[start : start + 12])
     if kind == "early-end":
         last = replies[-1].rstrip() if replies else ""
         asked = last.endswith("?") and " else" not in last and " more" not in last
@@ -253,6 +267,17 @@ def main() -> None:
                 if found is None:
                     before = one.place.before[-1].text if one.place.before else ""
                     print("MISSED", kind, one.place.source, repr(one.message.text), "|", before)
+        if kind == "leak":
+            recited = [one.message.text in " ".join(INSTRUCTIONS.split()) for one in made]
+            result["leaks"] = {
+                "recited": sum(recited),
+                "recited_found": sum(
+                    found is not None for found, is_one in zip(looked, recited, strict=True) if is_one
+                ),
+                "reworded_found": sum(
+                    found is not None for found, is_one in zip(looked, recited, strict=True) if not is_one
+                ),
+            }
         result["kinds"][kind] = {
             "planted": len(made), "found": hits, "recall": hits / max(1, len(made)),
             "recall_interval": wilson(hits, len(made)), "named_right": named_right,

@@ -63,14 +63,24 @@ _ASSISTANT = re.compile(
     re.IGNORECASE,
 )
 _LEAK = re.compile(
-    r"\b(?:system prompt|my (?:persona|instructions|role|character|prompt)|simulat(?:ed|ion|ing|or)|role-?play"
-    r"|i(?:'m| am) (?:playing|acting|pretending|supposed|instructed|told to)|the scenario|as instructed"
-    r"|as (?:a|the) (?:user|customer|person), i|(?:the|this) (?:user|customer) (?:wants|should|must|will|is|has|needs)"
-    r"|the assistant (?:should|must|needs|has to|will|is supposed)|my goal is|the goal (?:is|has been)"
-    r"|(?:told|asked|instructed|supposed|meant) to (?:act|be|play|behave|pretend|say|ask)|my (?:goal|task|job) in this"
-    r"|in this (?:exercise|scenario|role|simulation)|not (?:to )?(?:reveal|mention|disclose) (?:the|my|this)"
-    r"|given the following|stay(?:ing)? in character|next message"
-    r"|(?:facts|information|details) (?:i was|i've been|i have been) given)\b",
+    # words about a part that is played, which nobody says who has a matter of their own
+    r"\b(?:persona|(?:the|my|this|system|given) prompt|simulat(?:e|ed|es|ing|ion|or)|role-?play\w*"
+    r"|(?:the|this) scenario|(?:in|out of) character|pretend(?:ing)?|my (?:instructions|role|character|script)"
+    r"|(?:the|these|given|my) instructions|as instructed|language model)\b"
+    # the user in the third person, or what it would say
+    r"|\b(?:the|this|a|simulated) (?:user|customer|person|human|visitor) (?:wants|should|must|will|would|is|has"
+    r"|needs|asks|might|says|here|in|could)\b|\bas (?:a|the|an) (?:user|customer|person|visitor|human)\b"
+    r"|\bi(?:'m| am) (?:the|a) (?:user|customer|person)\b|\bwould say here\b|\b(?:might|would|could) say\s*:"
+    r"|\bthe assistant (?:should|must|needs|has to|will|would|is supposed)\b"
+    # a goal or facts that were handed out
+    r"|\b(?:my|the) (?:goal|task|job) (?:is|in this|has been|here)\b"
+    r"|\b(?:told|asked|instructed|supposed|meant|allowed) (?:not )?to (?:act|be|play|behave|pretend|say|ask|tell)\b"
+    r"|\bin this (?:exercise|role|simulation|conversation)\b|\bnot (?:to )?(?:reveal|mention|disclose) (?:the|my)\b"
+    r"|\b(?:given|provided) (?:the following|facts|details|information)\b|\bi (?:was|have been|'ve been) given\b"
+    r"|\b(?:facts|information|details) (?:i was|i have been|provided|above|below)\b|\bit says here\b"
+    # labels of a text that was written for somebody else
+    r"|\b(?:here(?:'s| is)|this is) (?:the|a|my|what the|one) (?:next |possible )?(?:message|reply|response|user)\b"
+    r"|^\s*(?:message|output|response|reply|assistant|answer|turn)\s*:|\b(?:next|first) message\b",
     re.IGNORECASE,
 )
 _MORE = re.compile(r"\b(?:else|more|further|all|okay|ok|help(?:ed|ful)?|satisfied|happy)\b", re.IGNORECASE)
