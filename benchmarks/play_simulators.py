@@ -2,8 +2,8 @@
 
 In worlds where real users follow known rules, 16 simulators are these rules shifted by degree in manner, patience,
 knowledge and agreement. Each plays the same scenarios with eight agents. Its ranking of them is compared with the true
-one, that of dialogues with the rules themselves in other scenarios. The printed realism is compared with this error over
-the simulators, in rank.
+one, that of dialogues with the rules themselves in other scenarios. The printed realism is compared with this error
+over the simulators, in rank.
 
 A shift in manner hardly moves the scores of agents that look for words, and one in patience hardly moves the words: no
 distance between messages can see every error, and the result says how much it sees.
@@ -64,8 +64,10 @@ class Shifted:
         if self.kind == "manner":
             return UserMessage(_POLITE + message.text)
         if self.kind == "patience":
-            return UserMessage(f"{message.text} {LEAVING[0]}" if stage.scenario.world == "booking" else "Never mind, bye.",
-                               "gave-up" if turns else None)  # fmt: skip
+            leaves = (
+                f"{message.text} {LEAVING[0]}" if stage.scenario.world == "booking" else "Never mind, bye."
+            )
+            return UserMessage(leaves, "gave-up" if turns else None)
         if not turns:
             return message
         if self.kind == "knowledge":
@@ -114,11 +116,13 @@ def measured(world: str) -> list[dict[str, Any]]:
         user = RuleUser() if kind == "none" else Shifted(kind, degree)
         document, dialogues = held(world, agents, user, seed=2, scenarios=SCENARIOS)
         scores = means(document, dimension, names)
+        # A simulator that gives all agents the same score orders none of them.
+        order = kendall(scores, true) if np.ptp(scores) else 0.0
         records = realism(messages(dialogues), kept, encoder=encoder, kind="all")
         found.append(
             {
-                "world": world, "dimension": dimension, "simulator": kind, "degree": degree, "dialogues": len(dialogues),
-                "kendall": kendall(scores, true), "error": (1 - kendall(scores, true)) / 2,
+                "world": world, "dimension": dimension, "simulator": kind, "degree": degree,
+                "dialogues": len(dialogues), "kendall": order, "error": (1 - order) / 2,
                 "bias": float(np.abs(scores - true).mean()),
                 "realism": {
                     one.measure: {"estimate": one.estimate, "interval": one.interval, "floor": one.floor}
@@ -146,7 +150,8 @@ def related(rows: Sequence[dict[str, Any]], against: str) -> dict[str, Any]:
             chosen = rng.integers(len(x), size=len(x))
             draws.append(spearman(x[chosen], y[chosen]))
         made[measure] = {
-            "spearman": spearman(x, y), "interval": percentile(np.array(draws), n_clusters=len(x)), "simulators": len(x),
+            "spearman": spearman(x, y), "interval": percentile(np.array(draws), n_clusters=len(x)),
+            "simulators": len(x),
         }  # fmt: skip
     return made
 

@@ -38,12 +38,12 @@ def test_the_public_names_are_these():
     assert tw.__all__ == [
         "Agreement", "Attack", "Calibration", "Changes", "Comparison", "Converted", "DataError", "Dialogue",
         "Estimates", "ExportedRatings", "Extra", "Hardened", "Installation", "Listing", "MissingExtra",
-        "Power", "Rating", "RatingLinks", "Record", "Refused", "Replies", "Reply", "Report", "Result", "Scores",
+        "Played", "Power", "Rating", "RatingLinks", "Record", "Refused", "Replies", "Reply", "Report", "Result", "Scores",
         "Simulated",
         "TooManyErrors", "Trained", "Turn", "TurnwiseError", "Unmeasured", "UsageError", "Validation", "ViewerLink",
         "__version__",
         "attack", "calibrate", "compare", "convert", "demo_corpus", "diff", "doctor", "export_ratings", "fetch",
-        "harden", "list_available", "make_report", "meta_evaluate", "ope", "power", "rate", "respond", "score",
+        "harden", "list_available", "make_report", "meta_evaluate", "ope", "play", "power", "rate", "respond", "score",
         "simulate", "train", "validate", "view",
     ]  # fmt: skip
     assert sorted(make_api.public("turnwise.plugins")) == [
