@@ -19,7 +19,9 @@ import numpy as np
 
 from turnwise.agents import resolve
 from turnwise.agents.calling import NoReply, ReplyRequest
+from turnwise.encode import load
 from turnwise.logs.native import read
+from turnwise.run.play.realism import Said, realism
 from turnwise.scenarios.scenario import Scenario
 from turnwise.types import Dialogue, Turn, digest
 from turnwise.users.learned import LearnedUser, fit
@@ -116,6 +118,34 @@ def generate(name: str, count: int, models: Sequence[str], *, data: Path, cache:
                 made[key] = by_model(model, half, examples, temperature=0.7, longest=48)
                 path.write_text(json.dumps(made))
     return made
+
+
+def compare(made: dict[str, dict[str, Any]], count: int) -> None:
+    """Compare the messages of every simulator, and of people at the same places, with those of other people."""
+    encoder = load("minilm")
+    result: dict[str, Any] = {}
+    for name, texts in made.items():
+        others = [Said(f"other-{at}", text) for at, text in enumerate(texts["others"])]
+        rows: dict[str, Any] = {}
+        for simulator, said in texts.items():
+            if simulator == "others":
+                continue
+            mine = [Said(f"{simulator}-{at}", text) for at, text in enumerate(said)]
+            rows[simulator] = {
+                "messages": len(mine),
+                "empty": sum(not text.strip() for text in said),
+                "mean_words": float(np.mean([len(text.split()) for text in said])),
+                **{
+                    one.measure: {
+                        "estimate": one.estimate, "interval": one.interval, "floor": one.floor,
+                        "floor_interval": one.floor_interval, "reason": one.reason,
+                    }
+                    for one in realism(mine, others, encoder=encoder, kind="all")
+                },
+            }  # fmt: skip
+        result[name] = {"count": count, "others": len(others), "learned_from": LEARNED, "simulators": rows}
+    RESULT.write_text(json.dumps(result, indent=1) + "\n")
+    print(json.dumps(result, indent=1))
 
 
 def main() -> None:

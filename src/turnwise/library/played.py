@@ -56,9 +56,10 @@ class Played(ResultOf[PlayRecord]):
             names=("kind", "measure"), results=("estimate", "interval", "floor"),
             others=("floor_interval", "simulated", "real"),
         )  # fmt: skip
-        if not self.document.realism:
+        measured = [plain(record) for record in self.document.realism if record.estimate is not None]
+        if not measured:
             return ""
-        head, rows = cells([plain(record) for record in self.document.realism], columns, layout)
+        head, rows = cells(measured, columns, layout)
         return sized(rows, head, layout, wide=wide, hint=hint)
 
     def notes(self) -> list[str]:

@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from turnwise.commands.play import Play
 
 SUCCESS = "success"
+ALL = "all"  # the kind of scenarios and dialogues that name none
 ENCODER = "minilm"  # of messages, for the comparison with real users
 RATER = "turnwise play"
 TASK, TRIAL = "task_id", "trial"  # keys of `meta`: the scenario, and which of its repeats, from 0
@@ -540,23 +541,24 @@ def _against_real(
             )
     if not any(said.values()):
         return (), ()
-    known = len(said) > 1 or next(iter(said)) != "all"
-    real: dict[str, list[Said]] = {kind: [] for kind in said}
+    real: dict[str, list[Said]] = {}
     ratings: dict[str, dict[str, list[float]]] = {}  # dimension -> agent -> ratings
     for dialogue in native.read_all(spec.real_paths):
-        kind = (lookup(dialogue, spec.real_kind) or "all") if known else "all"
-        if kind in real:
-            texts = [turn.text for turn in dialogue.turns if turn.role == "user"]
-            real[kind] += [Said(dialogue.id, text) for text in texts]
+        texts = [turn.text for turn in dialogue.turns if turn.role == "user"]
+        kind = lookup(dialogue, spec.real_kind) or ALL
+        real.setdefault(kind, []).extend(Said(dialogue.id, text) for text in texts)
         for rating in dialogue.ratings:
             sign = -1.0 if rating.direction == "lower" else 1.0
             by_agent = ratings.setdefault(rating.dimension, {})
             by_agent.setdefault(dialogue.agent, []).append(sign * rating.value)
+    if real.keys() <= {ALL} or said.keys() <= {ALL}:  # one of the two has no kinds
+        said = {ALL: [one for messages in said.values() for one in messages]}
+        real = {ALL: [one for messages in real.values() for one in messages]}
     encoder = text_encoder(str(spec.model or ENCODER))
     records = [
         record
         for kind, messages in said.items()
-        for record in realism(messages, real[kind], encoder=encoder, kind=kind, seed=spec.seed)
+        for record in realism(messages, real.get(kind, []), encoder=encoder, kind=kind, seed=spec.seed)
     ]
     return tuple(records), tuple(_rank_checks(document, ratings))
 

@@ -131,6 +131,7 @@ class _Talk:
                 self._user_turn()
                 self._agent_turn()
                 if self.replies >= self.stage.scenario.max_turns:
+                    self._ask_to_decide()
                     raise _Ended("limit")
         except _Ended as ended:
             end, detail = ended.end, ended.detail
@@ -174,7 +175,7 @@ class _Talk:
                 self.turns.pop()
             return
         self.turns = [*asked[1:-1], Turn("user", asked[-1].text.strip())]
-        self._agent_turn()
+        self._agent_turn()  # raises `_Ended` with the decision; a reply without one ends the dialogue as it was
 
     def _scripted(self) -> UserMessage | None:
         """The next turn of the scenario; None after the last."""
