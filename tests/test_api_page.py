@@ -42,14 +42,14 @@ def test_no_public_name_is_lost():
     promised = [
         "Agreement", "Attack", "Calibration", "Changes", "Comparison", "Converted", "DataError", "Dialogue",
         "Estimates", "ExportedRatings", "Extra", "Hardened", "Installation", "Listing", "MissingExtra",
-        "Power", "Rating", "RatingLinks", "Record", "Refused", "Reliability", "Replies", "Reply", "Report",
+        "Played", "Power", "Rating", "RatingLinks", "Record", "Refused", "Reliability", "Replies", "Reply", "Report",
         "Result", "Scores",
         "Simulated",
         "TooManyErrors", "Trained", "Turn", "TurnwiseError", "Unmeasured", "UsageError", "Validation", "ViewerLink",
         "__version__",
         "attack", "calibrate", "compare", "convert", "demo_corpus", "diff", "doctor", "export_ratings", "fetch",
-        "harden", "judge", "list_available", "make_report", "meta_evaluate", "ope", "power", "rate", "reliability",
-        "respond", "score",
+        "harden", "judge", "list_available", "make_report", "meta_evaluate", "ope", "play", "power", "rate",
+        "reliability", "respond", "score",
         "simulate", "train", "validate", "view",
     ]  # fmt: skip
     assert [name for name in promised if name not in tw.__all__] == []

@@ -5,8 +5,8 @@
     tw.score("logs.jsonl", metrics="bleu-4,distinct-2")
 
 Every command is a function with typed parameters and a typed result: `score`, `compare`, `diff`, `calibrate`, `ope`,
-`power`, `reliability`, `attack`, `train`, `respond`, `simulate`, `convert`, `validate`, `rate`, `view`, `fetch` and
-`doctor` have the names of their commands; `meta_evaluate` is `turnwise meta`, `make_report` is `turnwise report`,
+`power`, `reliability`, `attack`, `train`, `respond`, `play`, `simulate`, `convert`, `validate`, `rate`, `view`, `fetch`
+and `doctor` have the names of their commands; `meta_evaluate` is `turnwise meta`, `make_report` is `turnwise report`,
 `harden` is `turnwise attack --harden`, `list_available` is `turnwise ls`, `demo_corpus` is `turnwise demo --corpus`,
 `export_ratings` is `turnwise rate --export`. Errors are raised, and nothing is printed unless `progress=True`. Nothing
 is loaded before it is used: a command needs one module, and all take .1 s.
@@ -23,6 +23,7 @@ __version__ = "0.2.0"
 _TYPES = {  # module -> its public names, beside those of the commands
     "errors": "DataError MissingExtra Refused TooManyErrors TurnwiseError Unmeasured UsageError",
     "library.own_judge": "judge",
+    "library.played": "Played",
     "library.results": "Agreement Attack Calibration Changes Comparison Estimates Hardened Power "
     "Reliability Result Scores Trained",
     "library.written": "Replies Simulated",
@@ -43,6 +44,7 @@ _COMMANDS = {
     "commands.ls": "list_available",
     "commands.meta": "meta_evaluate",
     "commands.ope": "ope",
+    "commands.play": "play",
     "commands.power": "power",
     "commands.rate": "ExportedRatings RatingLinks export_ratings rate",
     "commands.reliability": "reliability",
@@ -70,6 +72,7 @@ if TYPE_CHECKING:
     from turnwise.commands.ls import list_available as list_available
     from turnwise.commands.meta import meta_evaluate as meta_evaluate
     from turnwise.commands.ope import ope as ope
+    from turnwise.commands.play import play as play
     from turnwise.commands.power import power as power
     from turnwise.commands.rate import ExportedRatings as ExportedRatings
     from turnwise.commands.rate import RatingLinks as RatingLinks
@@ -94,6 +97,7 @@ if TYPE_CHECKING:
     from turnwise.errors import Unmeasured as Unmeasured
     from turnwise.errors import UsageError as UsageError
     from turnwise.library.own_judge import judge as judge
+    from turnwise.library.played import Played as Played
     from turnwise.library.results import Agreement as Agreement
     from turnwise.library.results import Attack as Attack
     from turnwise.library.results import Calibration as Calibration

@@ -1,16 +1,25 @@
-"""A pytest plugin: gates on dialogues as tests. It does nothing unless a test uses its fixture.
+"""A pytest plugin: gates on dialogues, and scenarios as tests. It does nothing unless a test uses a fixture of it.
 
 def test_the_agent_keeps_its_level(turnwise_gate):
     turnwise_gate("logs.jsonl", "bleu-4 >= 2", "distinct-2 >= 0.3")
+
+@pytest.mark.turnwise_scenarios("scenarios.yaml")
+def test_the_agent_succeeds(turnwise_scenario):
+    turnwise_scenario.play(agents="bot:reply", repeats=4, passes=3)
 """
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Literal, Protocol
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import pytest
 
 if TYPE_CHECKING:
+    from turnwise.scenarios.scenario import Scenario
     from turnwise.settings.data import Data
+
+MARK = "turnwise_scenarios"
 
 
 class GateCheck(Protocol):
@@ -55,3 +64,102 @@ def turnwise_gate() -> GateCheck:
             pytest.fail("\n".join(failed), pytrace=False)
 
     return check
+
+
+@dataclass(frozen=True)
+class ScenarioCase:
+    """One scenario of a test: what the fixture `turnwise_scenario` gives."""
+
+    scenario: "Scenario"
+    folder: Path  # where the log is written
+
+    @property
+    def id(self) -> str:
+        """The name of the scenario."""
+        return self.scenario.id
+
+    def play(
+        self, *, agents: str | Sequence[str], passes: int | None = None, **settings: Any
+    ) -> list[dict[str, Any]]:
+        """Play the scenario with the settings of `turnwise.play`, and return the dialogues of the log.
+
+        The test fails unless at least `passes` dialogues of each agent succeed; None: all. A scenario in which nothing
+        must hold passes if no agent has a fault. Dialogues without a score fail the test with the reason, too.
+        """
+        from turnwise import play
+
+        output = self.folder / "runs.jsonl"
+        played = play([self.scenario], agents=agents, output=output, **settings)
+        dialogues = [_decoded(line) for line in output.read_bytes().splitlines()]
+        failed = []
+        for one in played.document.ends:
+            mine = [dialogue for dialogue in dialogues if dialogue["agent"] == one.agent]
+            wanted = one.dialogues if passes is None else passes
+            succeeded = sum(map(_succeeds, mine))
+            if succeeded < wanted:
+                why = "; ".join(dict.fromkeys(_why(dialogue) for dialogue in mine if not _succeeds(dialogue)))
+                lost = one.dialogues - len(mine)
+                apart = [f"{lost} could not be scored"] if lost else []
+                reasons = "; ".join([*([why] if why else []), *apart])
+                failed.append(
+                    f"{one.agent}: {succeeded} of {one.dialogues} succeed, and {wanted} must: {reasons}"
+                )
+        if failed:
+            pytest.fail(
+                "\n".join([f"scenario {self.id}", *failed, f"the dialogues are in {output}"]), pytrace=False
+            )
+        return dialogues
+
+
+def _decoded(line: bytes) -> dict[str, Any]:
+    """A line of a log."""
+    import json
+
+    record: dict[str, Any] = json.loads(line)
+    return record
+
+
+def _succeeds(dialogue: Mapping[str, Any]) -> bool:
+    """Whether all holds that a scenario asks for; without a score, whether the agent had no fault."""
+    for rating in dialogue.get("ratings", ()):
+        if rating["dimension"] == "success":
+            return bool(rating["value"] == 1)
+    return bool(dialogue["meta"]["end"] != "agent-fault")
+
+
+def _why(dialogue: Mapping[str, Any]) -> str:
+    """What did not hold at the end of a dialogue."""
+    meta = dialogue["meta"]
+    return ", ".join(meta.get("unmet", ())) or meta.get("why", "") or "the judge said no"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Declare the mark."""
+    config.addinivalue_line("markers", f"{MARK}(*files): run the test once for each scenario of these files")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Make one test of each scenario that the mark names."""
+    mark = metafunc.definition.get_closest_marker(MARK)
+    if mark is None or "turnwise_scenario" not in metafunc.fixturenames:
+        return
+    from turnwise.errors import TurnwiseError
+    from turnwise.scenarios.reading import read
+
+    folder = metafunc.definition.path.parent
+    paths = [str(folder / path) if (folder / path).exists() else str(path) for path in mark.args]
+    try:
+        scenarios = read(paths)
+    except TurnwiseError as error:
+        raise pytest.UsageError(str(error)) from None
+    metafunc.parametrize(
+        "turnwise_scenario", scenarios, ids=[scenario.id for scenario in scenarios], indirect=True
+    )
+
+
+@pytest.fixture
+def turnwise_scenario(request: pytest.FixtureRequest, tmp_path: Path) -> ScenarioCase:
+    """The scenario of this test; the test has the mark `turnwise_scenarios`, which names the files."""
+    if not hasattr(request, "param"):
+        pytest.fail(f'mark the test with @pytest.mark.{MARK}("scenarios.yaml")', pytrace=False)
+    return ScenarioCase(request.param, tmp_path)

@@ -9,7 +9,8 @@ import asyncio
 import inspect
 import sys
 from collections.abc import Awaitable, Callable
-from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from threading import Thread
 from types import CodeType
 from typing import Any
 
@@ -40,7 +41,7 @@ class SessionFunction:
         )
 
 
-def named(function: Function) -> str:
+def named(function: Any) -> str:
     """The name under which a function is known from now on; the same function has the same name.
 
     A class, and anything that cannot be called, raise `UsageError`.
@@ -50,7 +51,7 @@ def named(function: Function) -> str:
         raise UsageError(
             f"{what} is no function; make an object of it that can be called, or give a function"
         )
-    plain = str(getattr(function, "__name__", None) or type(function).__name__)
+    plain = str(getattr(function, "__name__", type(function).__name__))
     module = sys.modules.get(getattr(function, "__module__", None) or "")
     if module is not None and module.__name__ != "__main__" and getattr(module, plain, None) is function:
         return f"{module.__name__}:{plain}"
@@ -119,7 +120,8 @@ def _signature(function: Function) -> inspect.Signature | None:
 def finished(returned: Any) -> Any:
     """What a function returned: of an async function, and of a list of awaitables, what they come to.
 
-    They run in a thread of their own, because a notebook runs an event loop already.
+    They run in an event loop in a thread of its own, because a notebook runs one already. It is the same for all
+    calls, so that their clients may live on between calls.
     """
     if inspect.isawaitable(returned):
         return _run(returned)
@@ -130,8 +132,15 @@ def finished(returned: Any) -> Any:
 
 def _run(awaited: Awaitable[Any]) -> Any:
     """The value of an awaitable."""
-    with ThreadPoolExecutor(1) as thread:
-        return thread.submit(asyncio.run, _value(awaited)).result()
+    return asyncio.run_coroutine_threadsafe(_value(awaited), _loop()).result()
+
+
+@cache
+def _loop() -> asyncio.AbstractEventLoop:
+    """The event loop of all async functions."""
+    loop = asyncio.new_event_loop()
+    Thread(target=loop.run_forever, daemon=True).start()
+    return loop
 
 
 async def _value(awaited: Awaitable[Any]) -> Any:

@@ -8,7 +8,7 @@ from turnwise.agents import resolve
 from turnwise.agents.calling import NoReply, ReplyRequest
 from turnwise.errors import UsageError
 from turnwise.llm.chat import Denied
-from turnwise.types import Reply, Turn
+from turnwise.types import Turn
 
 
 def asked(count: int) -> list[ReplyRequest]:
@@ -24,7 +24,7 @@ def test_replies_are_in_the_order_of_the_requests():
         agent = resolve(server.address, model="m", longest=9, temperature=0.5, system="Be kind.")
         answers = agent.replies(asked(5))
         body = server.requests[0].body
-    assert answers == [Reply(f"re: question {index}") for index in range(5)]
+    assert [reply.content for reply in answers] == [f"re: question {index}" for index in range(5)]
     assert body["messages"][0] == {"role": "system", "content": "Be kind."}
     assert set(body["messages"][1]) == {"role", "content", "tool_call_id"}, "servers reject unknown keys"
     assert (body["model"], body["max_tokens"], body["temperature"]) == ("m", 9, 0.5)
@@ -40,7 +40,7 @@ def test_a_temporary_server_error_is_retried():
 
     with serving(behave) as server:
         agent = resolve(server.address, model="m", concurrency=1)
-        assert agent((Turn("user", "hi"),), np.random.default_rng(0)) == Reply("well")
+        assert agent((Turn("user", "hi"),), np.random.default_rng(0)).content == "well"
         assert len(server.requests) == 2
 
 

@@ -1,6 +1,8 @@
 """Agents by what the user wrote: an address, a function, a trained folder, a plugin or a language model.
 
     https://HOST/v1      a model behind an OpenAI-compatible address; --set model=NAME says which
+    PROVIDER/MODEL       the same by the name of its provider: `openai/gpt-4o`, `ollama/llama3.2`
+    FILE.toml            any other HTTP address, as the file describes it (`http_agent`)
     module:function      a function of the user
     DIR                  what `turnwise train hred|vhred|dual|tfidf|seller|lava|plas` wrote
     NAME                 an agent of another package: the entry point group `turnwise.agents`
@@ -53,6 +55,14 @@ def resolve(spec: str, **settings: Any) -> Agent:
         return _build(endpoint_agent, spec, spec, settings)
     if Path(spec).is_dir():
         return _trained(spec, settings) or _language_model(spec, settings)
+    if spec.endswith(".toml"):
+        from turnwise.agents.http_agent import http_agent
+
+        return _build(http_agent, spec, spec, settings)
+    if is_served(spec):
+        from turnwise.agents.endpoint import provider_agent
+
+        return _build(provider_agent, spec, spec, settings)
     if ":" in spec:
         from turnwise.agents.function import function_agent
 
@@ -60,6 +70,13 @@ def resolve(spec: str, **settings: Any) -> Agent:
     if (offer := _plugins().find(spec)) is not None:
         return _plugin(offer, settings)
     return _language_model(spec, settings)
+
+
+def is_served(spec: str) -> bool:
+    """Whether the agent is a model behind an OpenAI-compatible address, by address or by provider."""
+    from turnwise.llm.providers import served_model
+
+    return spec.startswith(("http://", "https://")) or served_model(spec) is not None
 
 
 def names() -> tuple[str, ...]:

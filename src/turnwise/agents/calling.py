@@ -25,6 +25,11 @@ from turnwise.types import Agent, PluginProtocol, Reply, Turn
 class NoReply(Unmeasured):
     """The reason why an agent gave no reply to one request."""
 
+    def __init__(self, reason: str, *, infrastructure: bool = False) -> None:
+        super().__init__(reason)
+        # Whether a server or the network failed, and not the agent itself.
+        self.infrastructure = infrastructure
+
 
 class ReplyRequest(NamedTuple):
     """A request for one reply: the turns before it, and the seed of its random generator."""
@@ -102,13 +107,17 @@ class CallLimits:
                 problem = reply_problem(reply)
                 done.put((index, reply if problem is None else NoReply(of_plugin(agent, problem))))
                 return
+            except NoReply as error:
+                done.put((index, error))
+                return
             except TurnwiseError as error:  # an invalid return value; another try would not help
                 done.put((index, NoReply(str(error))))
                 return
             except BaseException as error:
                 if attempt == self.tries:
                     failed = f"{raised(agent, error)} ({counted(self.tries, 'call')})"
-                    done.put((index, NoReply(of_plugin(agent, failed))))
+                    no_reply = NoReply(of_plugin(agent, failed), infrastructure=isinstance(error, OSError))
+                    done.put((index, no_reply))
 
 
 def of_plugin(agent: object, failure: str) -> str:

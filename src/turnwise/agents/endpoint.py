@@ -5,15 +5,17 @@ A model's refusal counts as a reply, because people would have read it, and so d
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
 from turnwise.agents.calling import NoReply, ReplyOrFailure, ReplyRequest, single_reply
+from turnwise.agents.conversing import AgentReply, Conversation
 from turnwise.agents.function import to_message
 from turnwise.errors import UsageError
-from turnwise.llm.chat import Chat, ChatError, Denied
+from turnwise.llm.chat import Chat, ChatError, Denied, Unanswered
+from turnwise.llm.providers import PROVIDERS, served_model
 from turnwise.types import Reply, Signature, Turn
 
 # Keys of a message that servers accept; they reject requests with others.
@@ -31,6 +33,11 @@ class EndpointAgent:
     temperature: float | None  # None: the server's default
     longest: int  # most tokens of a reply
     system: str | None  # system message before every dialogue
+    tools: tuple[Mapping[str, Any], ...] = ()  # definitions in OpenAI's form
+
+    def begin(self, conversation: Conversation, /) -> "EndpointAgent":
+        """The agent with the tools of this conversation."""
+        return replace(self, tools=conversation.tools)
 
     @property
     def signature(self) -> Signature:
@@ -61,7 +68,17 @@ class EndpointAgent:
         for one in completions:
             if isinstance(one, Denied):  # further requests would be denied too
                 raise one
-            found.append(NoReply(str(one)) if isinstance(one, ChatError) else Reply(one.text))
+            if isinstance(one, ChatError):
+                found.append(NoReply(str(one), infrastructure=isinstance(one, Unanswered)))
+            else:
+                found.append(
+                    AgentReply(
+                        one.text,
+                        tool_calls=one.tool_calls,
+                        tokens_in=one.tokens_in,
+                        tokens_out=one.tokens_out,
+                    )
+                )
         return found
 
     def _body(self, request: ReplyRequest) -> dict[str, Any]:
@@ -74,6 +91,7 @@ class EndpointAgent:
             "temperature": self.temperature,
             "max_tokens": self.longest,
             "seed": request.seed % 2**31,
+            "tools": list(self.tools) or None,
         }
         return {key: value for key, value in body.items() if value is not None}
 
@@ -88,10 +106,12 @@ def endpoint_agent(
     concurrency: int = 8,
     timeout: float = 120.0,
     tries: int = 4,
+    key: str = "",
 ) -> EndpointAgent:
     """The agent for a model behind an address. Nothing is sent before the first request.
 
-    Wrong settings are a `UsageError`; `timeout` is in seconds without a byte, `longest` the most tokens of a reply.
+    Wrong settings are a `UsageError`; `timeout` is in seconds without a byte, `longest` the most tokens of a reply,
+    `key` the name of the environment variable that has the key.
     """
     if not model:
         raise UsageError(f"the agent at {url} needs the name of a model: --set model=NAME")
@@ -100,9 +120,34 @@ def endpoint_agent(
     if longest < 1:
         raise UsageError(f"a reply has 1 token or more, not {longest}")
     chat = Chat(
-        address=url, concurrency=concurrency, silence=timeout, deadline=max(300.0, timeout), tries=tries
+        address=url,
+        concurrency=concurrency,
+        silence=timeout,
+        deadline=max(300.0, timeout),
+        tries=tries,
+        key=key,
     )
     return EndpointAgent(chat, str(model), temperature, longest, system)
+
+
+def provider_agent(
+    spec: str,
+    *,
+    temperature: float | None = None,
+    longest: int = 256,
+    system: str | None = None,
+    concurrency: int = 8,
+    timeout: float = 120.0,
+    tries: int = 4,
+) -> EndpointAgent:
+    """The agent for a model by its provider, `openai/gpt-4o`; settings as for an address."""
+    served = served_model(spec)
+    if served is None:
+        raise UsageError(f"`{spec}` names no provider; there are: {', '.join(PROVIDERS)}")
+    return endpoint_agent(
+        served.address, model=served.model, key=served.key, temperature=temperature, longest=longest, system=system,
+        concurrency=concurrency, timeout=timeout, tries=tries,
+    )  # fmt: skip
 
 
 def _accepted_keys(message: Mapping[str, Any]) -> dict[str, Any]:

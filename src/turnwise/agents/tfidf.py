@@ -47,11 +47,18 @@ class TfIdf:
         With `role`, only to turns of that role. Raises `TooFewItems` if there is none.
         """
         pairs = [
-            (_words(dialogue.turns[:index], window), turn.text)
+            (words_of(dialogue.turns[:index], window), turn.text)
             for dialogue in dialogues
             for index, turn in enumerate(dialogue.turns)
             if index and turn.text.strip() and role in (None, turn.role)
         ]
+        return cls.of_pairs(pairs, window=window, nearest=nearest)
+
+    @classmethod
+    def of_pairs(
+        cls, pairs: Sequence[tuple[Counter[str], str]], *, window: int = 2, nearest: int = 1
+    ) -> "TfIdf":
+        """Fit to these contexts, as counts of words, and their replies; raises `TooFewItems` if there is none."""
         if not pairs:
             raise TooFewItems("TF-IDF retrieval needs a reply with a context, and there is none")
         document_frequency = Counter(word for words, _ in pairs for word in words)
@@ -101,12 +108,15 @@ class TfIdf:
 
     def replies(self, requests: Sequence[ReplyRequest], /) -> list[ReplyOrFailure]:
         """For each request, the reply to one of the `nearest` most similar known contexts, drawn at random."""
-        contexts = [_words(one.turns, self.window) for one in requests]
-        similar = (_rows(contexts, self._columns, self.idf) @ self.contexts.T).toarray()
+        similar = self.similarities([words_of(one.turns, self.window) for one in requests])
         return [
             Reply(self.known_replies[draw_nearest(scores, self.nearest, one.rng)])
             for scores, one in zip(similar, requests, strict=True)
         ]
+
+    def similarities(self, contexts: Sequence[Counter[str]]) -> Floats:
+        """(m, n) the cosine of each of m contexts, as counts of words, with the n known ones."""
+        return np.asarray((_rows(contexts, self._columns, self.idf) @ self.contexts.T).toarray())
 
     @cached_property
     def _columns(self) -> dict[str, int]:
@@ -120,7 +130,7 @@ def draw_nearest(scores: Floats, nearest: int, rng: np.random.Generator) -> int:
     return int(order[int(rng.integers(min(nearest, len(scores))))])
 
 
-def _words(turns: Sequence[Turn], window: int) -> Counter[str]:
+def words_of(turns: Sequence[Turn], window: int) -> Counter[str]:
     """The counts of the lower-case words of the last `window` turns."""
     return Counter(word for turn in turns[-window:] for word in lower_words(turn.text))
 

@@ -16,8 +16,6 @@ from turnwise.settings.groups import Drawing, Evaluating, Grouping, LowerIsBette
 from turnwise.settings.option import Names, Option, Pairs, as_pairs
 from turnwise.terminal import visible
 
-__all__ = ["reliability"]
-
 LARGEST = 1000  # trials
 K: TypeAlias = Annotated[int, Meta(ge=1, le=LARGEST)]
 DIFFERENCES = Layout(
@@ -150,3 +148,4 @@ def _noise(found: Result, screen: Printing) -> list[str]:
 
 COMMAND = Reliability
 reliability = function(Reliability)
+__all__ = ["reliability"]

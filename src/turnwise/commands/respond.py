@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from turnwise.agents.calling import CallLimits
 
 
-def _settings(texts: Sequence[str]) -> dict[str, Any]:
+def parsed_settings(texts: Sequence[str]) -> dict[str, Any]:
     """Key -> value, a number, true, false or text; a value with a comma or a bracket is a text.
 
     Anything but KEY=VALUE raises `UsageError`.
@@ -54,10 +54,10 @@ class Respond(Showing, Seeding, Filtering, Reading):
     agent: Annotated[
         NameOrFunction,
         Option(
-            "Who replies: an OpenAI-compatible address, your own function, a folder that `turnwise train` wrote, or a "
-            "language model by name, folder or hub id. Not the name of the logged agent: records that name none get "
-            "it from `turnwise convert --agent NAME`.",
-            metavar="URL|MODULE:FUNCTION|MODEL",
+            "Who replies: an OpenAI-compatible address or a model by its provider, your own function, a folder that "
+            "`turnwise train` wrote, or a language model by name, folder or hub id. Not the name of the logged agent: "
+            "records that name none get it from `turnwise convert --agent NAME`.",
+            metavar="URL|PROVIDER/MODEL|MODULE:FUNCTION|MODEL",
         ),
     ]
     name: Annotated[str, Option("The name of its replies in the logs.", metavar="NAME")]
@@ -70,7 +70,7 @@ class Respond(Showing, Seeding, Filtering, Reading):
         Mapping[str, Any] | None,
         Option(
             "A setting of the agent, e.g. temperature=.7. Repeatable; docs/respond.md lists them.",
-            flags="--set", metavar="KEY=VALUE", repeatable=True, parse=_settings,
+            flags="--set", metavar="KEY=VALUE", repeatable=True, parse=parsed_settings,
         ),
     ] = None  # fmt: skip
     self_play: Annotated[
@@ -115,8 +115,10 @@ class Respond(Showing, Seeding, Filtering, Reading):
     @property
     def agent_settings(self) -> dict[str, Any]:
         """The settings of the agent; an address has those of its calls too."""
+        from turnwise.agents import is_served
+
         own = dict(self.settings or {})
-        if self.agent.startswith(("http://", "https://")):
+        if is_served(self.agent):
             return {**self._calls, "timeout": self.timeout, **own}
         return own
 

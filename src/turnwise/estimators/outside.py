@@ -42,9 +42,7 @@ def one_more(values: Floats, *, chance: float) -> float:
     return float(values.mean() + stdtrit(n - 1, 1 - chance) * spread)
 
 
-def distance(
-    block: str, features: Floats, agent: Ints, known: Sequence[int], target: int
-) -> Distance:
+def distance(block: str, features: Floats, agent: Ints, known: Sequence[int], target: int) -> Distance:
     """The distance of the target by the means of (n, D) standardised features; `agent` are the indices of n dialogues.
 
     An agent's mean has a sampling error, which adds to its distance the more the fewer dialogues it has; what is
@@ -78,7 +76,9 @@ def distances(
     blocks: Mapping[str, Sequence[int]], features: Floats, agent: Ints, known: Sequence[int], target: int
 ) -> tuple[Distance, ...]:
     """The distance in each block of columns, the least probable first."""
-    found = [distance(name, features[:, list(columns)], agent, known, target) for name, columns in blocks.items()]
+    found = [
+        distance(name, features[:, list(columns)], agent, known, target) for name, columns in blocks.items()
+    ]
     return tuple(sorted(found, key=lambda one: one.p))
 
 

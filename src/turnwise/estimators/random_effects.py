@@ -52,7 +52,9 @@ class RandomEffects:
         """The central interval of the true mean of one more agent with this estimate."""
         mean = self.height + self.slope * (x - self.centre)
         deviation = np.sqrt(self.tau**2 + 1 / self.precision + (x - self.centre) ** 2 / self.size)
-        low, high = (_quantile(self.weight, mean, deviation, share) for share in ((1 - level) / 2, (1 + level) / 2))
+        low, high = (
+            _quantile(self.weight, mean, deviation, share) for share in ((1 - level) / 2, (1 + level) / 2)
+        )
         return low, high
 
 

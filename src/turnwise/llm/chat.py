@@ -14,21 +14,21 @@ are not followed.
 
 import json
 import os
-import socket
 import ssl
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from email.message import Message
+from dataclasses import dataclass, field
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection, responses
-from threading import Event, Lock, Thread, Timer
+from threading import Event, Lock, Thread
 from time import monotonic
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 from urllib.parse import SplitResult, urlsplit
 
 import numpy as np
 
 from turnwise.errors import Unmeasured, UsageError
 from turnwise.llm.backoff import wait_asked
+from turnwise.llm.exchange import Response, clean, exchange
+from turnwise.llm.gate import Gate
 from turnwise.llm.response import (
     MODERATED,
     STREAM_ONLY,
@@ -84,14 +84,6 @@ class Meter(Protocol):
         ...
 
 
-class _Reply(NamedTuple):
-    """A response of a server: the status, the headers and the body."""
-
-    status: int
-    head: Message
-    data: bytes
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chat:
     """A client for one address, with limits on time, tries and size."""
@@ -106,6 +98,7 @@ class Chat:
     patience: int = 8  # consecutive questions without an answer before giving up
     largest: int = 2**22  # largest size of an answer in bytes
     key: str = ""  # name of the environment variable with the key; "": TURNWISE_API_KEY, then OPENAI_API_KEY
+    gate: Gate | None = field(default=None, compare=False, repr=False)  # shared by several lists of questions
 
     def __post_init__(self) -> None:
         _target(self.address)
@@ -141,7 +134,7 @@ class Chat:
         A server that does not stream gives one piece. Raises a `ChatError`, also after some pieces.
         """
         place, url = _target(self.address).netloc, _target(self.address)
-        headers = _headers(self.address)
+        headers = _headers(self.address, self.key)
         connection = (HTTPSConnection if url.scheme == "https" else HTTPConnection)(
             url.hostname or "", url.port, timeout=self.connect
         )
@@ -160,23 +153,23 @@ class Chat:
                 else:
                     yield read_completion(response.read(self.largest), kind).text
         except NoCompletion as error:
-            raise ChatError(f"{place}: {_clean(str(error))}") from error
+            raise ChatError(f"{place}: {clean(str(error))}") from error
         except (OSError, HTTPException) as error:
-            raise Unanswered(f"{place}: {_clean(str(error)) or type(error).__name__}") from error
+            raise Unanswered(f"{place}: {clean(str(error)) or type(error).__name__}") from error
         finally:
             connection.close()
 
     def _answer(
-        self, body: bytes, headers: Mapping[str, str], *, rng: np.random.Generator, gate: "_Gate"
+        self, body: bytes, headers: Mapping[str, str], *, rng: np.random.Generator, gate: Gate, stop: Event
     ) -> Completion:
         """Ask one question, with as many tries as are needed and allowed; raises a `ChatError` in the end.
 
-        `gate` holds all questions back while the server asks to wait.
+        `gate` holds all questions back while the server asks to wait, and `stop` ends all waiting.
         """
         start = monotonic()
         until, attempt = start + self.deadline, 1
         while True:
-            gate.wait(until)
+            gate.wait(until, stop)
             try:
                 answer = self._try(body, headers, until)
             except _StreamOnly:
@@ -186,7 +179,7 @@ class Chat:
                 wait = max(failure.wait, self.backoff * 2 ** (attempt - 1)) * rng.uniform(1.0, 1.25)
                 if failure.wait and monotonic() + wait <= until:  # a longer wait ends this question at once
                     gate.close(wait)
-                if attempt == self.tries or monotonic() + wait > until or gate.stop.wait(wait):
+                if attempt == self.tries or monotonic() + wait > until or stop.wait(wait):
                     asked = f", and it asks to wait {failure.wait:.0f} s" if failure.wait else ""
                     raise Unanswered(f"{failure} (tries: {attempt}{asked})") from failure
             else:
@@ -201,7 +194,10 @@ class Chat:
         """
         place = _target(self.address).netloc
         try:
-            reply = self._exchange(body, headers, until)
+            reply = exchange(
+                _target(self.address), body, headers, until=until, connect=self.connect, silence=self.silence,
+                largest=self.largest,
+            )  # fmt: skip
         except ssl.SSLCertVerificationError as error:
             raise Denied(f"{place}: its certificate is not to be trusted: {error.verify_message}") from error
         except (OSError, HTTPException) as error:
@@ -211,46 +207,13 @@ class Chat:
                 raise _FailedTry(
                     f"{place} was silent for {self.silence:g} s, or took no connection"
                 ) from error
-            raise _FailedTry(f"{place}: {_clean(str(error)) or type(error).__name__}") from error
+            raise _FailedTry(f"{place}: {clean(str(error)) or type(error).__name__}") from error
         if reply.status == 200:
             try:
                 return read_completion(reply.data, str(reply.head.get("Content-Type", "")))
             except NoCompletion as error:
                 raise _FailedTry(f"{place}: the answer is no chat completion: {error}") from error
         return _rejected(reply, place, headers, streams=b'"stream": true' in body)
-
-    def _exchange(self, body: bytes, headers: Mapping[str, str], until: float) -> _Reply:
-        """One POST on a new connection.
-
-        Raises `OSError` or `HTTPException` for timeouts, and for bodies that are too large or incomplete.
-        """
-        url = _target(self.address)
-        connection = (HTTPSConnection if url.scheme == "https" else HTTPConnection)(
-            url.hostname or "", url.port, timeout=max(0.001, min(self.connect, until - monotonic()))
-        )
-        watchdog: Timer | None = None
-        try:
-            connection.connect()
-            connection.sock.settimeout(self.silence)
-            # A server that sends a byte now and then never causes a socket timeout: the deadline closes the socket.
-            watchdog = Timer(until - monotonic(), _hang_up, (connection.sock,))
-            watchdog.daemon = True
-            watchdog.start()
-            connection.request("POST", f"{url.path}?{url.query}".rstrip("?"), body, dict(headers))
-            response = connection.getresponse()
-            with response:
-                data = response.read(self.largest + 1)
-                if monotonic() >= until:
-                    raise TimeoutError
-                if len(data) > self.largest:
-                    raise HTTPException(f"an answer of more than {self.largest} bytes")
-                if response.length:
-                    raise HTTPException("the connection closed in the middle of an answer")
-                return _Reply(response.status, response.headers, data)
-        finally:
-            if watchdog is not None:
-                watchdog.cancel()
-            connection.close()
 
 
 def _bounded(response: HTTPResponse, place: str, largest: int) -> Iterator[bytes]:
@@ -263,24 +226,6 @@ def _bounded(response: HTTPResponse, place: str, largest: int) -> Iterator[bytes
         yield line
 
 
-class _Gate:
-    """Holds the threads of a batch back while the server asks to wait; `stop` ends all waiting."""
-
-    def __init__(self) -> None:
-        self.stop = Event()
-        self._open_at = 0.0
-
-    def close(self, seconds: float) -> None:
-        """Let no question pass for this long."""
-        self._open_at = max(self._open_at, monotonic() + seconds)
-
-    def wait(self, until: float) -> None:
-        """Wait until questions may pass, at most to the time `until`."""
-        left = min(self._open_at, until) - monotonic()
-        if left > 0:
-            self.stop.wait(left)
-
-
 class _Batch:
     """The shared state of the threads of one `ask`."""
 
@@ -290,8 +235,7 @@ class _Batch:
         self.chat, self.bodies, self.headers, self.meter = chat, bodies, headers, meter
         self.answers: list[Completion | ChatError | None] = [None] * len(bodies)
         self.indices = iter(range(len(bodies)))
-        self.lock, self.gate = Lock(), _Gate()
-        self.stop = self.gate.stop
+        self.lock, self.gate, self.stop = Lock(), chat.gate or Gate(), Event()
         self.in_a_row = 0  # consecutive questions without an answer
         self.last: Completion | ChatError | None = None  # what stopped the batch
         self.broken: BaseException | None = None  # an unexpected exception in a thread
@@ -315,7 +259,9 @@ class _Batch:
         try:
             if self.meter is not None:
                 self.meter.check()
-            answer = self.chat._answer(self.bodies[index], self.headers, rng=rng, gate=self.gate)
+            answer = self.chat._answer(
+                self.bodies[index], self.headers, rng=rng, gate=self.gate, stop=self.stop
+            )
         except ChatError as error:
             answer = error
         with self.lock:
@@ -377,7 +323,7 @@ def _headers(address: str, variable: str = "") -> dict[str, str]:
     return {**headers, "Authorization": f"Bearer {key}"} if key else headers
 
 
-def _rejected(reply: _Reply, place: str, headers: Mapping[str, str], *, streams: bool) -> Completion:
+def _rejected(reply: Response, place: str, headers: Mapping[str, str], *, streams: bool) -> Completion:
     """A refused completion if the server moderated the question; else raises why it gave no completion."""
     complaint = _complaint(reply.data, headers)
     status = responses.get(reply.status, "")
@@ -403,19 +349,5 @@ def _complaint(data: bytes, headers: Mapping[str, str]) -> str:
     """
     key = headers.get("Authorization", "").removeprefix("Bearer ")
     text = data[:10_000].decode("utf-8", "replace")
-    text = _clean(text.replace(key, "***") if key else text)
+    text = clean(text.replace(key, "***") if key else text)
     return f": {text[:200]}" if text else ""
-
-
-def _clean(text: str) -> str:
-    """The text on one line, without unprintable characters."""
-    return " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
-
-
-def _hang_up(connected: socket.socket) -> None:
-    """Shut the socket down from another thread; nothing if it is closed already."""
-    try:
-        # Not the socket's own method: that of a TLS socket also removes state that another thread is using.
-        socket.socket.shutdown(connected, socket.SHUT_RDWR)
-    except OSError:  # it is closed already
-        return

@@ -5,8 +5,8 @@ was moderated are completions without a verdict, whether the server says so with
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -42,6 +42,7 @@ class Completion(NamedTuple):
     tokens_out: int | None = None
     seconds: float = 0.0  # from the first try to the answer
     tokens: tuple[TokenChoice, ...] = ()  # with log-probabilities, if they were asked for and given
+    tool_calls: tuple[Mapping[str, Any], ...] = ()  # in OpenAI's form
 
 
 class NoCompletion(Exception):
@@ -67,11 +68,27 @@ class _LogProbs(msgspec.Struct):
     content: list[_Token] | None = None
 
 
+class _Function(msgspec.Struct):
+    """The function of a tool call, or what an event of a stream adds to it."""
+
+    name: str | None = None
+    arguments: str | dict[str, Any] | None = None  # some servers send the object itself
+
+
+class _ToolCall(msgspec.Struct):
+    """A tool call, or a part of one in an event of a stream."""
+
+    id: str | None = None
+    index: int | None = None
+    function: _Function = msgspec.field(default_factory=_Function)
+
+
 class _Message(msgspec.Struct):
     """The message of a choice, or what an event of a stream adds to it."""
 
     content: str | None = None
     refusal: str | None = None
+    tool_calls: list[_ToolCall] | None = None
 
 
 class _Choice(msgspec.Struct):
@@ -98,6 +115,7 @@ class _Response(msgspec.Struct):
 
 
 _decode = msgspec.json.Decoder(_Response).decode
+_encode = msgspec.json.Encoder().encode
 
 
 def read_completion(data: bytes, content_type: str) -> Completion:
@@ -113,8 +131,12 @@ def read_completion(data: bytes, content_type: str) -> Completion:
     choice = response.choices[0]
     if choice.message is None:
         raise NoCompletion("its choice has no message")
-    return _completion(
+    completion = _completion(
         choice.message.content, choice.message.refusal, choice.finish_reason, choice.logprobs, response.usage
+    )
+    calls = enumerate(choice.message.tool_calls or ())
+    return completion._replace(
+        tool_calls=_calls([msgspec.structs.replace(call, index=at) for at, call in calls])
     )
 
 
@@ -149,12 +171,37 @@ def _joined(events: Sequence[_Response]) -> Completion:
         raise NoCompletion("the stream has no choice")
     deltas = [part.delta or part.message or _Message() for part in parts]
     tokens = [token for part in parts if part.logprobs for token in part.logprobs.content or ()]
-    return _completion(
+    completion = _completion(
         "".join(delta.content or "" for delta in deltas),
         "".join(delta.refusal or "" for delta in deltas),
         next((part.finish_reason for part in reversed(parts) if part.finish_reason), None),
         _LogProbs(tokens),
         next((event.usage for event in reversed(events) if event.usage), None),
+    )
+    return completion._replace(
+        tool_calls=_calls([call for delta in deltas for call in delta.tool_calls or ()])
+    )
+
+
+def _calls(parts: Sequence[_ToolCall]) -> tuple[Mapping[str, Any], ...]:
+    """The tool calls of these parts; the parts of one call have its index, or no index beside a new id."""
+    calls: dict[int, dict[str, Any]] = {}
+    last = -1
+    for part in parts:
+        at = part.index if part.index is not None else last + (part.id is not None or last < 0)
+        last = at
+        call = calls.setdefault(at, {"id": "", "name": "", "arguments": ""})
+        call["id"] = call["id"] or part.id or ""
+        call["name"] += part.function.name or ""
+        arguments = part.function.arguments
+        call["arguments"] += arguments if isinstance(arguments, str) else _encode(arguments or {}).decode()
+    return tuple(
+        {
+            "id": call["id"] or f"call_{at}",
+            "type": "function",
+            "function": {"name": call["name"], "arguments": call["arguments"] or "{}"},
+        }
+        for at, call in sorted(calls.items())
     )
 
 

@@ -112,7 +112,7 @@ def _role(value: Any) -> Role:
         raise
 
 
-def _turn(value: Any) -> Turn:
+def turn_of(value: Any) -> Turn:
     """A message as a `Turn`; content in parts has the texts of its text parts, one a line, as `content`.
 
     Content may be null only in a message with tool calls.
@@ -164,7 +164,7 @@ def _turns(value: Any) -> tuple[Turn, ...]:
     return turns
 
 
-_each_turn = each(_turn)
+_each_turn = each(turn_of)
 
 
 def _acts(value: Any) -> tuple[Any, ...]:

@@ -27,6 +27,7 @@ from turnwise.records.gaming import (
     TuningRepetition,
 )
 from turnwise.records.planning import LabelDraw, MeanRecord, PlanRecord, PowerCurve
+from turnwise.records.play import PlayEnds, PlayRecord, RankCheck, RealismRecord
 from turnwise.records.record import Part, Record, no_counts, no_keys, no_rows, no_texts, nothing
 from turnwise.records.reliability import NoiseRecord, PassRecord
 from turnwise.records.scores import Forecast, JudgePrompt, ScoreRecord
@@ -275,6 +276,15 @@ class TrainDocument(Document, frozen=True, kw_only=True, tag="train"):
     model: TrainedModelFolder | None = None
     # One point for each epoch; its keys depend on the trainer.
     curve: tuple[dict[str, Any], ...] = field(default_factory=no_rows)
+
+
+class PlayDocument(Document, frozen=True, kw_only=True, tag="play"):
+    """How agents did with simulated users, and how real these are."""
+
+    results: tuple[PlayRecord, ...]
+    ends: tuple[PlayEnds, ...]
+    realism: tuple[RealismRecord, ...] = field(default_factory=no_rows)
+    ranks: tuple[RankCheck, ...] = field(default_factory=no_rows)
 
 
 class _Tagged(Part, frozen=True):

@@ -82,7 +82,9 @@ def _of_user(texts: Sequence[str], words: Sequence[Sequence[str]]) -> list[float
         np.log1p(lengths.mean()),
         np.log1p(lengths.std()),
         np.log1p(lengths[-3:].mean()),
-        np.log1p(lengths[middle:].mean()) - np.log1p(lengths[:middle].mean()) if middle < len(lengths) else 0.0,
+        np.log1p(lengths[middle:].mean()) - np.log1p(lengths[:middle].mean())
+        if middle < len(lengths)
+        else 0.0,
         float(np.mean(lengths <= SHORT)),
         float(np.mean(["?" in text for text in texts])),
         float(np.mean(["!" in text for text in texts])),

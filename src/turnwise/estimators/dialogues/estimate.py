@@ -19,6 +19,7 @@ from turnwise.errors import Refused
 from turnwise.estimators.calibration import LEVEL, standard_errors
 from turnwise.estimators.dialogues.choice import Choice, LeftOut, chosen, left_out
 from turnwise.estimators.dialogues.moments import MEAN, Candidate, Moments, candidates_of
+from turnwise.estimators.dialogues.table import Table
 from turnwise.estimators.outside import (
     Distance,
     check_inside,
@@ -27,7 +28,6 @@ from turnwise.estimators.outside import (
     distance,
     distances,
 )
-from turnwise.estimators.dialogues.table import Table
 from turnwise.estimators.random_effects import ErrorSpread, error_spread
 from turnwise.estimators.refusal import DIALOGUES
 from turnwise.types import Floats
@@ -75,9 +75,7 @@ class Panel:
                 squares[name] = (len(own), float(np.sum((own - own.mean()) ** 2)))
         errors = standard_errors(squares)
         object.__setattr__(self, "errors", np.array([errors.get(name, np.nan) for name in data.agents]))
-        object.__setattr__(
-            self, "_moments", Moments.of(data.features, data.agent, data.reward, self.errors)
-        )
+        object.__setattr__(self, "_moments", Moments.of(data.features, data.agent, data.reward, self.errors))
 
     @cached_property
     def candidates(self) -> tuple[Candidate, ...]:
@@ -139,7 +137,12 @@ class Panel:
         """The agents `known`, each left out, and the choice over all of them."""
         return left_out(self._moments, self.candidates, known), chosen(self._moments, self.candidates, known)
 
-    def _more(self, predictions: Floats, known: tuple[int, ...], mine: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> float:
+    def _more(
+        self,
+        predictions: Floats,
+        known: tuple[int, ...],
+        mine: np.ndarray[tuple[int, ...], np.dtype[np.bool_]],
+    ) -> float:
         """By how much the target's sampling variance is above that of the rated agents on average; at least 0."""
 
         def variance(chosen: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> float:

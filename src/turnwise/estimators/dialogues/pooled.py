@@ -59,7 +59,10 @@ def pooled(made: DialoguesEstimate | None, ratings: Floats) -> Pooled:
     how = f"{corrected.n_labels} ratings of the target, corrected by the prediction as `turnwise calibrate` does"
     if not usable or made is None:
         return Pooled(
-            estimate=corrected.estimate, interval=corrected.interval, of_ratings=corrected.estimate, method=how
+            estimate=corrected.estimate,
+            interval=corrected.interval,
+            of_ratings=corrected.estimate,
+            method=how,
         )
     half = (corrected.interval[1] - corrected.interval[0]) / 2
     own = (made.interval[1] - made.interval[0]) / 2

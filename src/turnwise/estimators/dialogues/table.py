@@ -109,7 +109,9 @@ def _filled(score: Floats, agent: Ints, n_agents: int) -> Floats | None:
     held = np.bincount(agent, minlength=n_agents) > 0
     if np.any(held & (counted == 0)):
         return None
-    means = np.bincount(agent, weights=np.where(there, score, 0.0), minlength=n_agents) / np.maximum(counted, 1)
+    means = np.bincount(agent, weights=np.where(there, score, 0.0), minlength=n_agents) / np.maximum(
+        counted, 1
+    )
     return np.where(there, score, means[agent])
 
 

@@ -100,9 +100,7 @@ class FittedReactions(_Attributes, Ratio):
         chosen = [("without", self.without)] if self.without else []
         if self.programs:
             chosen.append(("programs", digest(*self.programs)))
-        return Signature(
-            "reactions", (*chosen, ("trained", folder.digest)), (encoder_of(folder).signature,)
-        )
+        return Signature("reactions", (*chosen, ("trained", folder.digest)), (encoder_of(folder).signature,))
 
     def rows(self, items: Sequence[Item], /) -> Floats:
         """(n, 2): prediction, 1; NaN with fewer than two turns of the user, or where users look like a program."""

@@ -4,12 +4,14 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import nan
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
 from turnwise.metrics.rows import Ratio
-from turnwise.types import Card, Floats, Item, Level, Need, Signature
+from turnwise.metrics.tools.latency import measured_by_dialogue
+from turnwise.types import Card, Floats, Item, Level, Need, Signature, digest
 
 COSTS = ("agent_cost", "cost", "total_cost")  # keys of `meta` with the cost of a dialogue
 
@@ -59,14 +61,13 @@ class Steps(_Effort):
         return float(sum(bool(turn.text.strip()) + len(turn.tool_calls) for turn in mine))
 
 
+@dataclass(frozen=True, slots=True)
 class LoggedCost(_Effort):
-    """`logged-cost`: the cost of the agent in a dialogue, as the log has it."""
-
-    __slots__ = ()
+    """`logged-cost`: the cost of the agent in a dialogue, as the log or the measured file of `play` has it."""
 
     name: ClassVar[str] = "logged-cost"
     unscored: ClassVar[str] = (
-        "the log has no cost (meta.agent_cost, meta.cost, or `cost` of the agent's messages)"
+        "the log has no cost (meta.agent_cost, meta.cost, `cost` of the agent's messages, or [measured=FILE])"
     )
     card: ClassVar[Card] = Card(
         kind="feature",
@@ -76,14 +77,32 @@ class LoggedCost(_Effort):
         citation="Barres et al. 2025, tau2-bench",
     )
 
+    measured: str = ""  # the file of `play`
+
+    @property
+    def signature(self) -> Signature:
+        """The name, with a digest of the measured file."""
+        file = (("measured", digest(Path(self.measured).read_bytes())),) if self.measured else ()
+        return Signature(self.name, file)
+
     def value(self, item: Item, /) -> float:
         """The cost in `meta`, else the sum over the agent's messages; NaN if neither is there."""
+        if self.measured:
+            took = measured_by_dialogue(self.measured).get(item.dialogue)
+            return nan if took is None or took.cost is None else took.cost
         for key in COSTS:
             if _is_number(item.meta.get(key)):
                 return float(item.meta[key])
         costs = [turn.extra.get("cost") for turn in item.turns if turn.role == item.role]
         known = [float(cost) for cost in costs if cost is not None and _is_number(cost)]
         return sum(known) if known else nan
+
+
+def logged_cost(*, measured: str = "") -> LoggedCost:
+    """The metric; a measured file that cannot be read raises `UsageError`."""
+    if measured:
+        measured_by_dialogue(measured)
+    return LoggedCost(measured)
 
 
 def _is_number(value: Any) -> bool:

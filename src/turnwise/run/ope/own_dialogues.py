@@ -73,7 +73,9 @@ class OwnDialogues:
 
     def errors(self) -> dict[str, float]:
         """Agent -> the standard error of its mean rating."""
-        return standard_errors({name: (len(own), float(np.sum((own - own.mean()) ** 2))) for name, own in self._rated()})
+        return standard_errors(
+            {name: (len(own), float(np.sum((own - own.mean()) ** 2))) for name, own in self._rated()}
+        )
 
     def known(self) -> KnownMeans:
         """What is known of the rated agents, for conclusions."""
@@ -329,9 +331,7 @@ def ope_of_dialogues(
         data = described(spec, dialogues, census, rating=rating, targets=targets)
         notes += [note for note in data.notes if note not in notes]
         logged = data.means()
-        truth = logged | {
-            agent: means[rating].mean for agent, means in truths.items() if rating in means
-        }
+        truth = logged | {agent: means[rating].mean for agent, means in truths.items() if rating in means}
         least = least_means(spec.least_truths, rating, truth, truths)
         chosen = [target for target in targets if least(target)]
         if not chosen:

@@ -90,6 +90,11 @@ TRAINERS: dict[str, Trainer] = {
     ),
     "dual": Trainer("turnwise.agents.training:dual", "dialogues", "an agent: the dual encoder"),
     "tfidf": Trainer("turnwise.agents.training:tfidf", "dialogues", "an agent: TF-IDF retrieval"),
+    "user": Trainer(
+        "turnwise.users.learned:train",
+        "dialogues",
+        "a simulated user for `play`: what real users said, by place",
+    ),
     "seller": Trainer(
         "turnwise.agents.booking_training:seller",
         "dialogues",

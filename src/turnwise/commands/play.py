@@ -1,0 +1,221 @@
+"""Let agents talk to simulated users in scenarios, and say how real these users are."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, TypeAlias
+
+from turnwise.commands.function import function
+from turnwise.commands.respond import parsed_settings
+from turnwise.commands.screen import HINT, Styled, print_json
+from turnwise.errors import UsageError, counted, setting
+from turnwise.library.notes import Warned
+from turnwise.library.played import Played
+from turnwise.settings.groups import Seeding, Showing
+from turnwise.settings.option import Count, Money, Names, Natural, Option, PathLike, Positive
+from turnwise.terminal import say, say_document, say_lines
+
+Scenarios: TypeAlias = str | Path | Sequence[Any]
+
+
+def print_schema() -> None:
+    """Print the JSON Schema of a file of scenarios."""
+    from turnwise.scenarios.schema import published
+    from turnwise.terminal import json_escape
+
+    say_document(published(), escape=json_escape)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Printing(Styled):
+    """Settings of the command line of `play`."""
+
+    schema: Annotated[
+        bool, Option("Print the JSON Schema of a file of scenarios, and nothing else.", prints=print_schema)
+    ] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Play(Showing, Seeding):
+    """Let agents talk to simulated users in scenarios, and say how real these users are.
+
+    SCENARIOS are files in YAML or TOML (docs/play.md), goldens of DeepEval, tasks of tau2 or tests of promptfoo, or
+    `world:NAME`, scenarios of a world. Several agents meet the same users. What comes out is a log for `score`,
+    `compare`, `view` and `rate`; what was measured is in a file beside it.
+
+    \b
+      turnwise play scenarios.yaml --agent bot:reply -o runs.jsonl
+      turnwise play scenarios.yaml --agent old=https://host/v1 --agent new=bot.toml \\
+        --user openai/gpt-4o-mini --repeats 4 --real logs.jsonl -o runs.jsonl
+    """
+
+    command: ClassVar[str] = "play"
+    screen_class = Printing
+    real_paths: ClassVar[tuple[str, ...]] = ()  # the files of `real`, while the command runs
+
+    scenarios: Annotated[
+        Scenarios,
+        Option(
+            "Files of scenarios, or `world:NAME`; in Python also scenarios as dicts.",
+            flags="SCENARIOS...", checked=False, record=None,
+        ),
+    ] = field(kw_only=False)  # fmt: skip
+    agents: Annotated[
+        Names,
+        Option(
+            "Who is tried: as in `respond`, or a .toml file that describes an HTTP address. Repeatable.",
+            flags="--agent", metavar="[NAME=]AGENT", repeatable=True,
+        ),
+    ]  # fmt: skip
+    output: Annotated[
+        PathLike,
+        Option("The log; an interrupted run resumes.", flags="-o --output", metavar="LOGS", record=None),
+    ]
+    user: Annotated[
+        str,
+        Option(
+            "Who talks to it: `scripted` (the turns of the scenario), `rules` (the user of its world), a folder of "
+            "`turnwise train user`, or any agent, which is told persona, goal and facts.",
+            metavar="USER",
+        ),
+    ] = "scripted"  # fmt: skip
+    repeats: Annotated[Count, Option("Dialogues of each agent in each scenario.", metavar="N")] = 1
+    real: Annotated[
+        PathLike | None, Option("Real dialogues, with which simulated users are compared.", metavar="LOGS")
+    ] = None
+    real_kind: Annotated[
+        str, Option("The key of the real dialogues that has the scenarios' `kind`.", metavar="KEY")
+    ] = "meta.kind"
+    model: Annotated[
+        PathLike | None,
+        Option("The encoder of texts for the comparison with real users.", metavar="NAME|DIR|hub id"),
+    ] = None
+    settings: Annotated[
+        Mapping[str, Any] | None,
+        Option(
+            "A setting of the agents, e.g. temperature=.7; NAME.KEY=VALUE is for one of them. Repeatable.",
+            flags="--set", metavar="KEY=VALUE", repeatable=True, parse=parsed_settings,
+        ),
+    ] = None  # fmt: skip
+    user_settings: Annotated[
+        Mapping[str, Any] | None,
+        Option(
+            "A setting of the user. Repeatable.",
+            flags="--user-set", metavar="KEY=VALUE", repeatable=True, parse=parsed_settings,
+        ),
+    ] = None  # fmt: skip
+    tools: Annotated[
+        str | None,
+        Option("A Python module with functions named as the tools of the scenarios.", metavar="MODULE"),
+    ] = None
+    judge: Annotated[
+        str | None,
+        Option("The agent that says whether `success.judge` of a scenario holds.", metavar="AGENT"),
+    ] = None
+    judge_settings: Annotated[
+        Mapping[str, Any] | None,
+        Option(
+            "A setting of the judge. Repeatable.",
+            flags="--judge-set", metavar="KEY=VALUE", repeatable=True, parse=parsed_settings,
+        ),
+    ] = None  # fmt: skip
+    max_turns: Annotated[Count | None, Option("Most replies of the agent, in place of the scenarios'.")] = (
+        None
+    )
+    limit: Annotated[Count | None, Option("Only the first N scenarios.", metavar="N")] = None
+    retries: Annotated[
+        Natural,
+        Option("Further attempts where the simulated user or the infrastructure has a fault.", metavar="N"),
+    ] = 2  # fmt: skip
+    check: Annotated[
+        bool, Option("Do not look for faults of the simulated user.", flags="--no-check", inverted=True)
+    ] = True
+    concurrency: Annotated[
+        Count | None,
+        Option("Dialogues at once. Default: 8 with an address, 1 with functions.", metavar="N", record=None),
+    ] = None  # fmt: skip
+    rate: Annotated[
+        Positive | None, Option("Most requests a minute to each address.", metavar="N", record=None)
+    ] = None
+    timeout: Annotated[
+        Positive, Option("How long one reply may take.", metavar="SECONDS", record=None)
+    ] = 120.0  # fmt: skip
+    tries: Annotated[
+        Count | None,
+        Option("Attempts at a reply. Default: 4 for an address, 2 else.", metavar="N", record=None),
+    ] = None
+    price: Annotated[
+        str | None,
+        Option("What a million tokens of the agents cost, as 0.15/0.6.", metavar="IN/OUT", record=None),
+    ] = None
+    user_price: Annotated[
+        str | None,
+        Option("The same of the user. Default: as the agents'.", metavar="IN/OUT", record=None),
+    ] = None
+    max_cost: Annotated[
+        Money | None, Option("Stop when this is spent, by --price.", metavar="X", record=None)
+    ] = None
+    max_calls: Annotated[
+        Count | None, Option("Stop after N calls of agents and users.", metavar="N", record=None)
+    ] = None
+    max_errors: Annotated[
+        Natural, Option("Stop when more dialogues than this are lost to the infrastructure.", record=None)
+    ] = 20
+    draws: Annotated[Count, Option("Resamples behind an interval.")] = 1000
+    restart: Annotated[bool, Option("Ignore what an interrupted run has done.", record=None)] = False
+
+    def __post_init__(self) -> None:
+        """As in `Checked`; no agent, or a limit on cost without a price, raises `UsageError`."""
+        super().__post_init__()
+        if not self.agents:
+            raise UsageError(f"{setting('--agent')} names nobody")
+        if self.max_cost is not None and self.price is None and self.user_price is None:
+            raise UsageError(
+                f"{setting('--max-cost')} needs {setting('--price', 'IN/OUT')} of a million tokens"
+            )
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The files whose checksums results.json has: none, because scenarios may be values."""
+        return ()
+
+    @property
+    def folder(self) -> Path | None:
+        """None: results are written beside the log."""
+        return None
+
+    def run(self) -> Played:
+        """Hold the dialogues, and write the log and what is beside it."""
+        from turnwise.library.data import files
+        from turnwise.run.play.command import play
+
+        if self.real is None:
+            return Played(document=play(self), path=str(self.output))
+        with files(self.real, reader=None, mapping=None) as given:
+            return Played(document=play(self.changed(real_paths=given.paths)), path=str(self.output))
+
+    def show(self, played: Played, screen: Printing) -> int:
+        """Print the scores, how dialogues ended, how real the users are, and where the log is."""
+        if screen.style == "json":
+            print_json(played.document)
+        else:
+            wide = screen.wide or screen.verbose
+            tables = [
+                screen.records_table(played.document.results, played.columns, played.layout)
+                if len(played)
+                else "",
+                played.ends(wide=wide, hint=HINT),
+                played.realism(wide=wide, hint=HINT),
+            ]
+            say("\n\n".join(table for table in tables if table))
+        notes = [line for line in played.notes() if not screen.quiet or isinstance(line, Warned)]
+        held = sum(one.dialogues for one in played.document.ends)
+        if not screen.quiet:
+            notes.append(f"{self.output}: {counted(held, 'dialogue')} held")
+        say_lines(*notes, err=True)
+        return played.exit_code
+
+
+COMMAND = Play
+play = function(Play)
+__all__ = ["play"]

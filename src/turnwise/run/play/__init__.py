@@ -1,0 +1,1 @@
+"""`turnwise play`: agents talk to simulated users in scenarios."""

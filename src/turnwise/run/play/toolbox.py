@@ -1,0 +1,149 @@
+"""The tools of a scenario: recorded results, or functions of the user, that work on the state of one conversation."""
+
+import copy
+import inspect
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from turnwise.errors import UsageError
+from turnwise.metrics.tools.calls import call_parts
+from turnwise.plugin_code import plugin_code
+from turnwise.registry import own_function
+from turnwise.scenarios.scenario import Scenario, Tool
+from turnwise.types import Turn
+
+
+@dataclass
+class Toolbox:
+    """The tools of one conversation, and what they have changed."""
+
+    tools: Sequence[Tool]
+    functions: Mapping[str, Callable[..., Any]]  # of the user, by the tool's name
+    state: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, scenario: Scenario, functions: Mapping[str, Callable[..., Any]]) -> "Toolbox":
+        """The tools of a scenario with a state of their own."""
+        return cls(scenario.tools, functions, copy.deepcopy(scenario.state))
+
+    @property
+    def definitions(self) -> tuple[dict[str, Any], ...]:
+        """The tools in OpenAI's form."""
+        return tuple(tool.definition() for tool in self.tools)
+
+    def run(self, call: Mapping[str, Any], number: int) -> Turn:
+        """The message with the result of a call; what goes wrong is the result, as an agent would see it."""
+        name, arguments = call_parts(call)
+        result = self._result(name, arguments)
+        text = result if isinstance(result, str) else json.dumps(result, ensure_ascii=False, default=str)
+        identity = str(call.get("id") or f"call_{number}")
+        return Turn("tool", text, extra={"tool_call_id": identity, "name": name})
+
+    def _result(self, name: str, arguments: Any) -> Any:
+        """What a tool returns for these arguments."""
+        tool = next((tool for tool in self.tools if tool.name == name), None)
+        if tool is None:
+            return f"Error: there is no tool `{name}`"
+        if not isinstance(arguments, Mapping):
+            return "Error: the arguments are no JSON object"
+        for outcome in tool.results:
+            if holds(outcome.arguments, arguments):
+                for path, value in outcome.sets.items():
+                    set_at(self.state, path, value)
+                return outcome.result
+        if name in self.functions:
+            return self._called(self.functions[name], arguments)
+        return f"Error: `{name}` has no result for these arguments"
+
+    def _called(self, function: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
+        """What a function of the user returns; with a parameter `state` it gets the state."""
+        parameters = inspect.signature(function).parameters
+        more = {"state": self.state} if "state" in parameters else {}
+        try:
+            with plugin_code():
+                return function(**arguments, **more)
+        except (
+            Exception
+        ) as error:  # an agent that calls a tool wrongly sees the error, as it would in production
+            return f"Error: {error}"
+
+
+def tool_functions(scenarios: Sequence[Scenario], module: str | None) -> dict[str, Callable[..., Any]]:
+    """The functions of a module by the names of the scenarios' tools.
+
+    A tool that has neither results nor a function raises `UsageError`.
+    """
+    found: dict[str, Callable[..., Any]] = {}
+    for scenario in scenarios:
+        for tool in scenario.tools:
+            if tool.name in found:
+                continue
+            if module is not None and _has(module, tool.name):
+                found[tool.name] = own_function(f"{module}:{tool.name}", "tool")[0]
+            elif not tool.results:
+                where = f"`{module}` has no function of this name" if module else "there is no --tools MODULE"
+                raise UsageError(
+                    f"the tool `{tool.name}` of scenario `{scenario.id}` has no `results`, and {where}"
+                )
+    return found
+
+
+def _has(module: str, name: str) -> bool:
+    """Whether the module has a function of this name; one that cannot be imported raises `UsageError`."""
+    try:
+        own_function(f"{module}:{name}", "tool")
+    except UsageError as error:
+        if "has no function" in str(error):
+            return False
+        raise
+    return True
+
+
+def holds(wanted: Mapping[str, Any], there: Mapping[str, Any]) -> bool:
+    """Whether everything that is wanted is there, with the same values; texts are compared without capitals."""
+    return all(key in there and same(value, there[key]) for key, value in wanted.items())
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two values are the same; numbers as texts are numbers, and capitals and outer spaces do not count."""
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return holds(one, other) and len(one) == len(other)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(same(a, b) for a, b in zip(one, other, strict=True))
+    if isinstance(one, bool) or isinstance(other, bool):
+        return one is other
+    return bool(one == other) or _plain(one) == _plain(other)
+
+
+def _plain(value: Any) -> Any:
+    """A text in lower case without outer spaces, a number as a number."""
+    text = str(value).strip().lower()
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def at(state: Any, path: str) -> Any:
+    """The value at a path such as `order.status`; None if there is none."""
+    for key in path.split("."):
+        if isinstance(state, Mapping):
+            state = state.get(key)
+        elif isinstance(state, list) and key.isdigit() and int(key) < len(state):
+            state = state[int(key)]
+        else:
+            return None
+    return state
+
+
+def set_at(state: dict[str, Any], path: str, value: Any) -> None:
+    """Set the value at a path; mappings on the way are made."""
+    *before, last = path.split(".")
+    for key in before:
+        inner = state.get(key)
+        if not isinstance(inner, dict):
+            inner = state[key] = {}
+        state = inner
+    state[last] = copy.deepcopy(value)

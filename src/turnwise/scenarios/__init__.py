@@ -1,0 +1,1 @@
+"""Scenarios: what a simulated user wants and knows, which tools answer the agent, and what must hold at the end."""
