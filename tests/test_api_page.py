@@ -37,12 +37,14 @@ def test_the_public_names_are_these():
     assert dir(tw) == sorted(tw.__all__)
     assert tw.__all__ == [
         "Agreement", "Attack", "Calibration", "Changes", "Comparison", "Converted", "DataError", "Dialogue",
-        "Estimates", "ExportedRatings", "Extra", "Hardened", "Installation", "Listing", "MissingExtra",
+        "Estimates", "ExportedRatings", "ExportedScores", "Extra",
+        "Hardened", "Installation", "Listing", "MissingExtra",
         "Power", "Rating", "RatingLinks", "Record", "Refused", "Replies", "Reply", "Report", "Result", "Scores",
         "Simulated",
         "TooManyErrors", "Trained", "Turn", "TurnwiseError", "Unmeasured", "UsageError", "Validation", "ViewerLink",
         "__version__",
-        "attack", "calibrate", "compare", "convert", "demo_corpus", "diff", "doctor", "export_ratings", "fetch",
+        "attack", "calibrate", "compare", "convert", "demo_corpus", "diff", "doctor", "export_ratings", "export_scores",
+        "fetch",
         "harden", "judge", "list_available", "make_report", "meta_evaluate", "ope", "power", "rate", "respond", "score",
         "simulate", "train", "validate", "view",
     ]  # fmt: skip

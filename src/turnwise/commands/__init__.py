@@ -6,5 +6,5 @@ The first line of a module's docstring is the command's line in `turnwise --help
 # In the order of `turnwise --help`.
 COMMANDS = (
     "validate", "convert", "score", "compare", "diff", "meta", "calibrate", "power", "attack", "train", "simulate",
-    "rate", "view", "respond", "ope", "report", "demo", "fetch", "ls", "doctor",
+    "rate", "view", "respond", "ope", "report", "export", "demo", "fetch", "ls", "doctor",
 )  # fmt: skip

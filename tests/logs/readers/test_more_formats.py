@@ -137,7 +137,8 @@ def response(identity: str, before: str | None, question: str, answer: str) -> d
     message = {"type": "message", "id": "m", "role": "assistant", "status": "completed", "content": [text]}
     return {
         "id": identity, "object": "response", "model": "m1", "instructions": "Be brief.",
-        "previous_response_id": before, "input": question, "output": [{"type": "reasoning", "id": "r", "summary": []}, message], "usage": {"n": 1},
+        "previous_response_id": before, "input": question, "usage": {"n": 1},
+        "output": [{"type": "reasoning", "id": "r", "summary": []}, message],
     }  # fmt: skip
 
 
@@ -281,12 +282,15 @@ def test_all_replies_and_ranked_pairs_of_openassistant_are_read_once(form: str, 
     if form == "trees":
         dialogues, done = read(TREES, tmp_path)
     else:
-        rows = [
-            {**{key: one for key, one in message.items() if key != "replies"}, "message_tree_id": tree["message_tree_id"],
-             "parent_id": message.get("parent_id"), "tree_state": tree["tree_state"]}
-            for tree in trees
-            for message in replies_in(tree["prompt"])
-        ]  # fmt: skip
+        rows = []
+        for tree in trees:
+            beside = {
+                "message_tree_id": tree["message_tree_id"],
+                "tree_state": tree["tree_state"],
+                "parent_id": None,
+            }
+            for message in replies_in(tree["prompt"]):
+                rows.append({**beside, **{key: one for key, one in message.items() if key != "replies"}})
         dialogues, done = of_records(rows, tmp_path)
     assert done.name == "oasst"
     judged = [

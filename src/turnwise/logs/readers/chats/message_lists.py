@@ -39,7 +39,8 @@ def messages_of(sample: Sample) -> Messages:
     if is_one_dialogue(sample.records):
         return sample.records
     key = holder(first)
-    return first[key] if key is not None else ()
+    found: Messages = () if key is None or first is None else first[key]
+    return found
 
 
 def is_one_dialogue(values: Sequence[Any]) -> bool:

@@ -82,7 +82,9 @@ def _dialogues(prompt: Record, meta: Record, place: str) -> Iterator[Dialogue]:
             first.setdefault(id(message), number)
     names = [_id(way[-1], f"{place}-{number}") for number, way in enumerate(ways, 1)]
     for number, way in enumerate(ways):
-        messages, ratings, preferences = [], [], []
+        messages: list[Record] = []
+        ratings: list[Record] = []
+        preferences: list[Record] = []
         for turn, message in enumerate(way):
             is_new = first[id(message)] == number
             messages.append(_message(message, is_new=is_new))
@@ -145,7 +147,7 @@ def _message(message: Record, *, is_new: bool) -> Record:
 
 def _ratings(message: Record, turn: int) -> Sequence[Record]:
     """The labels of a message: by name with value and count, or lists of names, values and counts as rows have them."""
-    labels = message.get("labels")
+    labels: Any = message.get("labels")
     if isinstance(inner(labels, "name"), list) and isinstance(inner(labels, "value"), list):
         counts = inner(labels, "count") or [None] * len(labels["name"])
         named = dict(zip(labels["name"], zip(labels["value"], counts, strict=True), strict=True))
