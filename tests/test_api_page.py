@@ -41,13 +41,15 @@ def test_no_public_name_is_lost():
     assert dir(tw) == sorted(tw.__all__)
     promised = [
         "Agreement", "Attack", "Calibration", "Changes", "Comparison", "Converted", "DataError", "Dialogue",
-        "Estimates", "ExportedRatings", "Extra", "Hardened", "Installation", "Listing", "MissingExtra",
+        "Estimates", "ExportedRatings", "ExportedScores", "Extra", "Hardened", "Installation", "Listing",
+        "MissingExtra",
         "Played", "Power", "Rating", "RatingLinks", "Record", "Refused", "Reliability", "Replies", "Reply", "Report",
         "Result", "Scores",
         "Simulated",
         "TooManyErrors", "Trained", "Turn", "TurnwiseError", "Unmeasured", "UsageError", "Validation", "ViewerLink",
         "__version__",
-        "attack", "calibrate", "compare", "convert", "demo_corpus", "diff", "doctor", "export_ratings", "fetch",
+        "attack", "calibrate", "compare", "convert", "demo_corpus", "diff", "doctor", "export_ratings",
+        "export_scores", "fetch",
         "harden", "judge", "list_available", "make_report", "meta_evaluate", "ope", "play", "power", "rate",
         "reliability", "respond", "score",
         "simulate", "train", "validate", "view",

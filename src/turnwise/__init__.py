@@ -8,8 +8,9 @@ Every command is a function with typed parameters and a typed result: `score`, `
 `power`, `reliability`, `attack`, `train`, `respond`, `play`, `simulate`, `convert`, `validate`, `rate`, `view`, `fetch`
 and `doctor` have the names of their commands; `meta_evaluate` is `turnwise meta`, `make_report` is `turnwise report`,
 `harden` is `turnwise attack --harden`, `list_available` is `turnwise ls`, `demo_corpus` is `turnwise demo --corpus`,
-`export_ratings` is `turnwise rate --export`. Errors are raised, and nothing is printed unless `progress=True`. Nothing
-is loaded before it is used: a command needs one module, and all take .1 s.
+`export_ratings` is `turnwise rate --export`, `export_scores` is `turnwise export`; `judge` makes a judge of a function.
+Errors are raised, and nothing is printed unless `progress=True`. Nothing is loaded before it is used: a command needs
+one module, and all take .1 s.
 
 The names in `__all__` are public: one that is removed is deprecated for a minor version first.
 """
@@ -40,6 +41,7 @@ _COMMANDS = {
     "commands.demo": "demo_corpus",
     "commands.diff": "diff",
     "commands.doctor": "Extra Installation doctor",
+    "commands.export": "ExportedScores export_scores",
     "commands.fetch": "fetch",
     "commands.ls": "list_available",
     "commands.meta": "meta_evaluate",
@@ -68,6 +70,8 @@ if TYPE_CHECKING:
     from turnwise.commands.doctor import Extra as Extra
     from turnwise.commands.doctor import Installation as Installation
     from turnwise.commands.doctor import doctor as doctor
+    from turnwise.commands.export import ExportedScores as ExportedScores
+    from turnwise.commands.export import export_scores as export_scores
     from turnwise.commands.fetch import fetch as fetch
     from turnwise.commands.ls import list_available as list_available
     from turnwise.commands.meta import meta_evaluate as meta_evaluate

@@ -51,10 +51,10 @@ def named(function: Any) -> str:
         raise UsageError(
             f"{what} is no function; make an object of it that can be called, or give a function"
         )
-    plain = str(getattr(function, "__name__", type(function).__name__))
-    module = sys.modules.get(getattr(function, "__module__", None) or "")
-    if module is not None and module.__name__ != "__main__" and getattr(module, plain, None) is function:
-        return f"{module.__name__}:{plain}"
+    plain = str(getattr(function, "__name__", None) or type(function).__name__)
+    home = getattr(function, "__module__", None) or "__main__"
+    if home != "__main__" and getattr(sys.modules.get(home), plain, None) is function:
+        return f"{home}:{plain}"
     base, source = f"{HERE}:{'lambda' if plain == ANONYMOUS else plain}", source_of(function)
     name, number = base, 1
     while name in _functions and _functions[name].source != source:

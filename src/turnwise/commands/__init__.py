@@ -8,7 +8,8 @@ import os
 # The order of `turnwise --help`; commands that are not named follow in the order of the alphabet.
 _FIRST = (
     "validate", "convert", "score", "compare", "diff", "meta", "calibrate", "power", "reliability", "attack", "train",
-    "simulate", "rate", "view", "respond", "play", "ope", "report", "demo", "fetch", "ls", "doctor",
+    "simulate", "rate", "view", "respond", "play", "ope", "report", "export",
+    "demo", "fetch", "ls", "doctor",
 )  # fmt: skip
 SHARED = ("agreement", "function", "opening", "screen")  # modules that are no commands
 

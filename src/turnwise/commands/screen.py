@@ -13,7 +13,7 @@ from turnwise.errors import TurnwiseError, UsageError
 from turnwise.library.notes import Warned
 from turnwise.library.results import Result, cells
 from turnwise.records import CompareDocument, Part, Record, ScoreDocument, plain
-from turnwise.report import gate, results
+from turnwise.report import gate, results, typeset
 from turnwise.report.fitting import Layout, sized
 from turnwise.settings.groups import Command
 from turnwise.settings.option import Option
@@ -21,6 +21,7 @@ from turnwise.terminal import json_escape, say, say_document, say_lines
 
 GATE_FAILED = 1
 HINT = "--wide shows all columns"
+FORM = "Form of what is printed; markdown and latex print the table for a page or a paper (booktabs)."
 TRACES = "Print the traceback of an error in a plugin."
 
 
@@ -45,8 +46,8 @@ class Formatted:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tables(Formatted):
-    """Settings of a command line that prints a table and no notes."""
+class Widths:
+    """How wide a table is."""
 
     wide: Annotated[
         bool, Option("Show all columns of tables, however wide the terminal is.")
@@ -55,6 +56,11 @@ class Tables(Formatted):
     def table_of(self, result: Tabular) -> str:
         """The table of a result: as wide as the terminal, or whole with --wide."""
         return result.table(wide=self.wide, hint=HINT)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tables(Formatted, Widths):
+    """Settings of a command line that prints a table and no notes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,8 +80,10 @@ class Screen(Quiet):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Styled(Tables, Screen):
+class Styled(Widths, Screen):
     """Settings of a command that prints a table and notes."""
+
+    style: Annotated[Literal["table", "json", "markdown", "latex"], Option(FORM, flags="--format")] = "table"
 
     def table(self, rows: Sequence[Sequence[Any]], head: Sequence[str], layout: Layout) -> str:
         """The table of these rows: as wide as the terminal, or whole with --wide or -v."""
@@ -105,10 +113,15 @@ class Styled(Tables, Screen):
         else:
             more = ("method", "signature") if self.verbose else ()
             shown = result.document.results if rows is None else rows
-            if before:
+            if before and self.style == "table":
                 say(before)
-            say(whole or self.records_table(shown, [*(columns or result.columns), *more], result.layout))
-            if after:
+            names = [*(columns or result.columns), *more]
+            if self.style == "table":
+                say(whole or self.records_table(shown, names, result.layout))
+            else:
+                head, values = cells([plain(record) for record in shown], names, result.layout)
+                say(typeset.FORMS[self.style](head, values))
+            if after and self.style == "table":
                 say(after)
         # --quiet hides neither a warning nor why there is no estimate.
         hidden = self.quiet and not result.exit_code

@@ -183,6 +183,12 @@ READERS: Mapping[str, Reader] = {
         '{"chosen": ..., "rejected": ...}',
         preferences=True,
     ),
+    "oasst": Reader(
+        "turnwise.logs.readers.evaluations.oasst",
+        "OpenAssistant's trees of messages, also as rows; ranks become preferences",
+        '{"message_tree_id": ..., "prompt": {"text": ..., "role": "prompter", "replies": [...]}}',
+        preferences=True,
+    ),
     "fed-usr": Reader(
         "turnwise.logs.readers.evaluations.fed_usr",
         "rated replies of FED and USR as published",
@@ -217,6 +223,16 @@ READERS: Mapping[str, Reader] = {
         "turnwise.logs.readers.chats.chatgpt",
         "ChatGPT's data export; the branch that was shown last",
         '[{"title": ..., "mapping": {"NODE": {"message": ..., "parent": ..., "children": [...]}}}]',
+    ),
+    "vercel": Reader(
+        "turnwise.logs.readers.chats.vercel",
+        "messages of Vercel's AI SDK, of its user interface or of a model",
+        '{"messages": [{"role": "assistant", "parts": [{"type": "text", "text": "hi"}, ...]}]}',
+    ),
+    "livekit": Reader(
+        "turnwise.logs.readers.chats.livekit",
+        "LiveKit's chat history of a session",
+        '{"items": [{"type": "message", "role": "user", "content": ["hi"]}, ...]}',
     ),
     "anthropic": Reader(
         "turnwise.logs.readers.chats.anthropic",
@@ -274,7 +290,7 @@ READERS: Mapping[str, Reader] = {
     ),
     "messages": Reader(
         "turnwise.logs.readers.chats.message_records",
-        "any records with a list of messages (`conversation`, `dialogue`, ...): WildChat, LMSYS, your own",
+        "any records with a list of messages (`conversation`, `dialogue`, ...), or one list: WildChat, LMSYS, your own",
         '{"conversation": [{"role": "user", "content": "hi"}, ...], "model": ...}',
     ),
     "json": Reader(
@@ -344,6 +360,9 @@ ALIASES = {
     **dict.fromkeys(("alpaca-eval", "arena", "dpo", "hh-rlhf", "ultrafeedback"), "preferences"),
     **dict.fromkeys(("fed", "usr"), "fed-usr"),
     **dict.fromkeys(("opentelemetry", "otlp"), "otel"),
+    **dict.fromkeys(("ai-sdk", "vercel-ai-sdk"), "vercel"),
+    **dict.fromkeys(("oasst1", "oasst2", "openassistant"), "oasst"),
+    **dict.fromkeys(("pipecat", "lmsys-chat"), "messages"),
     "inspect-ai": "inspect",
     "tau2-bench": "tau2",
     "wildchat": "messages",

@@ -4,6 +4,8 @@
   dialogue; the others, and what else the response says, are kept in `meta.response`;
 * a line of a batch's output has `response.body.choices`, of its input `body.messages`;
 * a response (`"object": "response"`) has `input` and `output`, lists of items: messages, calls of functions, results;
+  responses that name the one before them (`previous_response_id`) in the same file are one dialogue;
+* stored completions are chats with `choices`, one a record or the `data` of a list;
 * a thread is a list (`"object": "list"`) of messages (`"object": "thread.message"`), newest first: one dialogue a
   thread.
 
@@ -19,7 +21,7 @@ from typing import Any
 
 from turnwise.logs.checks import RuleError, array, each, number, optional, others, record, required, text
 from turnwise.logs.dialogue import TEXT_PARTS, from_record, other_entries
-from turnwise.logs.readers.messages import as_json, inner, text_at, tool_call
+from turnwise.logs.readers.messages import as_json, inner, present, text_at, tool_call
 from turnwise.logs.readers.sniff import Sample
 from turnwise.logs.readers.source import Options, raise_data_error, records
 from turnwise.logs.readers.speakers import renamed
@@ -28,6 +30,8 @@ from turnwise.types import Dialogue, Role
 
 ROLES = {"developer": "system", "function": "tool"}
 # Keys that are kept elsewhere in a dialogue.
+BESIDE_A_LIST = "keys of a list of messages (`first_id`, `has_more` and others)"
+STORED = ("chat.completion", "response")  # kinds of stored objects
 LISTED = frozenset({"object", "data"})
 THREAD_MESSAGE = frozenset({"object", "thread_id", "role", "content"})
 ITEM = frozenset({"type", "role", "content"})
@@ -38,7 +42,7 @@ RESULT = frozenset({"type", "call_id", "output"})
 def recognises(sample: Sample) -> bool:
     """Whether the first record is a response, a thread or its message, a chat, or a line of a batch."""
     values = sample.first
-    if values.get("object") in ("response", "thread.message") or _is_thread(values):
+    if values.get("object") in (*STORED, "thread.message") or _is_thread(values) or _is_stored(values):
         return True
     for found in (values, values.get("body"), inner(values, "response", "body")):
         said = found.get("messages") if isinstance(found, dict) else None
@@ -50,27 +54,94 @@ def recognises(sample: Sample) -> bool:
 def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
     """One dialogue a record; messages of threads are gathered, one dialogue a thread, after all others."""
     threads: dict[str, list[dict[str, Any]]] = {}
+    responses: list[tuple[dict[str, Any], str]] = []
     options = options or Options()
     skip = options.records_to_skip()
     for value, place, located in records(path):
         with located():
-            values = record(value)
-            if values.get("object") == "thread.message" or _is_thread(values):
-                if _is_thread(values) and (listed := others(values, LISTED)):
-                    options.dropped["keys of a list of messages (`first_id`, `has_more` and others)"] += len(
-                        listed
-                    )
-                for one in values["data"] if _is_thread(values) else [values]:
-                    threads.setdefault(str(one.get("thread_id") or place), []).append(record(one))
-            elif skip:
-                skip -= 1
-            else:
-                yield dialogue(values, place, options.roles)
+            for values, number_ in _each_stored(value, place, options):
+                if values.get("object") == "thread.message" or _is_thread(values):
+                    _add_to_threads(threads, values, place, options)
+                elif values.get("object") == "response":
+                    responses.append((values, number_))
+                elif skip:
+                    skip -= 1
+                else:
+                    yield dialogue(values, number_, options.roles)
+    for chain in _chains(responses):
+        if skip:
+            skip -= 1
+            continue
+        try:
+            yield _chained(chain, options.roles)
+        except RuleError as error:
+            raise_data_error(error, f"{path}: response {chain[-1][1]}")
     for identity, several in islice(threads.items(), skip, None):
         try:
             yield _thread(identity, several)
         except RuleError as error:
             raise_data_error(error, f"{path}: thread {identity}")
+
+
+def _add_to_threads(
+    threads: dict[str, list[dict[str, Any]]], values: dict[str, Any], place: str, options: Options
+) -> None:
+    """Put a message of a thread, or all of a list of them, to their threads."""
+    if _is_thread(values) and (listed := others(values, LISTED)):
+        options.dropped[BESIDE_A_LIST] += len(listed)
+    for one in values["data"] if _is_thread(values) else [values]:
+        threads.setdefault(str(one.get("thread_id") or place), []).append(record(one))
+
+
+def _chains(responses: list[tuple[dict[str, Any], str]]) -> Iterator[list[tuple[dict[str, Any], str]]]:
+    """The responses that no other continues, each after those that it continues, the first one first."""
+    known = {values["id"]: (values, place) for values, place in responses if text_at(values, "id")}
+    continued = {values.get("previous_response_id") for values, _ in responses}
+    for values, place in responses:
+        if values.get("id") in continued and values.get("id") is not None:
+            continue
+        chain, seen = [(values, place)], {values.get("id")}
+        while (before := known.get(chain[0][0].get("previous_response_id") or "")) is not None:
+            if before[0]["id"] in seen:
+                break
+            seen.add(before[0]["id"])
+            chain.insert(0, before)
+        yield chain
+
+
+def _chained(chain: list[tuple[dict[str, Any], str]], roles: Mapping[str, Role]) -> Dialogue:
+    """Responses of which each continues the one before as a dialogue, with the keys of the last; what else the others
+    say is in `meta.responses`.
+    """
+    *earlier, (last, place) = chain
+    if not earlier:
+        return dialogue(last, place, roles)
+    before = [_flattened(dict(values)) for values, _ in earlier]
+    final = _flattened(dict(last))
+    said = list(before[0].pop("messages"))
+    for values in (*before[1:], final):
+        # Instructions are said anew in each response.
+        said += [message for message in values.pop("messages") if message.get("role") != "system"]
+    meta = {**optional(final, "meta", record, default={}), "responses": before}
+    return dialogue({**final, "object": "chained", "messages": said, "meta": meta}, place, roles)
+
+
+def _is_stored(values: Any) -> bool:
+    """Whether a value is a list of stored completions or of responses."""
+    listed = values.get("data") if isinstance(values, dict) else None
+    return isinstance(listed, list) and bool(listed) and inner(listed[0], "object") in STORED
+
+
+def _each_stored(value: Any, place: str, options: Options) -> Iterator[tuple[dict[str, Any], str]]:
+    """A record with its place, or each of the stored objects that it lists."""
+    values = record(value)
+    if not _is_stored(values):
+        yield values, place
+        return
+    if listed := others(values, LISTED):
+        options.dropped[BESIDE_A_LIST] += len(listed)
+    for number_, stored in enumerate(required(values, "data", each(record)), 1):
+        yield stored, f"{place}-{number_}"
 
 
 def _is_thread(values: Any) -> bool:
@@ -224,6 +295,9 @@ def message(value: Any) -> dict[str, Any]:
     role = values.get("role")
     if isinstance(role, str) and role in ROLES:
         values |= {"role": ROLES[role], "source_role": role}
+    if isinstance(values.get("content"), dict) and isinstance(values["content"].get("answer"), str):
+        answer = values["content"]  # of Arena-hard
+        values |= {"content": answer["answer"], **other_entries(answer, frozenset({"answer"}))}
     if isinstance(values.get("content"), list):
         parts = required(values, "content", each(_part))
         only_text = (
@@ -245,4 +319,4 @@ def _part(value: Any) -> dict[str, Any]:
     values = record(value)
     if required(values, "type", text) == "refusal":
         return {"type": "text", "text": required(values, "refusal", text), "source_type": "refusal"}
-    return values
+    return present(values)

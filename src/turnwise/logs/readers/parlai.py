@@ -29,10 +29,10 @@ from typing import Any
 
 from turnwise.errors import convert_option
 from turnwise.logs.checks import RuleError, each, name, optional, others, record, required, shown, text, wrong
-from turnwise.logs.dialogue import other_entries
+from turnwise.logs.dialogue import JUDGED, from_record, other_entries
 from turnwise.logs.files import PIPE
 from turnwise.logs.readers import speakers
-from turnwise.logs.readers.messages import inner, text_at, tool_call
+from turnwise.logs.readers.messages import ALTERNATING, inner, text_at, tool_call
 from turnwise.logs.readers.sniff import Sample
 from turnwise.logs.readers.source import (
     Options,
@@ -70,6 +70,8 @@ def recognises(sample: Sample) -> bool:
     dialog = sample.first.get("dialog")
     if isinstance(dialog, list) and dialog and "reward" not in sample.first:
         act = dialog[0][0] if isinstance(dialog[0], list) and dialog[0] else dialog[0]
+        if _is_image_chat(sample.first):
+            return True
         return isinstance(act, dict) and "text" in act and ("id" in act or "speaker" in act)
     line = sample.text.partition("\n")[0]
     return sample.form in ("text", "table") and line.startswith("text:") and "\tlabels:" in line
@@ -85,11 +87,42 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
 
     def dialogue(value: Any, default_id: str) -> Dialogue:
         """One record of this log as a dialogue."""
+        if _is_image_chat(value):
+            return _image_chat(value, default_id, options)
         return _dialogue(value, default_id, about=about, options=options, file=path)
 
     if not _is_whole_line(first):
         return _single(b"".join(line for _, line in numbered), path, dialogue)
     return json_lines(numbered, path, dialogue)
+
+
+def _is_image_chat(values: Any) -> bool:
+    """Whether a record is one of Image-Chat: an image, and a dialogue of pairs of a personality and a text."""
+    dialog = inner(values, "dialog")
+    return (
+        text_at(values, "image_hash") is not None
+        and isinstance(dialog, list)
+        and bool(dialog)
+        and all(
+            isinstance(said, list) and len(said) == 2 and all(isinstance(one, str) for one in said)
+            for said in dialog
+        )
+    )
+
+
+def _image_chat(values: dict[str, Any], default_id: str, options: Options) -> Dialogue:
+    """A record of Image-Chat: people with personalities talk about an image; roles alternate from the end."""
+    said = values["dialog"]
+    if ALTERNATING not in options.notes:
+        options.notes.append(ALTERNATING)
+    messages: list[dict[str, Any]] = []
+    for place, (personality, text_) in enumerate(said):
+        is_reply = (len(said) - place) % 2 == 1
+        judged = {} if place == len(said) - 1 or not is_reply else {JUDGED: False}
+        role = "assistant" if is_reply else "user"
+        messages.append({"role": role, "content": text_, "personality": personality, **judged})
+    meta = others(values, frozenset({"dialog"}))
+    return from_record({"agent": "human", "messages": messages, "meta": meta}, default_id=default_id)
 
 
 def _is_whole_line(line: bytes) -> bool:

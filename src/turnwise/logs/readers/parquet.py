@@ -8,6 +8,8 @@ as it takes JSON Lines, some rows at a time.
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib.util import find_spec
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -16,6 +18,7 @@ from turnwise.errors import DataError, MissingExtra, Problem
 from turnwise.logs.checks import RuleError
 from turnwise.logs.dialogue import RECORD
 from turnwise.logs.files import Tap, count_read, is_parquet, stored
+from turnwise.logs.memory import NamedLines, Repeated
 from turnwise.logs.readers import table
 from turnwise.logs.readers.row_records import RECORDS, Build, present, whole_dialogues
 from turnwise.logs.readers.sniff import Sample
@@ -26,6 +29,7 @@ from turnwise.types import Dialogue
 if TYPE_CHECKING:
     import polars
 
+LOOKED_AT = 3  # rows by which a format is recognised
 ROWS = 4096  # smallest number of rows read at a time
 READ = 1 << 25  # approximate bytes read at a time
 PACKED = 4  # approximate ratio of JSON Lines size to Parquet size
@@ -33,8 +37,24 @@ NESTED = RECORD - {"id", "agent"}
 
 
 def recognises(sample: Sample) -> bool:
-    """Whether a Parquet file has a column of whole dialogues, or columns with the names of meanings."""
-    return sample.form == "parquet" and (bool({*RECORDS} & {*sample.header} or usual_columns(sample.header)))
+    """Whether a Parquet file has a column of whole dialogues, columns with usual names, or rows of a known format."""
+    return sample.form == "parquet" and bool(
+        {*RECORDS} & {*sample.header} or usual_columns(sample.header) or _of_records(sample.path) is not None
+    )
+
+
+def _of_records(path: str) -> str | None:
+    """The format of JSON that the rows of a file have, as the hub stores other tools' files; None if there is none."""
+    from turnwise.logs.readers import recognise_records
+
+    if not find_spec("polars"):
+        return None
+    try:
+        rows = [present(_plain(row)) for _, row in islice(native_rows(path, stop=LOOKED_AT), LOOKED_AT)]
+    # Whoever reads the file says what is wrong with it.
+    except DataError:
+        return None
+    return recognise_records(rows) if rows else None
 
 
 def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
@@ -55,6 +75,15 @@ def dialogues(files: Sequence[str], path: str, options: Options) -> Iterator[Dia
     frame = _frame(files, path)
     rows = (table.Row(number, _plain(row)) for number, row in enumerate(frame.iter_rows(named=True), 1))
     whole = [build for column, build in RECORDS.items() if column in frame.columns]
+    if not options.columns and not whole and not usual_columns(frame.columns):
+        from turnwise.logs.readers import READERS
+
+        name = _of_records(files[0]) if all(map(is_parquet, files)) else None
+        if name is not None:
+            encoded = Repeated(
+                lambda: (msgspec.json.encode(present(_plain(row))) for row in frame.iter_rows(named=True))
+            )
+            return READERS[name].read(NamedLines(path, encoded), options)
     if options.columns or not whole:
         return table.dialogues(rows, frame.columns, path, options)
     return whole_dialogues(rows, path, whole[0], options)

@@ -36,6 +36,9 @@ LAYOUT = frozenset(
 )  # a map with one of these says it all
 BESIDE_MESSAGES = ("agent", "turn", "time", "rater")
 BESIDE_REPLIES = ("id", "agent", "reference", "rater")
+# The five attributes that people rate in HelpSteer and data like it.
+ATTRIBUTES = ("helpfulness", "correctness", "coherence", "complexity", "verbosity")
+OF_ATTRIBUTES = "[0-4]"
 FIRST = ("id",)  # meanings for which the first of several columns counts
 
 
@@ -54,6 +57,8 @@ def usual_columns(header: Iterable[str]) -> dict[str, tuple[str, ...]]:
     for meaning in BESIDE_MESSAGES if layout is MESSAGES else BESIDE_REPLIES:
         if meaning not in found and (column := _column(meaning, names)):
             found[meaning] = (column,)
+    if layout is REPLIES and {*ATTRIBUTES} <= {*names}:
+        found |= {f"rating:{attribute}{OF_ATTRIBUTES}": (attribute,) for attribute in ATTRIBUTES}
     return found
 
 

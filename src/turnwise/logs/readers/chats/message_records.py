@@ -1,37 +1,42 @@
 """Any JSON Lines or JSON list whose records hold a dialogue under `conversation`, `messages`, `dialogue` or the like.
 
-WildChat (`conversation`, `model`, `conversation_hash`), LMSYS-Chat-1M (`conversation`, `conversation_id`), and logs
-that a team writes for itself in OpenAI's messages. Everything beside the dialogue goes to `meta`.
+WildChat (`conversation`, `model`, `conversation_hash`), LMSYS-Chat-1M (`conversation`, `conversation_id`), logs that a
+team writes for itself in OpenAI's messages, lists of messages, and one list of messages, as Pipecat and most chat
+programs keep it. Everything beside the dialogue goes to `meta`.
 """
 
 from collections.abc import Iterator, Mapping
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
-from turnwise.logs.checks import others, record, wrong
+from turnwise.logs.checks import record, wrong
 from turnwise.logs.dialogue import from_record
-from turnwise.logs.labels import KEYS
-from turnwise.logs.readers.messages import text_at
+from turnwise.logs.readers.chats import message_lists
 from turnwise.logs.readers.openai import messages
 from turnwise.logs.readers.sniff import Sample
 from turnwise.logs.readers.source import Options, records
 from turnwise.types import Dialogue, Role
 
-HOLDERS = ("conversation", "messages", "dialogue", "dialog", "chat", "history")
-IDS = ("id", "conversation_id", "conversation_hash", "session_id", "thread_id")
-AGENTS = ("agent", "model", "model_name", "bot")
-
 
 def recognises(sample: Sample) -> bool:
-    """Whether the first record has a list of messages under one of the usual keys."""
-    return _holder(sample.first) is not None
+    """Whether the first record has, or is, a list of messages, or the records are messages of one dialogue."""
+    found = message_lists.messages_of(sample)
+    return bool(found) and all(isinstance(one, dict) and "role" in one for one in found)
 
 
 def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
-    """One dialogue a record."""
+    """One dialogue a record, or one of all messages of the file."""
     options = options or Options()
+    several = records(path)
+    ahead = list(islice(several, 3))
+    if message_lists.is_one_dialogue([value for value, _, _ in ahead]):
+        _, _, located = ahead[0]
+        with located():
+            said = [record(value) for value, _, _ in [*ahead, *several]]
+            yield dialogue({"messages": said}, "1", options.roles)
+        return
     skip = options.records_to_skip()
-    for value, place, located in islice(records(path), skip, None):
+    for value, place, located in islice(chain(ahead, several), skip, None):
         with located():
             yield dialogue(value, place, options.roles)
 
@@ -43,33 +48,10 @@ def dialogue(value: Any, place: str, roles: Mapping[str, Role] | None = None) ->
 
     A record without such a list raises `RuleError`.
     """
-    values = record(value)
-    holder = _holder(values)
-    if holder is None:
-        raise wrong(sorted(values), f"a list of messages under one of {', '.join(HOLDERS)}")
-    identity = next(
-        (key for key in IDS if isinstance(values.get(key), str | int) and values[key] != ""), None
+    values = record({"messages": value} if isinstance(value, list) else value)
+    key = message_lists.holder(values)
+    if key is None or not all("role" in message for message in values[key]):
+        raise wrong(sorted(values), f"a list of messages under one of {', '.join(message_lists.HOLDERS)}")
+    return from_record(
+        message_lists.of_record(values, key, messages(values, key, roles or {}), place), default_id=place
     )
-    agent = next((key for key in AGENTS if text_at(values, key)), None)
-    labels = {key: value for key, value in values.items() if key in KEYS}
-    native = {
-        **labels,
-        "id": str(values[identity]) if identity else place,
-        "agent": values[agent] if agent else None,
-        "messages": messages(values, holder, roles or {}),
-        "meta": others(values, frozenset({*labels, *(one for one in (holder, identity, agent) if one)})),
-    }
-    return from_record(native, default_id=place)
-
-
-def _holder(values: Any) -> str | None:
-    """The first usual key under which a record has a non-empty list of messages with `role`; None if there is none."""
-    for key in HOLDERS:
-        found = values.get(key) if isinstance(values, dict) else None
-        if (
-            isinstance(found, list)
-            and found
-            and all(isinstance(one, dict) and "role" in one for one in found)
-        ):
-            return key
-    return None

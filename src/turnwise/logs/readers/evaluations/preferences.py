@@ -3,11 +3,12 @@
 Each compared reply is a dialogue of its own, `ID-a` and `ID-b`; the choice stands on the first, as docs/format.md has
 it.
 
+* HelpSteer: `response_1` and `response_2` to a `prompt` with `preference_strength`, and HelpSteer 3;
+* MT-bench's votes: as Arena, many votes on the `turn` of the same two answers, each of which is one dialogue;
 * Arena, LMSYS: `conversation_a`, `conversation_b`, `model_a`, `model_b`, `winner` (model_a, model_b, tie, tie
   (bothbad));
 * LMSYS as CSV: `prompt`, `response_a` and `response_b` are JSON lists of turns, one of `winner_model_a`,
-`winner_model_b`
-  and `winner_tie` is 1;
+  `winner_model_b` and `winner_tie` is 1;
 * HH-RLHF: `chosen` and `rejected`, each a text of `Human:` and `Assistant:` turns;
 * DPO and binarised UltraFeedback: `chosen` and `rejected` as lists of messages, or as replies, after a `prompt` (or
   `question`) that is a text or a list of messages, and `system`; a prompt that the lists repeat is read once;
@@ -23,6 +24,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -41,6 +43,7 @@ from turnwise.logs.checks import (
 )
 from turnwise.logs.dialogue import from_record
 from turnwise.logs.files import opened
+from turnwise.logs.memory import NamedLines
 from turnwise.logs.readers import csv_table
 from turnwise.logs.readers.messages import beside_rating, inner, present, rating, text_at
 from turnwise.logs.readers.openai import message
@@ -48,6 +51,10 @@ from turnwise.logs.readers.sniff import Sample
 from turnwise.logs.readers.source import Options, decoded, placed, records
 from turnwise.types import AUTOMATIC, Dialogue
 
+SIDES = ("conversation", "model")  # keys of an Arena record that both sides have
+MACHINES = ("gpt", "claude", "gemini")  # how the names of judges begin that are models
+STRENGTH = frozenset({"prompt", "response_1", "response_2", "preference_strength"})
+OVERALL = frozenset({"context", "response1", "response2", "overall_preference"})
 ARENA = {
     "model_a": "this",
     "model_b": "other",
@@ -89,9 +96,13 @@ def recognises(sample: Sample) -> bool:
 def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
     """Two dialogues a pair, or one a completion of UltraFeedback."""
     options = options or Options()
+    votes = _Votes()
     for value, place, located in _rows(path, options) if _is_table(path) else records(path):
         with located():
             values = record(value)
+            if _is_vote(values):
+                votes.add(values)
+                continue
             form = _form(values)
             if form is None:
                 raise wrong(
@@ -102,10 +113,66 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
             for native in form(values, place):
                 yield from_record(native, default_id=str(native["id"]))
 
+    yield from votes.dialogues()
+
+
+def _is_vote(values: Record) -> bool:
+    """Whether a record is a vote of MT-bench on one turn of two answers, which many votes share."""
+    return (
+        "conversation_a" in values
+        and type(values.get("question_id")) is int
+        and type(values.get("turn")) is int
+    )
+
+
+@dataclass(slots=True)
+class _Votes:
+    """Votes on the answers of models to numbered questions; each answer is one dialogue with all votes on it."""
+
+    sides: dict[str, Record] = field(default_factory=dict)  # id -> dialogue
+
+    def add(self, values: Record) -> None:
+        """Add a vote; an unknown winner, or another answer of the same model to the question, raises `RuleError`."""
+        first, second = _arena(values, str(values["question_id"]))
+        (chosen,) = first.pop("preferences")
+        ids = []
+        for side in (first, second):
+            side["id"] = identity = f"{values['question_id']}-{side['agent']}"
+            side["meta"] = {"question": values["question_id"]}
+            there = self.sides.setdefault(identity, {**side, "preferences": []})
+            if there["messages"] != side["messages"]:
+                raise wrong(side["agent"], "the same answer of this model in all votes on the question")
+            ids.append(identity)
+        judge = str(values.get("judge") or "")
+        replies = [place for place, one in enumerate(first["messages"]) if one.get("role") == "assistant"]
+        if not 1 <= values["turn"] <= len(replies):
+            raise wrong(values["turn"], f"the number of a reply, 1 to {len(replies)}").inside("turn")
+        known = {
+            "question_id",
+            "turn",
+            "winner",
+            "judge",
+            *(f"{key}_{side}" for key in SIDES for side in "ab"),
+        }
+        self.sides[ids[0]]["preferences"].append(
+            {
+                **chosen,
+                "other": ids[1],
+                "turn": replies[values["turn"] - 1],
+                **({AUTOMATIC: True} if judge.startswith(MACHINES) else {}),
+                **others(values, frozenset(known)),
+            }
+        )
+
+    def dialogues(self) -> Iterator[Dialogue]:
+        """The answers, each with the votes in which it was the first of the two."""
+        for native in self.sides.values():
+            yield from_record(native, default_id=str(native["id"]))
+
 
 def _is_table(path: str) -> bool:
     """Whether a file is no JSON; False for stdin, which is read once, and for what is no file."""
-    if not os.path.isfile(path):
+    if isinstance(path, NamedLines) or not os.path.isfile(path):
         return False
     with opened(path) as stream:
         return not stream.read(64).lstrip().startswith((b"{", b"["))
@@ -128,6 +195,8 @@ def _form(values: Any) -> Callable[[Record, str], Sequence[Record]] | None:
         return _lmsys
     if {"chosen", "rejected"} <= keys:
         return _chosen
+    if keys >= STRENGTH or keys >= OVERALL:
+        return _strength
     if {"instruction", "output_1", "output_2", "preference"} <= keys:
         return _alpaca
     if {"instruction", "completions"} <= keys:
@@ -263,6 +332,30 @@ def _begins(said: list[Record], asked: list[Record]) -> bool:
     """Whether messages begin with those of a prompt, by roles and contents; a system prompt may stand before them."""
     keys = [[(one.get("role"), one.get("content")) for one in several] for several in (said, asked)]
     return any(keys[0][start : start + len(asked)] == keys[1] for start in (0, 1)) if asked else False
+
+
+def _strength(values: Record, place: str) -> list[Record]:
+    """The two dialogues of a record of HelpSteer: below 0 the first reply is better, above 0 the second.
+
+    HelpSteer 3 has the context as messages, and each rater's preference with reasons.
+    """
+    third = "context" in values
+    key, strength = ("context", "overall_preference") if third else ("prompt", "preference_strength")
+    asked = (
+        list(required(values, key, each(message)))
+        if isinstance(values[key], list)
+        else [{"role": "user", "content": required(values, key, text)}]
+    )
+    replies = ("response1", "response2") if third else ("response_1", "response_2")
+    sides = [
+        {"messages": [*asked, {"role": "assistant", "content": required(values, reply, text)}]}
+        for reply in replies
+    ]
+    value = required(values, strength, number)
+    winner = "tie" if value == 0 else "this" if value < 0 else "other"
+    meta = others(values, frozenset({key, strength, *replies}))
+    identity = str(values.get("id") or place)
+    return _pair(identity, sides, winner, shown="first", meta=meta, strength=value)
 
 
 def _alpaca(values: Record, place: str) -> list[Record]:
