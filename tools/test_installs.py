@@ -131,6 +131,7 @@ TRIALS = (
     trial("calibrate half.jsonl -m rouge-l --labels random -o calibrated"),
     trial("calibrate half.jsonl -m turnwise --labels random", "models"),
     trial("power demo/demo.jsonl --difference 0.5"),
+    trial("reliability demo/demo.jsonl -m rating:overall --cluster meta.topic --threshold 3"),
     trial("attack rouge-l --contexts demo/demo.jsonl -o attacked"),
     trial("attack usr-ret --contexts demo/demo.jsonl --count 40 --budget 500", "models"),
     trial("train turnwise demo/demo.jsonl -o trained", "neural"),

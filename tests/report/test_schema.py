@@ -57,6 +57,7 @@ def test_the_output_of_every_command_is_valid_by_the_schema(documents: dict[str,
         "compare",
         "calibrate",
         "power",
+        "reliability",
         "attack",
         "ope",
     }

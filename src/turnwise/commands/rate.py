@@ -180,7 +180,8 @@ class Studying(AsAgents, Selecting, Reading):
     cluster: Annotated[
         str | None,
         Option(
-            "The key of tasks that all raters share, and that are resampled, together. Default: the dialogue.",
+            "The key of tasks that all raters share, and that are resampled, together. Default: the task of a trial, "
+            "else the dialogue.",
             metavar="KEY",
         ),
     ] = None

@@ -256,8 +256,11 @@ class Choosing(Filtering):
     role: Annotated[ScoredRole, Option("Whose messages are scored.", record=None)] = "assistant"
     cluster: Annotated[
         str | None,
-        Option("The key of what is resampled together. Default: the dialogue.", metavar="KEY", record=None),
-    ] = None
+        Option(
+            "The key of what is resampled together. Default: the task of a trial, else the dialogue.",
+            metavar="KEY", record=None,
+        ),
+    ] = None  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)

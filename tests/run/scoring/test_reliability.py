@@ -169,6 +169,22 @@ def test_raters_come_first_where_they_are_the_noise() -> None:
     assert noise.first == "raters"
 
 
+def test_several_replies_of_a_trial_are_no_samples() -> None:
+    data = []
+    for task in range(10):
+        for number in range(3):
+            one = trial(str(task), number, None)
+            one["messages"] *= 2
+            one["ratings"] = [
+                {"dimension": "reward", "value": task + turn * (-1) ** number, "rater": "r", "turn": turn}
+                for turn in (1, 3)
+            ]
+            data.append(one)
+    (noise,) = tw.reliability(data, threshold=4).document.noise
+    assert [one.source for one in noise.sources] == ["task", "trial", "reply"]
+    assert [one.twice for one in noise.additions] == ["tasks", "trials"]
+
+
 def test_one_trial_a_task_cannot_tell_tasks_from_trials() -> None:
     assert tw.reliability(tasks({"a": [1], "b": [0], "c": [1]})).document.noise == ()
 

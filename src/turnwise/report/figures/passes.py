@@ -46,8 +46,17 @@ def passes(run: RunOf[ReliabilityDocument]) -> Iterator[Figure]:
 
 
 def noise(run: RunOf[ReliabilityDocument]) -> Iterator[Figure]:
-    """One table for each metric, agent and group: where its values vary, and what to add."""
+    """One figure for each metric, agent and group: where its values vary, and what to add."""
     for one in run.document.noise:
+        records = [
+            r
+            for r in run.document.results
+            if (r.metric, r.agent, r.group) == (one.metric, one.agent, one.group)
+        ]
+        panel = plot.Panel.with_names([each.source for each in one.sources], (0, 1))
+        panel.axes("share of the variance")
+        for place, each in enumerate(one.sources):
+            panel.dot(each.share or 0.0, place, tip=f"{each.source}: {number(each.share)}")
         about = ", ".join(filter(None, [one.metric, one.agent, one.group]))
         ends = [f"{number(each.standard_error)} with twice as many {each.twice}" for each in one.additions]
         yield Figure(
@@ -55,7 +64,10 @@ def noise(run: RunOf[ReliabilityDocument]) -> Iterator[Figure]:
             title=f"Where values vary: {about}",
             meaning="The share of the variance of a single value that each source has, and the number of its levels "
             "that the mean averages over.",
-            notes=(f"standard error of the mean {number(one.standard_error)}; {', '.join(ends)}",),
+            notes=provenance_notes(
+                records, more=[f"standard error of the mean {number(one.standard_error)}; {', '.join(ends)}"]
+            ),
             head=("source", "share", "variance", "levels"),
             rows=tuple((each.source, each.share, each.variance, each.levels) for each in one.sources),
+            svg=panel.svg(f"Where values vary: {about}"),
         )

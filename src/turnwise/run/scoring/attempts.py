@@ -17,7 +17,7 @@ from turnwise.run.scoring.blocks import item_scores
 from turnwise.run.scoring.collect import listing
 from turnwise.run.scoring.shards import Shard, Watch, shards
 from turnwise.run.workers.execute import progress
-from turnwise.types import MEAN_RATER, SITTING, Item, Metric, Rows, label
+from turnwise.types import MEAN_RATER, Item, Metric, Rows, label
 
 if TYPE_CHECKING:
     from turnwise.commands.reliability import Reliability
@@ -37,11 +37,11 @@ class Trial(NamedTuple):
 
 
 class Observation(NamedTuple):
-    """One value of a trial: of one rater in one sitting, or of one sample of a judge."""
+    """One value of an item of a trial: of one rater in one sitting, or of one sample of a judge."""
 
+    item: str
     value: float
     rater: str = ""
-    sitting: str = ""
 
 
 @dataclass(slots=True)
@@ -127,8 +127,8 @@ def _observations(
     if isinstance(rated, MeanRating):
         mine = [one for one in item.ratings if one.dimension == rated.dimension]
         if all(one.rater not in (None, MEAN_RATER) for one in mine):
-            return [Observation(one.value, str(one.rater), label(one.extra.get(SITTING))) for one in mine]
+            return [Observation(item.id, one.value, str(one.rater)) for one in mine]
     samples = [one for one in explained.get("samples") or () if one is not None]
     if len(samples) > 1:
-        return [Observation(float(one), "", str(number)) for number, one in enumerate(samples)]
-    return [Observation(score)] if np.isfinite(score) else []
+        return [Observation(item.id, float(one)) for one in samples]
+    return [Observation(item.id, score)] if np.isfinite(score) else []

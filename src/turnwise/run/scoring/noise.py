@@ -11,13 +11,13 @@ from turnwise.stats.components import REST, separable, variance_components, vari
 from turnwise.stats.computing.tails import t_quantile
 from turnwise.types import Floats, Ints
 
-TASK, TRIAL, RATER, SAMPLE = "task", "trial", "rater", "sample"
-TASK_RATER, TRIAL_RATER = "task x rater", "trial x rater"
+TASK, TRIAL, REPLY, RATER, SAMPLE = "task", "trial", "reply", "rater", "sample"
+TASK_RATER, TRIAL_RATER, REPLY_RATER = "task x rater", "trial x rater", "reply x rater"
 # What twice as many of each divides by two.
 HALVED = {
-    "tasks": (TASK, TRIAL, TASK_RATER, TRIAL_RATER, SAMPLE),
-    "trials": (TRIAL, TRIAL_RATER, SAMPLE),
-    "raters": (RATER, TASK_RATER, TRIAL_RATER, SAMPLE),
+    "tasks": (TASK, TRIAL, REPLY, TASK_RATER, TRIAL_RATER, REPLY_RATER, SAMPLE),
+    "trials": (TRIAL, REPLY, TRIAL_RATER, REPLY_RATER, SAMPLE),
+    "raters": (RATER, TASK_RATER, TRIAL_RATER, REPLY_RATER, SAMPLE),
     "samples": (SAMPLE,),
 }
 ALIKE = (TASK, RATER)  # what two agents on the same tasks and by the same raters have in common
@@ -88,6 +88,8 @@ def _sources(rows: Sequence[tuple[str, str, Observation]]) -> dict[str, Ints]:
     task, trial = [task for task, _, _ in rows], [name for _, name, _ in rows]
     rater = [one.rater for _, _, one in rows]
     sources = {TASK: _codes(task), TRIAL: _codes(trial)}
+    if _has_replies(rows):
+        sources[REPLY] = _codes(one.item for _, _, one in rows)
     if len(set(rater)) > 1:
         sources |= {RATER: _codes(rater), TASK_RATER: _codes(zip(task, rater, strict=True))}
         sources[TRIAL_RATER] = _codes(zip(trial, rater, strict=True))
@@ -110,11 +112,16 @@ def _weights(rows: Sequence[tuple[str, str, Observation]]) -> Floats:
 
 def _name_of_rest(kept: Mapping[str, Ints], rows: Sequence[tuple[str, str, Observation]]) -> str:
     """What varies among observations that share all sources."""
-    if len({(name, one.rater) for _, name, one in rows}) < len(rows):
+    if len({(one.item, one.rater) for _, _, one in rows}) < len(rows):
         return SAMPLE
-    if TRIAL in kept:
-        return TRIAL_RATER
-    return TRIAL
+    if _has_replies(rows):
+        return REPLY_RATER if REPLY in kept else REPLY
+    return TRIAL_RATER if TRIAL in kept else TRIAL
+
+
+def _has_replies(rows: Sequence[tuple[str, str, Observation]]) -> bool:
+    """Whether several replies of a trial are scored."""
+    return len({one.item for _, _, one in rows}) > len({name for _, name, _ in rows})
 
 
 def _told_together(sources: Mapping[str, Ints], kept: Mapping[str, Ints], rest: str) -> list[str]:
