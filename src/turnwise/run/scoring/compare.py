@@ -177,7 +177,8 @@ def _by_metrics(spec: "Compare", census: Census, trials: Trials) -> Compared:
                 "group": group or None, "better": spec.direction_of(table.name), "anytime": spec.anytime
             }  # fmt: skip
             if len(agents) > 2:
-                means += [mean_of(side, agent, **how) for agent, side in sides.items()]
+                fewest = min((len(side) for side in sides.values() if len(side)), default=0)
+                means += [mean_of(side, agent, fewest=fewest, **how) for agent, side in sides.items()]
             for two in combinations(agents, 2):
                 tables_of_two, by_task = _by_task(sides[two[0]], sides[two[1]], named=named)
                 record = compare_tables(*tables_of_two, agents=two, independent=spec.independent, **how)
@@ -306,6 +307,11 @@ def compare_runs(spec: "Compare") -> CompareDocument:
     if not wanted:
         raise UsageError(f"{first.folder} and {second.folder} have no metric in common")
     asked: Sequence[str] = spec.agents
+    if len(asked) > 2:
+        raise UsageError(
+            f"{setting('--agents', ','.join(asked))}: of two finished runs one agent each is compared, so two at most "
+            "are named; more are compared in one file"
+        )
     records = []
     pair_key = _pair_key(first.folder)
     for name in wanted:
