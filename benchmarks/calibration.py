@@ -77,7 +77,7 @@ def intervals() -> Iterator[Check]:
             fails = UNROOTED if name.startswith("distinct") else ""
             yield Check(f"subsampling, {name}", f"{n} clusters", "coverage", trial, fails)
         trial = partial(sim.unpaired_trial, n_clusters=n, other=30, kind="coverage")
-        yield Check("BCa, difference of unpaired systems", f"{n} and 30 clusters", "coverage", trial)
+        yield Check("t, difference of unpaired systems", f"{n} and 30 clusters", "coverage", trial)
     for name in CHECKED:
         for spread, fails in ((10, ""), (4, NOISY), (2, NOISY)):
             trial = partial(sim.systems_trial, statistic=name, n_clusters=100, spread=spread)

@@ -9,7 +9,7 @@ from math import sqrt
 
 import numpy as np
 
-from turnwise.stats import interval, permutation, unpaired
+from turnwise.stats import interval, permutation, studentised, unpaired
 from turnwise.stats.clusters import cluster_sums
 from turnwise.stats.correlation import STATISTICS, pearson, row_correlations
 from turnwise.stats.resample import bootstrap_sums, jackknife_sums
@@ -194,7 +194,10 @@ def unpaired_trial(rng: Generator, *, n_clusters: int, other: int, kind: str) ->
         values = effects(rng, codes, 1, shared=0.0, within=0.0)
         both.append(cluster_sums(np.hstack([values, np.ones_like(values)]), codes, n))
     if kind == "coverage":
-        return covers(unpaired.interval_of_sums(*both, mean_of_sums, draws=DRAWS, rng=rng)[0], 0.0)
+        gap = float(mean_of_sums(both[0].sum(axis=0)) - mean_of_sums(both[1].sum(axis=0)))
+        left_out = jackknife_sums(both[0], mean_of_sums), jackknife_sums(both[1], mean_of_sums)
+        test = studentised.independent(gap, left_out, (both[0][:, 1], both[1][:, 1]), unit=1.0)
+        return covers(test.interval(), 0.0)
     return unpaired.permutation_test(*both, mean_of_sums, draws=DRAWS, rng=rng).p <= 0.05
 
 

@@ -10,8 +10,9 @@ agent (independent), or a task with four trials that six raters rate.
 
 `anytime` looks ten times at data that grows, and stops at the first difference. `power` compares the share of true
 differences that are found with that of the permutation test of version 0.2, drawn 999 times, and for ten agents with
-three other ways to adjust. `seeds` asks `turnwise.compare` itself with two seeds and both orders of the agents.
-`processor` is the time that `compare` takes beside that of an earlier commit, in one run (`--base COMMIT --data FILE`).
+three other ways to adjust; `joint_level` is what the exact joint distribution of equal agents would allow. `seeds` asks
+`turnwise.compare` itself with two seeds and both orders of the agents. `processor` is the time that `compare` takes
+beside that of an earlier commit, in one run (`--base COMMIT --data FILE`).
 
 `--only WORDS` measures the designs that have these words in their name, and keeps the others. The exit code is 1 if a
 line misses its goal.
@@ -35,6 +36,7 @@ from typing import Any, ClassVar
 import numpy as np
 from msgspec.structs import replace
 from scipy.sparse import csr_array
+from scipy.special import stdtr
 
 import turnwise
 from turnwise.meta.compare import compare
@@ -159,9 +161,9 @@ def texts(n_clusters: int, *, shared: bool) -> "Draw":
         made, codes = [], sizes(n_clusters, rng)
         for agent in ("one", "two"):
             codes = codes if shared else sizes(n_clusters, rng)
-            said = [
-                " ".join(rng.choice(words, rng.integers(4, 13), p=frequency / frequency.sum())) for _ in codes
-            ]
+            lengths = rng.integers(4, 13, len(codes))
+            drawn = rng.choice(words, lengths.sum(), p=frequency / frequency.sum())
+            said = [" ".join(part) for part in np.split(drawn, np.cumsum(lengths)[:-1])]
             items = [
                 Item(f"{at}", f"{at}", agent, (Turn("assistant", text),), 0, f"{at}", f"{at}")
                 for at, text in enumerate(said)
@@ -426,6 +428,24 @@ def power_of_ten(n: int, sets: int = 300, draws: int = 1000) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def joint_level(n: int, agents: int = 10, draws: int = 20_000) -> dict[str, Any]:
+    """The level of a single comparison at which all comparisons of equal normal agents, on the same n equal clusters,
+    have a false one in 5 % of data sets: what the exact joint distribution allows, beside .05 over their number.
+    """
+    rng = np.random.default_rng([SEED, 5, n])
+    first, second = np.triu_indices(agents, 1)
+    smallest = []
+    for _ in range(draws // 1000):
+        scores = rng.normal(size=(1000, n, agents))
+        gaps = scores[:, :, first] - scores[:, :, second]
+        t = gaps.mean(axis=1) / gaps.std(axis=1, ddof=1) * sqrt(n)
+        smallest.append((2 * stdtr(n - 1, -np.abs(t))).min(axis=1))
+    level = float(np.quantile(np.concatenate(smallest), LEVEL))
+    return {
+        "design": f"{agents} agents, {n} clusters", "joint": round(level, 5), "bonferroni": round(LEVEL / len(first), 5)
+    }  # fmt: skip
+
+
 def max_t(
     tables: Sequence[ScoreTable], records: Sequence[DifferenceRecord], draws: int, rng: np.random.Generator
 ) -> Floats:
@@ -530,6 +550,8 @@ def _measured(wanted: str) -> Iterator[tuple[str, dict[str, Any]]]:
                     yield "power", power(kind, n, shared=shared)
         if wanted in "power ten agents":
             yield "power_of_ten", power_of_ten(n)
+        if wanted in "joint level":
+            yield "joint_level", joint_level(n)
     if wanted in "seeds":
         yield "seeds", seeds()
 

@@ -3,9 +3,10 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from benchmarks import preferences
+from benchmarks import preferences, verdicts
 from benchmarks.bench_scale import cost
 from benchmarks.faults import order
 from benchmarks.faults.workplace import COMMANDS as FAULTED
@@ -14,6 +15,7 @@ from tests.corpus import corpus
 from tests.e2e.test_order import COMMANDS as ORDERED
 from tests.e2e.test_order import matters
 from tools import make_speed
+from turnwise.meta.table import ScoreTable
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the peak is read from /proc")
@@ -29,7 +31,7 @@ def test_the_peak_memory_of_a_command_does_not_include_its_parent(tmp_path: Path
 RESULTS = Path(__file__).parents[1] / "benchmarks" / "results"
 
 
-@pytest.mark.parametrize("name", ["calibrate", "drawing", "power"])
+@pytest.mark.parametrize("name", ["calibrate", "drawing", "power", "verdicts"])
 def test_kept_results_name_the_command_that_makes_them(name: str) -> None:
     assert json.loads((RESULTS / f"{name}.json").read_text())["command"].endswith(
         f"python -m benchmarks.{name}"
@@ -190,3 +192,29 @@ def test_the_page_on_judges_has_the_kept_figures_of_local_models() -> None:
         ]
         assert [cell.strip().replace(" %", "%") for cell in row.split("|")[2:5]] == shares
         assert f"{100 * one['position_bias']:+.0f} points" in row
+
+
+def test_kept_verdicts_are_mirrored_agree_and_hold_their_error_rate() -> None:
+    kept = json.loads((RESULTS / "verdicts.json").read_text())
+    for line in kept["null"]:
+        assert line["sets"] >= 2000
+        assert (line["mirrored"], line["agree"]) == (1.0, 1.0)
+        assert line["false"] <= line["limit"]
+        assert line["at_edge"] <= 0.03
+    assert all(line["met"] for line in kept["anytime"])
+    assert kept["seeds"]["verdicts_changed_by_seed"] <= 0.01
+
+
+def test_the_designs_without_a_difference_have_one_line_each() -> None:
+    kept = json.loads((RESULTS / "verdicts.json").read_text())
+    assert {name for name, _ in verdicts.designs()} == {line["design"] for line in kept["null"]}
+
+
+def test_a_design_whose_agents_do_differ_would_miss_its_goal() -> None:
+    def draw(rng: np.random.Generator) -> list[ScoreTable]:
+        one, two = verdicts.means("normal", 12, 2, shared=True)(rng)
+        return [verdicts.shifted(one, 2.0), two]
+
+    line = verdicts.null("shifted", draw, sets=40)
+    assert line["false"] > 0.9
+    assert not line["met"]

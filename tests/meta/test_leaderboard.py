@@ -137,3 +137,22 @@ def test_the_leaderboard_is_printed_before_the_differences(tmp_path, capsys: pyt
     printed = capsys.readouterr().out
     assert printed.index("rank_interval") < printed.index("verdict")
     assert printed.startswith("rating:overall, highest first:")
+
+
+def test_a_metric_that_depends_on_the_amount_of_text_ranks_agents_on_equally_many_items():
+    rng = np.random.default_rng(0)
+    said = [
+        {
+            "id": f"{agent}{k}",
+            "agent": agent,
+            "messages": [
+                {"role": "user", "content": f"{agent} {k}"},
+                {"role": "assistant", "content": " ".join(rng.choice([f"w{at}" for at in range(15)], 8))},
+            ],
+        }
+        for agent, n in (("few", 15), ("many", 150), ("some", 20))
+        for k in range(n)
+    ]
+    board = turnwise.compare(said, metrics="distinct-2", figures=False).leaderboard
+    assert {one["n_items"] for one in board} == {15}
+    assert np.ptp([one["estimate"] for one in board]) < 0.1

@@ -3,7 +3,7 @@ from xml.etree import ElementTree
 import pytest
 
 from turnwise.errors import UsageError
-from turnwise.records import Record, ScoreRecord
+from turnwise.records import DifferenceRecord, Record, ScoreRecord
 from turnwise.report.gate import Gate, junit
 
 
@@ -41,6 +41,41 @@ def test_a_gate_compares_the_bound_and_not_the_estimate(gate, passed):
 def test_rounding_error_decides_no_gate(gate, bound, passed):
     (verdict,) = Gate.parse(gate).verdicts([finding(0.5, (bound, 0.9))])
     assert verdict.passed is passed
+
+
+def difference(low: float, high: float, **more: object) -> DifferenceRecord:
+    return DifferenceRecord(
+        estimate=(low + high) / 2, interval=(low, high), metric="m", agent_a="a", agent_b="b", **more
+    )
+
+
+@pytest.mark.parametrize(
+    ("gate", "low", "high", "better", "passed"),
+    [
+        ("m no-worse 0.1", -0.05, 0.4, "higher", True),
+        ("m no-worse 0.1", -0.15, 0.4, "higher", False),
+        ("m no-worse 0.1", -0.15, 0.05, "lower", True),
+        ("m no-worse 0.1", -0.05, 0.4, "lower", False),
+        ("m equal 0.1", -0.05, 0.05, None, True),
+        ("m equal 0.1", -0.05, 0.15, None, False),
+        ("m equal", -0.05, 0.15, None, True),  # the margin of the run is .2
+    ],
+)
+def test_a_gate_on_a_margin_asks_for_the_whole_interval(gate, low, high, better, passed):
+    (verdict,) = Gate.parse(gate).verdicts([difference(low, high, better=better, margin=0.2)])
+    assert verdict.passed is passed
+
+
+def test_a_gate_on_a_margin_says_what_it_lacks():
+    (verdict,) = Gate.parse("m no-worse 1").verdicts([difference(-0.1, 0.1)])
+    assert "--higher-is-better" in verdict.explanation
+    (verdict,) = Gate.parse("m equal").verdicts([difference(-0.1, 0.1)])
+    assert not verdict.passed
+    assert "--margin" in verdict.explanation
+    (verdict,) = Gate.parse("bleu-4 equal 1").verdicts([finding()])
+    assert "only a difference" in verdict.explanation
+    with pytest.raises(UsageError, match="is not a gate"):
+        Gate.parse("m no-worse x")
 
 
 def test_an_upper_bound_has_a_tolerance_too():

@@ -25,7 +25,7 @@ SAMPLE = [
     "BCa, kendall over turns; 50 clusters, ratings 1-5",
     "BCa, pairwise over turns; 20 clusters, ratings 1-5",
     "BCa, pearson across systems; 10 systems, 100 contexts, true means spread 10 standard errors",
-    "BCa, difference of unpaired systems; 50 and 30 clusters",
+    "t, difference of unpaired systems; 50 and 30 clusters",
     "paired permutation; 50 clusters, skewed",
     "unpaired permutation; 50 and 30 clusters",
     "PERM-BOTH, pearson over turns; 50 clusters",

@@ -5,24 +5,12 @@ import math
 import numpy as np
 import pytest
 
-from turnwise.stats.interval import bca, welch
+from turnwise.stats.interval import bca
 from turnwise.stats.pairs.effect import cohen_dz
 from turnwise.stats.permutation import perm_both
 from turnwise.stats.power import minimum_detectable_difference
 
 SMALL = 2.0**-700  # about 1.9e-211, a power of two: numbers times it keep all their digits
-
-
-def test_welch_of_tiny_variances_is_that_of_larger_ones() -> None:
-    rng = np.random.default_rng(0)
-    a, b = rng.normal(size=6), rng.normal(size=9)
-    low, high = welch(1.0, a, b) or (math.nan, math.nan)
-    small = welch(SMALL**0.5, SMALL**0.5 * a, SMALL**0.5 * b)
-    assert small == pytest.approx((SMALL**0.5 * low, SMALL**0.5 * high), rel=1e-12)
-
-
-def test_welch_of_variances_below_the_smallest_float_is_none() -> None:
-    assert welch(0.0, np.array([0.0, 1e-300]), np.array([0.0, 1e-300])) is None
 
 
 def test_the_acceleration_does_not_depend_on_the_unit() -> None:

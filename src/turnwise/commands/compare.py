@@ -193,12 +193,13 @@ def _are_finished_runs(paths: Sequence[str]) -> bool:
 
 def _leaderboard(document: CompareDocument, screen: Gating) -> str:
     """A table of the agents, best first, for each metric and group; empty where two agents were compared."""
-    columns = ("agent", "estimate", "interval", "ties", "rank", "rank_interval", "n_items", "n_clusters")
+    columns = ("agent", "estimate", "interval", "ties", "rank", "rank_interval")
     parts = []
     for about in dict.fromkeys((row.metric, row.group) for row in document.leaderboard):
         rows = [row for row in document.leaderboard if (row.metric, row.group) == about]
+        counts = ("n_items", *(("n_clusters",) if any(row.n_clusters for row in rows) else ()))
         end = "lowest" if rows[0].better == "lower" else "highest"
-        table = screen.records_table(rows, columns, BOARD)
+        table = screen.records_table(rows, (*columns, *counts), BOARD)
         parts.append(f"{visible(', '.join(filter(None, about)))}, {end} first:\n{table}\n")
     if parts:
         parts.append("Agents that share a letter under `ties` were not shown to differ. Every two of them:\n")

@@ -168,7 +168,8 @@ def _thinned(record: DifferenceRecord | ChangeRecord) -> str | None:
         if left:
             return (
                 f"note: {record.metric}{_in_group(record)} depends on the amount of text: "
-                f"{counted(left, 'item')} of {whose}, drawn at random, left out, so that both have about equally many"
+                f"{counted(left, 'item')} of {whose}, chosen by a hash of names, left out, so that both have about "
+                "equally many"
             )
     return None
 

@@ -144,9 +144,14 @@ def has_unpaired(record: DifferenceRecord) -> bool:
 
 
 def mean_of(
-    table: ScoreTable, agent: str, *, group: str | None, better: Direction | None, anytime: bool
+    table: ScoreTable, agent: str, *, fewest: int, group: str | None, better: Direction | None, anytime: bool
 ) -> RankedAgent:
-    """The metric's number of one agent, with the interval that its clusters give; not ranked yet."""
+    """The metric's number of one agent, with the interval that its clusters give; not ranked yet.
+
+    A metric that depends on the amount of text is that of about as many items as the agent with the `fewest` has.
+    """
+    if not isinstance(table.metric, Summed | SamplesRaters):
+        table = _thinned(table, max(1, fewest))
     blank = RankedAgent(
         estimate=None, metric=table.name, agent=agent, group=group, level="system", unscored=table.unscored,
         better=better or better_direction(table.metric), signature=str(table.metric.signature),

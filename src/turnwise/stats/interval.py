@@ -125,24 +125,6 @@ def _jackknife_error(left_out: Floats) -> float | None:
     return float(np.sqrt((n - 1) / n * np.sum((left_out - np.mean(left_out)) ** 2)))
 
 
-def welch(difference: float, left_out_a: Floats, left_out_b: Floats, level: float = 0.95) -> Interval | None:
-    """`jackknife_t` of the difference between two independent samples, with Welch's degrees of freedom.
-
-    `left_out_a` has the first sample's own estimate without each of its clusters, at least two. None if neither varies.
-    """
-    each = [
-        ((len(values) - 1) / len(values) * float(np.sum((values - np.mean(values)) ** 2)), len(values) - 1)
-        for values in (left_out_a, left_out_b)
-    ]
-    total = sum(variance for variance, _ in each)
-    if not (np.isfinite(total) and total > 0):
-        return None
-    unit = total if total < _TINY else 1.0  # the square of a tiny variance is no number
-    freedom = (total / unit) ** 2 / sum((variance / unit) ** 2 / degrees for variance, degrees in each)
-    half = t_quantile(freedom, (1 + level) / 2) * float(np.sqrt(total))
-    return difference - half, difference + half
-
-
 def wilson(
     successes: float, n: float, level: float = 0.95, *, quantile: float | None = None
 ) -> Interval | None:

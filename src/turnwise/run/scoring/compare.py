@@ -164,7 +164,8 @@ def _by_metrics(spec: "Compare", census: Census) -> Compared:
                 "group": group or None, "better": spec.direction_of(table.name), "anytime": spec.anytime
             }  # fmt: skip
             if len(agents) > 2:
-                means += [mean_of(side, agent, **how) for agent, side in sides.items()]
+                fewest = min((len(side) for side in sides.values() if len(side)), default=0)
+                means += [mean_of(side, agent, fewest=fewest, **how) for agent, side in sides.items()]
             for two in combinations(agents, 2):
                 record = compare_tables(
                     sides[two[0]], sides[two[1]], agents=two, independent=spec.independent, **how
