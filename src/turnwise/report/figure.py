@@ -61,7 +61,9 @@ def _counts(records: Sequence[Record]) -> str:
     clusters = span([record.n_clusters for record in records])
     unscored = [sum(record.unscored.values()) for record in records]
     left = f"; {span(unscored)} not scored" if any(unscored) else ""
-    return f"n = {items} items in {clusters} clusters{left}"
+    # Strengths from preferences are fitted to choices, which have no clusters.
+    inside = f" in {clusters} clusters" if any(record.n_clusters for record in records) else ""
+    return f"n = {items} items{inside}{left}"
 
 
 def _intervals(records: Sequence[Record]) -> str:

@@ -24,6 +24,8 @@ FARTHEST = 10.0  # greatest distance of a mark from the start of its axis, in le
 LARGEST_DRAWN = 1e300  # values beyond this size do not widen an axis: the length of their range is no number
 LINE_HEIGHT = 13.0  # height of a line of text
 MAX_NAME_LETTERS = 22  # letters from which on a name in such a list is broken into lines
+FEWEST_LETTERS = 16  # of a line of such a name
+NARROWEST = 110.0  # width that names leave for the axis, if they can
 MAX_LINE_LETTERS = int((WIDTH - 12) / LETTER_WIDTH)  # of text across the picture
 
 _PARTS = re.compile(r"[^\s_\-/:,=\[\]]*[\s_\-/:,=\[\]]?")
@@ -132,8 +134,11 @@ class Panel:
         below: float = BOTTOM,
         right: float = RIGHT,
     ) -> "Panel":
-        """A panel with names on the left, the i-th at y = i, and an x axis below; long names are several lines."""
-        lines = [broken(name) for name in names]
+        """A panel with names on the left, the i-th at y = i, and an x axis below; long names are several lines, so
+        that the axis has room.
+        """
+        room = int((WIDTH - right - 14 - NARROWEST) / LETTER_WIDTH)
+        lines = [broken(name, min(MAX_NAME_LETTERS, max(FEWEST_LETTERS, room))) for name in names]
         letters = max((len(line) for name in lines for line in name), default=1)
         row = max(ROW_HEIGHT, LINE_HEIGHT * max(map(len, lines), default=1) + 5)
         left, height = 14 + LETTER_WIDTH * letters, TOP + above + row * len(names) + below

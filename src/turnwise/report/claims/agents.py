@@ -254,7 +254,8 @@ def more(record: DifferenceRecord, first: str, second: str, *, people: bool) -> 
     if bounds is None:
         return "" if people else _ask_people(first, second)
     needed = ratings_for(record.value, bounds, n)
-    what = "rated items" if people else "items"
+    choices = is_preference(record.metric)
+    what = "choices" if choices else "rated items" if people else "items"
     if needed is None or needed > TOO_MANY * n:
         return (
             f"Do not collect more to tell {first} and {second} apart: {TOO_MANY} times the {n} {what} that there are "
@@ -263,10 +264,9 @@ def more(record: DifferenceRecord, first: str, second: str, *, people: bool) -> 
     half = (bounds[1] - bounds[0]) / 2
     size = number(abs(record.value), digits_for(half))
     do = "Rate" if people else "Run the agents until there are"
-    return (
-        f"{do} about {max(needed, n):,} items of {first} and {second}, not {n}, to show {size} in 4 of 5 studies "
-        "(power .8)."
-    )
+    of = f"choices between {first} and {second}" if choices else f"items of {first} and {second}"
+    collect = f"{'Ask for' if choices else do} about {max(needed, n):,} {of}, not {n}"
+    return f"{collect}, to show {size} in 4 of 5 studies (power .8)."
 
 
 def _ask_people(first: str, second: str) -> str:

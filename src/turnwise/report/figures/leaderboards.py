@@ -10,7 +10,7 @@ from turnwise.report.figures.differences import families
 from turnwise.report.runs import RunOf
 
 COLUMN = 12.0  # width of a column of one group of ties
-RANKS = 44.0  # width of the column of ranks
+RANKS = 40.0  # width of the column of ranks
 
 
 def leaderboards(run: RunOf[CompareDocument]) -> Iterator[Figure]:
@@ -22,31 +22,31 @@ def leaderboards(run: RunOf[CompareDocument]) -> Iterator[Figure]:
         tested = [pair for pair in pairs if (pair.metric, pair.group) == (metric, group)]
         title = f"the agents by {metric}" + (f", {group}" if group else "")
         end = " (lower is better)" if mine[0].better == "lower" else ""
-        along = f"strength by {metric}" if is_preference(metric) else f"mean {metric}{end}"
+        number = "strength" if is_preference(metric) else "mean"
         yield Figure(
             kind="leaderboard",
             title=title,
-            meaning="The dot is the mean of an agent, the line its own interval. Agents that a bar at the right joins "
-            "were not shown to differ; all pairs are tested together. The last column has the ranks that the tests "
-            "leave open: a mean alone ranks nobody."
+            meaning=f"The dot is the {number} of an agent, the line its own interval. Agents that a bar at the right "
+            "joins were not shown to differ; all pairs are tested together. The last column has the ranks that the "
+            f"tests leave open: a {number} alone ranks nobody."
             + ("" if is_rating(metric) or is_preference(metric) else " No rating by people is in it."),
             notes=provenance_notes(mine, more=families(tested), column=True),
-            head=("agent", "mean", "low", "high", "group", "rank", "at best", "at worst", "below it", "above it",
+            head=("agent", number, "low", "high", "group", "rank", "at best", "at worst", "below it", "above it",
                   "items", "clusters", "signature"),
             rows=tuple(
                 (a.agent, a.estimate, *low_and_high(a.interval), a.ties, a.rank, *(a.rank_interval or (None, None)),
                  a.n_below, a.n_above, a.n_items, a.n_clusters, a.signature)
                 for a in mine
             ),
-            svg=_picture(mine, title, along),
+            svg=_picture(mine, title, number, f"{number} by {metric}{end}"),
         )  # fmt: skip
 
 
-def _picture(agents: Sequence[RankedAgent], title: str, along: str) -> str:
-    """The picture: names, intervals, means, bars of ties, ranks."""
+def _picture(agents: Sequence[RankedAgent], title: str, number: str, along: str) -> str:
+    """The picture: names, intervals, their means or strengths, bars of ties, ranks."""
     letters = sorted({letter for agent in agents for letter in agent.ties})
-    means = [_mean(agent) for agent in agents]
-    width = plot.LETTER_WIDTH * max(map(len, [*means, along.split()[0]])) + 8
+    means = [_shown(agent) for agent in agents]
+    width = plot.LETTER_WIDTH * max(map(len, [*means, number])) + 8
     edge = plot.WIDTH - plot.RIGHT
     bars = edge - RANKS - COLUMN * len(letters)
     ends = [end for agent in agents for end in (agent.value, *(agent.bounds or ()))]
@@ -57,7 +57,7 @@ def _picture(agents: Sequence[RankedAgent], title: str, along: str) -> str:
         above=plot.LINE_HEIGHT + 4,
     )
     panel.axes(along)
-    for across, name in ((bars - 10, along.split()[0]), (edge, "rank")):
+    for across, name in ((bars - 10, number), (edge, "rank")):
         panel.text(across, plot.TOP + 6, name, anchor="end", style="label")
     for place, (agent, mean) in enumerate(zip(agents, means, strict=True)):
         if agent.bounds:
@@ -70,8 +70,8 @@ def _picture(agents: Sequence[RankedAgent], title: str, along: str) -> str:
     return panel.svg(title)
 
 
-def _mean(agent: RankedAgent) -> str:
-    """The mean with the digits that its interval supports."""
+def _shown(agent: RankedAgent) -> str:
+    """The number with the digits that its interval supports."""
     return in_words(agent.estimate, agent.bounds).split(" [")[0]
 
 
