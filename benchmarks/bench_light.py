@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, distribution, requires
@@ -91,15 +92,18 @@ def before(folder: Path) -> Path:
 
 
 def closure(extra: str) -> set[str]:
-    """The packages that an extra installs, with all that they need, as this environment has them."""
-    wanted, found = [("turnwise", extra)], set()
+    """The packages that an extra ("" for the core) installs, with all that they need, as this environment has them."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    own = [*project["dependencies"], *project["optional-dependencies"].get(extra, ())]
+    wanted: list[tuple[str, str]] = [("turnwise", "")]
+    found: set[tuple[str, str]] = set()
     while wanted:
         name, chosen = wanted.pop()
         if (name, chosen) in found:
             continue
         found.add((name, chosen))
         try:
-            lines = requires(name) or []
+            lines = own if name == "turnwise" else requires(name) or []
         except PackageNotFoundError:
             continue  # for another platform
         for line in lines:

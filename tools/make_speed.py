@@ -1,6 +1,6 @@
 """`python -m tools.make_speed`: docs/speed.md from the kept results of benchmarks.
 
-`make bench` writes bench.json; benchmarks.loglik_parts, encoder_parts, fuzz and faults write files of their own.
+`make bench` writes bench.json; benchmarks.loglik_parts, fuzz and faults write files of their own.
 """
 
 import json
@@ -24,6 +24,7 @@ TITLES = {  # bench -> the heading of its table, in the order of the page
     "neural": "Encoders and language models",
     "adem": "ADEM",
     "learned": "The metric turnwise",
+    "light": "Small networks, against the code of version 0.2",
     "attack": "Attacks",
     "enigma": "Off-policy estimators",
     "ope": "Off-policy estimators on ten times the dialogues",
@@ -52,8 +53,7 @@ What misses its goal, and why:
 * `score -m loglik` of 100 replies:
 {loglik}
 * `score -m turnwise` of 1,000 replies, cold, and `attack turnwise`: the goals were set for the first edition, which
-  met that of `attack` (54.5 s). The second edition reads each reply with a network (papers/learned.md).
-{encoder}
+  met that of `attack` (54.5 s). Since the second edition a network reads each reply (papers/learned.md).
 * `distinct-2` beside a plain loop: both find the words in the same way, a quarter of the loop's time, and ours keeps
   the pairs of each reply, from which shards are added up and intervals computed.
 * `mauve` of 1,000 replies and more: it clusters in double precision, with starts that are chosen with more care.
@@ -71,16 +71,6 @@ LOGLIK = (
     "are the least that this way of computing takes; the rest is attention, softmax, activations and statistics."
 )
 
-ENCODER = (
-    "importing torch takes {import_torch:.1f} s of processor time and the two networks {networks:.1f} s, of which the "
-    "matrix products of the {tokens_of_encoder:,} tokens of single texts (encoder) and the {tokens_of_reader:,} of "
-    "replies in their contexts (reader) take {products:.1f} s by themselves, in float32 at {rate:.0f} GFLOP/s "
-    "(`{command}`). {least:.1f} s are therefore the least for both. In bfloat16 the products take half of the time, "
-    "but scores move by up to .0065 standard deviations, and machines would disagree. Texts of one length are "
-    "computed together, so nothing is padded; a text is encoded once; and the last layer of the reader computes only "
-    "the tokens that are used. All else in that run takes {rest:.1f} s; the largest part is the search for "
-    "similar exchanges, for one reply at a time, so that no score depends on the others."
-)
 FUZZ = (
     "`python -m benchmarks.fuzz` runs random inputs in one process and keeps its counts ({file}). So far, with seed "
     "{seed}: {counts}. No command line took more than {slowest:.1f} s of processor time or added more than "
@@ -128,13 +118,6 @@ def _wrapped(text: str, indent: str) -> str:
         break_long_words=False,
         break_on_hyphens=False,
     )
-
-
-def encoder_parts(parts: dict[str, Any]) -> str:
-    """The sentences on `score -m turnwise`, from the content of encoder_parts.json."""
-    rate, least = parts["operations_per_second"] / 1e9, parts["import_torch"] + parts["products"]
-    rest = parts["whole_without_import_of_torch"] - parts["networks"]
-    return _wrapped(ENCODER.format(**parts, rate=rate, least=least, rest=rest), "  ")
 
 
 def fuzz_counts(kept: dict[str, Any]) -> str:
@@ -231,13 +214,12 @@ def others(kept: dict[str, dict[str, Any]]) -> str:
     )
 
 
-def page(kept: dict[str, dict[str, Any]], *, loglik: Any, encoder: Any, fuzz: Any, faults: Any) -> str:
-    """The page from the content of bench.json, loglik_parts.json, encoder_parts.json, fuzz.json and faults.json."""
+def page(kept: dict[str, dict[str, Any]], *, loglik: Any, fuzz: Any, faults: Any) -> str:
+    """The page from the content of bench.json, loglik_parts.json, fuzz.json and faults.json."""
     missing = [name for name in TITLES if name not in kept]
     parts = [
         INTRODUCTION.format(
             loglik=loglik_parts(loglik),
-            encoder=encoder_parts(encoder),
             others=others(kept),
             fuzz=fuzz_counts(fuzz),
             missing=MISSING.format(groups=", ".join(missing)) if missing else "",
@@ -261,11 +243,11 @@ def _rows(name: str, bench: dict[str, Any]) -> list[tuple[str, ...]]:
 
 def made() -> str:
     """The page from the files of this tree."""
-    names = ("bench", "loglik_parts", "encoder_parts", "fuzz", "faults")
-    kept, loglik, encoder, fuzz, faults = (
+    names = ("bench", "loglik_parts", "fuzz", "faults")
+    kept, loglik, fuzz, faults = (
         json.loads((ROOT / "benchmarks" / "results" / f"{name}.json").read_text()) for name in names
     )
-    return page(kept, loglik=loglik, encoder=encoder, fuzz=fuzz, faults=faults)
+    return page(kept, loglik=loglik, fuzz=fuzz, faults=faults)
 
 
 def main() -> None:

@@ -61,6 +61,8 @@ def session(network: Network, weights: Mapping[str, Array]) -> tuple[Any, list[A
 
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3  # errors
+    # The network is written with the operators that are fastest; more would replace some by slower ones.
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
     # As torch does; 0 is one thread for each core.
     options.intra_op_num_threads = int(os.environ.get("OMP_NUM_THREADS") or 0)
     # Threads sleep while they wait, see run/workers/threads.py. Memory of a batch is given back after it.

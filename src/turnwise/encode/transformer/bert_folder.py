@@ -7,6 +7,7 @@ is asked.
 
 import json
 from collections.abc import Iterable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,7 @@ _NORMALIZER = {  # setting of tokenizer.json -> that of tokenizer_config.json, w
 }
 _DEFAULTS = {"do_lower_case": True, "strip_accents": None, "tokenize_chinese_chars": True}
 _FILE = "model.safetensors"
+WORD_VECTORS = "embeddings.word_embeddings.weight"
 
 
 def stated_config(folder: Path) -> dict[str, Any]:
@@ -69,16 +71,31 @@ def plain_shape(folder: Path, *, layer: int | None = None) -> Shape | None:
 
 
 def read_weights(folder: Path, shape: Shape) -> dict[str, NDArray[Any]]:
-    """The weights of the encoder, under the names of transformers, in float32."""
+    """The weights of the encoder, under the names of transformers, in float32.
+
+    The vectors of words, half of a small model, are read once: several networks that begin with them share them.
+    """
     from safetensors import safe_open
 
     path = folder / _FILE
     start = _prefix(_tensor_types(path))
+    shared = _word_vectors(path, path.stat().st_mtime_ns, start + WORD_VECTORS)
     with safe_open(path, framework="numpy") as file:
         return {
-            name: np.asarray(file.get_tensor(start + name), dtype=np.float32)
+            name: shared
+            if name == WORD_VECTORS
+            else np.asarray(file.get_tensor(start + name), dtype=np.float32)
             for name in weight_names(shape.layers)
         }
+
+
+@cache
+def _word_vectors(path: Path, _changed: int, name: str) -> NDArray[np.float32]:
+    """The vectors of words in a file, which was last changed at that time."""
+    from safetensors import safe_open
+
+    with safe_open(path, framework="numpy") as file:
+        return np.asarray(file.get_tensor(name), dtype=np.float32)
 
 
 def weight_names(layers: int) -> list[str]:

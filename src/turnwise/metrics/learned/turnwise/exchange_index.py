@@ -8,6 +8,7 @@ the whole index.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ COMPONENTS = 128  # principal components that are stored
 NEIGHBOURS = 50  # nearest neighbours that are averaged
 TOP = 5  # most similar of them, averaged for the signals "top"
 SHARPNESS = 10.0  # factor of the similarity in the kernel's exponent; 20 was worse on every corpus
+KEPT = 256  # turns whose neighbours are kept, 32 kB each: an attack scores many replies to the same turns
 STEPS = 127.0 * 2  # factor from a component of a unit vector to a signed byte; components are clipped at +-.5
 NAMES = (  # names of the signals, in the order of `signals`; they are columns of trained models
     "answers, best", "answers, top", "answers", "questions, best", "questions, top", "questions", "usual reply",
@@ -78,8 +80,8 @@ class ExchangeIndex:
         return components / max(float(np.sqrt(components @ components)), 1e-9)
 
     def near_turn(self, turn: Vectors) -> "Neighbours":
-        """The indexed turns beside a turn's vector (d,); replies to the same turn can share it."""
-        return Neighbours.of(self.turns @ self.project(turn))
+        """The indexed turns beside a turn's vector (d,); they are kept for further replies to it."""
+        return _near_turn(self, turn.astype(np.float32, copy=False).tobytes())
 
     def signals(self, near_turn: "Neighbours", reply: Vectors) -> Floats:
         """(9,) the signals `NAMES` of an exchange, from the neighbours of its turn and the vector (d,) of its reply."""
@@ -96,6 +98,12 @@ class ExchangeIndex:
             ],
             dtype=np.float64,
         )  # fmt: skip
+
+
+@lru_cache(maxsize=KEPT)
+def _near_turn(index: ExchangeIndex, turn: bytes) -> "Neighbours":
+    """`ExchangeIndex.near_turn` for the bytes of a vector."""
+    return Neighbours.of(index.turns @ index.project(np.frombuffer(turn, dtype=np.float32)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

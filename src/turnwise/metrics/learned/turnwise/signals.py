@@ -63,13 +63,10 @@ class Signals:
         exchanges = exchange_index.ExchangeIndex.load(source.tensors)
         return cls(heads, exchanges, Lexicon.load(source.tensors), readers_of(model))
 
-    def row(self, item: EncodedItem, near_turn: exchange_index.Neighbours | None = None) -> dict[str, float]:
-        """The value of every column but the readers': head logits, neighbours, cosines, text features, interactions.
-
-        `near_turn` are the neighbours of the last turn, if they are already computed.
-        """
+    def row(self, item: EncodedItem) -> dict[str, float]:
+        """The value of every column but the readers': head logits, neighbours, cosines, text features, interactions."""
         row = self._logits(item)
-        near_turn = near_turn or self.exchanges.near_turn(item.context[0])
+        near_turn = self.exchanges.near_turn(item.context[0])
         neighbours = self.exchanges.signals(near_turn, item.reply).tolist()
         row |= zip(exchange_index.NAMES, neighbours, strict=True)
         row |= zip(COSINES, _cosines(item), strict=True)
@@ -98,19 +95,13 @@ class Signals:
         """
         names = list(columns) if columns is not None else self.columns
         table = np.full((len(items), len(names)), np.nan)
-        encoded = [
-            (item.context_texts[0], number, item)
-            for number, item in enumerate(encode_items(items, encoder))
-            if item is not None
-        ]
-        read = self._read([item for _, _, item in encoded], set(names))
-        turn, near_turn = "", None
-        for last, number, item in sorted(
-            encoded, key=lambda one: one[:2]
-        ):  # replies to the same turn together
-            if near_turn is None or last != turn:
-                turn, near_turn = last, self.exchanges.near_turn(item.context[0])
-            row = self.row(item, near_turn) | read.get((item.reply_text, item.context_texts), {})
+        encoded = {
+            number: item for number, item in enumerate(encode_items(items, encoder)) if item is not None
+        }
+        read = self._read(list(encoded.values()), set(names))
+        # Replies to the same turn together, whose neighbours are then kept.
+        for number, item in sorted(encoded.items(), key=lambda one: (one[1].context_texts[0], one[0])):
+            row = self.row(item) | read.get((item.reply_text, item.context_texts), {})
             table[number] = [row[name] for name in names]
         return table
 
