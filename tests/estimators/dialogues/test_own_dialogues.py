@@ -50,7 +50,7 @@ def test_a_regression_from_sums_is_the_weighted_regression_on_the_dialogues() ->
     rng = np.random.default_rng(1)
     agent = np.repeat([0, 1, 2, 3], [10, 40, 10, 20])
     features, reward = rng.normal(size=(80, 3)), rng.normal(size=80)
-    moments = Moments.of(features, agent, reward, np.zeros(4))
+    moments = Moments.of(features, agent, reward, 4)
     candidate = Candidate("x", (0, 2))
     found = moments.predictions(candidate, frozenset({3}))
     weights = np.where(agent == 3, 0.0, 1 / np.bincount(agent)[agent] / 3)
@@ -68,9 +68,9 @@ def test_the_ratings_of_a_left_out_agent_change_nothing_of_its_own_prediction() 
     agent = np.repeat(np.arange(7), 20)
     features, reward = rng.normal(size=(140, 16)), rng.normal(size=140)
     candidates = candidates_of(COLUMNS, {})
-    before = left_out(Moments.of(features, agent, reward, np.zeros(7)), candidates, range(7))
+    before = left_out(Moments.of(features, agent, reward, 7), candidates, range(7))
     changed = np.where(agent == 4, reward * 3 + 10, reward)
-    after = left_out(Moments.of(features, agent, changed, np.zeros(7)), candidates, range(7))
+    after = left_out(Moments.of(features, agent, changed, 7), candidates, range(7))
     assert after.predicted[4] == before.predicted[4]
     assert after.choices[4] == before.choices[4]
     assert not np.allclose(np.delete(after.predicted, 4), np.delete(before.predicted, 4))
@@ -94,7 +94,7 @@ def test_features_that_carry_nothing_are_refused() -> None:
 def test_the_mean_of_the_others_is_a_candidate_without_columns() -> None:
     rng = np.random.default_rng(0)
     agent = np.repeat(np.arange(6), 10)
-    moments = Moments.of(rng.normal(size=(60, 2)), agent, rng.normal(size=60), np.zeros(6))
+    moments = Moments.of(rng.normal(size=(60, 2)), agent, rng.normal(size=60), 6)
     found = moments.predictions(Candidate(MEAN, ()), frozenset({0}))
     assert found[:, 0] == pytest.approx(moments.rating[1:].mean())
     assert chosen(moments, [Candidate(MEAN, ())], range(6)).candidate.name == MEAN

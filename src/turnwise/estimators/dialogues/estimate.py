@@ -5,7 +5,7 @@ prediction. Features are those of the users' side (their words, lengths, questio
 the agent's side, of how neighbouring turns are related, of repetition, and scores of metrics or estimates of another
 road where they are given. Which of them carry differs between corpora, even in sign, so they are chosen by leaving out
 agents (`choice`). The interval is that of the errors of the agents left out in turn, with the choice made anew without
-each of them. Agents count equally. If one more agent would not be estimated better than by the mean of the others, or lies
+each of them, and of the sampling of the target's dialogues. Agents count equally. If one more agent would not be estimated better than by the mean of the others, or lies
 outside what was seen, the estimate is refused.
 """
 
@@ -16,10 +16,9 @@ from functools import cached_property
 import numpy as np
 
 from turnwise.errors import Refused
-from turnwise.estimators.calibration import LEVEL, standard_errors
+from turnwise.estimators.calibration import LEVEL
 from turnwise.estimators.dialogues.choice import Choice, LeftOut, chosen, left_out
 from turnwise.estimators.dialogues.moments import MEAN, Candidate, Moments, candidates_of
-from turnwise.estimators.dialogues.table import Table
 from turnwise.estimators.outside import (
     Distance,
     check_inside,
@@ -28,6 +27,7 @@ from turnwise.estimators.outside import (
     distance,
     distances,
 )
+from turnwise.estimators.dialogues.table import Table
 from turnwise.estimators.random_effects import ErrorSpread, error_spread
 from turnwise.estimators.refusal import DIALOGUES
 from turnwise.types import Floats
@@ -61,21 +61,15 @@ class Panel:
     """A table of rated agents and targets, from which any agent can be estimated without its ratings."""
 
     data: Table
-    errors: Floats = field(init=False)  # (A,) standard errors of mean ratings
     _moments: Moments = field(init=False)
     _known: dict[tuple[int, ...], tuple[LeftOut, Choice]] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         """Compute the sums by agent."""
         data = self.data
-        squares = {}
-        for index, name in enumerate(data.agents):
-            own = data.reward[(data.agent == index) & np.isfinite(data.reward)]
-            if len(own):
-                squares[name] = (len(own), float(np.sum((own - own.mean()) ** 2)))
-        errors = standard_errors(squares)
-        object.__setattr__(self, "errors", np.array([errors.get(name, np.nan) for name in data.agents]))
-        object.__setattr__(self, "_moments", Moments.of(data.features, data.agent, data.reward, self.errors))
+        object.__setattr__(
+            self, "_moments", Moments.of(data.features, data.agent, data.reward, len(data.agents))
+        )
 
     @cached_property
     def candidates(self) -> tuple[Candidate, ...]:
@@ -108,8 +102,9 @@ class Panel:
         predictions = fitted.predict(self.data.features[:, list(final.candidate.columns)])[final.penalty]
         predicted = predictions[mine]
         value = float(predicted.mean())
-        spread = error_spread(found.predicted - found.rating, self.errors[list(known)])
-        half = spread.half_width(LEVEL, self._more(predictions, known, mine))
+        spread = error_spread(found.predicted - found.rating, self._unexplained(predictions, known))
+        sampled = float(predicted.var(ddof=1)) / len(predicted)
+        half = spread.half_width(LEVEL, sampled)
         names = [self.data.agents[index] for index in known]
         ranking, p = _ranking(found)
         made = DialoguesEstimate(
@@ -137,21 +132,22 @@ class Panel:
         """The agents `known`, each left out, and the choice over all of them."""
         return left_out(self._moments, self.candidates, known), chosen(self._moments, self.candidates, known)
 
-    def _more(
-        self,
-        predictions: Floats,
-        known: tuple[int, ...],
-        mine: np.ndarray[tuple[int, ...], np.dtype[np.bool_]],
-    ) -> float:
-        """By how much the target's sampling variance is above that of the rated agents on average; at least 0."""
+    def _unexplained(self, predictions: Floats, known: tuple[int, ...]) -> Floats:
+        """(K,) the standard errors of the rated agents' mean differences of rating and prediction.
 
-        def variance(chosen: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> float:
-            """The sampling variance of the mean prediction over these dialogues."""
-            values = predictions[chosen]
-            return float(values.var(ddof=1) / len(values)) if len(values) > 1 else 0.0
-
-        usual = np.mean([variance(self.data.agent == index) for index in known])
-        return max(0.0, variance(mine) - float(usual))
+        An agent's dialogues that happen to be good are rated well and predicted well. What is left in its error is the
+        part of the ratings that the predictions do not explain. A target's true mean is another thing than that of its
+        dialogues, so the sampling variance of its predictions is added to its interval.
+        """
+        squares, freedom, counts = 0.0, 0, []
+        for index in known:
+            rated = (self.data.agent == index) & np.isfinite(self.data.reward)
+            missed = self.data.reward[rated] - predictions[rated]
+            squares += float(np.sum((missed - missed.mean()) ** 2))
+            freedom += len(missed) - 1
+            counts.append(len(missed))
+        common = squares / freedom if freedom else 0.0
+        return np.sqrt(common / np.array(counts, dtype=np.float64))
 
     def _check_enough(self, name: str, known: tuple[int, ...]) -> None:
         """Raise `Refused` with too few rated agents, rated dialogues or dialogues of the target."""
@@ -223,10 +219,15 @@ class Panel:
 
 
 def _ranking(found: LeftOut) -> tuple[float, float]:
-    """The correlation of left-out predictions with ratings, and its one-sided p-value; (0, 1) if they do not vary."""
+    """The correlation of left-out predictions with ratings, and its one-sided p-value; (0, 1) if they do not vary.
+
+    Both are taken relative to the mean rating of the agents that a prediction was fitted on, which is the lower the
+    better the agent is that was left out (see `estimators.calibration`).
+    """
     from scipy.special import stdtr
 
-    x, y = found.predicted - found.predicted.mean(), found.rating - found.rating.mean()
+    x, y = found.predicted - found.levels, found.rating - found.levels
+    x, y = x - x.mean(), y - y.mean()
     size = float(np.sqrt((x @ x) * (y @ y)))
     if not size > 0:
         return 0.0, 1.0

@@ -56,7 +56,6 @@ class Moments:
 
     centre: Floats  # (A, D) mean features of each agent over all its dialogues
     rating: Floats  # (A,) mean rating; NaN for an agent without any
-    error: Floats  # (A,) standard error of the mean rating; NaN likewise
     rated_centre: Floats  # (A, D) mean features over its rated dialogues
     second: Floats  # (A, D, D) mean products of features over its rated dialogues
     cross: Floats  # (A, D) mean products of features and rating, likewise
@@ -65,12 +64,9 @@ class Moments:
     _predictions: dict[tuple[Candidate, Left], Floats] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, features: Floats, agent: Ints, reward: Floats, errors: Floats) -> "Moments":
-        """The sums of (n, D) features, which are finite; `reward` (n,) is NaN for dialogues without a rating.
-
-        `errors` (A,) are the standard errors of the agents' mean ratings.
-        """
-        width, n_agents = features.shape[1], len(errors)
+    def of(cls, features: Floats, agent: Ints, reward: Floats, n_agents: int) -> "Moments":
+        """The sums of (n, D) features, which are finite; `reward` (n,) is NaN for dialogues without a rating."""
+        width = features.shape[1]
         centre, rated_centre, cross = (np.zeros((n_agents, width)) for _ in range(3))
         second, rating = np.zeros((n_agents, width, width)), np.full(n_agents, np.nan)
         for index in range(n_agents):
@@ -86,7 +82,7 @@ class Moments:
                 second[index] = x.T @ x / len(y)
                 cross[index] = x.T @ y / len(y)
         rated = tuple(np.flatnonzero(np.isfinite(rating)).tolist())
-        return cls(centre, rating, errors, rated_centre, second, cross, rated)
+        return cls(centre, rating, rated_centre, second, cross, rated)
 
     def fit(self, candidate: Candidate, left: Left) -> Fitted:
         """The regressions of a candidate, fitted on all rated agents but those in `left`."""
