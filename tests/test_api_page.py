@@ -38,7 +38,8 @@ def test_the_public_names_are_these():
     assert tw.__all__ == [
         "Agreement", "Attack", "Calibration", "Changes", "Comparison", "Converted", "DataError", "Dialogue",
         "Estimates", "ExportedRatings", "Extra", "Hardened", "Installation", "Listing", "MissingExtra",
-        "Played", "Power", "Rating", "RatingLinks", "Record", "Refused", "Replies", "Reply", "Report", "Result", "Scores",
+        "Played", "Power", "Rating", "RatingLinks", "Record", "Refused", "Replies", "Reply", "Report", "Result",
+        "Scores",
         "Simulated",
         "TooManyErrors", "Trained", "Turn", "TurnwiseError", "Unmeasured", "UsageError", "Validation", "ViewerLink",
         "__version__",

@@ -31,6 +31,7 @@ CORE = Contents(
         "rapidfuzz",
         "ijson",
         "threadpoolctl",
+        "pyyaml",
     ),
     (),
 )  # what is installed without any extra
