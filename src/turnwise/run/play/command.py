@@ -551,7 +551,8 @@ def _against_real(
     for dialogue in native.read_all(spec.real_paths):
         texts = [turn.text for turn in dialogue.turns if turn.role == "user"]
         kind = lookup(dialogue, spec.real_kind) or ALL
-        real.setdefault(kind, []).extend(Said(dialogue.id, text) for text in texts)
+        cluster = lookup(dialogue, TASK) or dialogue.id
+        real.setdefault(kind, []).extend(Said(cluster, text) for text in texts)
         for rating in dialogue.ratings:
             sign = -1.0 if rating.direction == "lower" else 1.0
             by_agent = ratings.setdefault(rating.dimension, {})
