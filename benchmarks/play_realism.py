@@ -100,7 +100,9 @@ def by_user(user: LearnedUser | ModelUser, chosen: Sequence[tuple[Dialogue, int]
     ]
 
 
-def generate(name: str, count: int, models: Sequence[str], *, data: Path, cache: Path) -> dict[str, Any]:
+def generate(
+    name: str, count: int, models: Sequence[str], *, mixed: bool, data: Path, cache: Path
+) -> dict[str, Any]:
     """The messages of people and simulators at places of one corpus; generated once."""
     path = cache / f"{name}-{count}.json"
     made: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
@@ -114,7 +116,7 @@ def generate(name: str, count: int, models: Sequence[str], *, data: Path, cache:
     path.write_text(json.dumps(made))
     for model in models:
         for key, examples in ((model, None), (f"{model}+retrieval", learned)):
-            if key not in made:
+            if key not in made and (examples is None or mixed):
                 made[key] = by_model(model, half, examples, temperature=0.7, longest=48)
                 path.write_text(json.dumps(made))
     return made
@@ -156,11 +158,12 @@ def main() -> None:
     options.add_argument("--count", type=int, default=48)
     options.add_argument("--models", nargs="*", default=["smollm2"])
     options.add_argument("--cache", type=Path, default=Path("out/play"))
+    options.add_argument("--mixed", action="store_true", help="also models with examples of the learned user")
     options.add_argument("--only-generate", action="store_true")
     given = options.parse_args()
     given.cache.mkdir(parents=True, exist_ok=True)
     made = {
-        name: generate(name, given.count, given.models, data=given.data, cache=given.cache)
+        name: generate(name, given.count, given.models, mixed=given.mixed, data=given.data, cache=given.cache)
         for name in given.corpora
     }
     if given.only_generate:

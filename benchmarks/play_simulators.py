@@ -97,7 +97,12 @@ def means(document: PlayDocument, dimension: str, names: Sequence[str]) -> Float
 
 def messages(dialogues: Sequence[Dialogue]) -> list[Said]:
     """What the users said."""
-    return [Said(one.id, turn.text) for one in dialogues for turn in one.turns if turn.role == "user"]
+    return [
+        Said(str(one.extra["task"]), turn.text)
+        for one in dialogues
+        for turn in one.turns
+        if turn.role == "user"
+    ]
 
 
 def measured(world: str) -> list[dict[str, Any]]:

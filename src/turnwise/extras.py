@@ -33,6 +33,7 @@ CORE = Contents(
         "rapidfuzz",
         "ijson",
         "threadpoolctl",
+        "pyyaml",
     ),
     (),
 )  # what is installed without any extra

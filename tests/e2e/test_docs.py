@@ -21,7 +21,7 @@ KINDS = {"console", "python", "sh", "json", "toml", "yaml", "text"}
 # Pages that train, simulate, or run the whole loop: 5 to 60 seconds each, where the others take less than 3.
 LONG = {
     "adem.md", "attack.md", "calibrate.md", "compare.md", "critic.md", "demo.md", "distances.md", "extend.md", "ope.md",
-    "power.md", "simulate.md", "tutorial.md",
+    "play.md", "power.md", "simulate.md", "tutorial.md",
 }  # fmt: skip
 ADDRESS = re.compile(r"https?://[\w.:]+/v1")
 

@@ -47,7 +47,7 @@ import pytest
 @pytest.mark.turnwise_scenarios("scenarios.yaml")
 def test_the_bot(turnwise_scenario):
     dialogues = turnwise_scenario.play(agents="bot=greeter:reply", repeats=2)
-    assert [one["meta"]["trial"] for one in dialogues] == [0, 1]
+    assert [one["trial"] for one in dialogues] == [0, 1]
 
 @pytest.mark.turnwise_scenarios("scenarios.yaml")
 def test_half_of_the_time(turnwise_scenario):

@@ -45,7 +45,7 @@ class Play(Showing, Seeding):
 
     \b
       turnwise play scenarios.yaml --agent bot:reply -o runs.jsonl
-      turnwise play scenarios.yaml --agent old=https://host/v1 --agent new=bot.toml \\
+      turnwise play scenarios.yaml --agent a=bot:old --agent b=bot.toml \\
         --user openai/gpt-4o-mini --repeats 4 --real logs.jsonl -o runs.jsonl
     """
 

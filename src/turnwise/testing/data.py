@@ -49,12 +49,14 @@ TOOLS = [{"type": "function", "function": {"name": "search", "parameters": QUERY
 
 
 def turn_items() -> list[Item]:
-    """Ten replies of five dialogues, with contexts, references, a goal and states; one reply is empty."""
+    """Ten replies of five dialogues, with contexts, references, a goal, states and times; one reply is
+    empty."""
     items = []
     for name, exchanges in zip("abcde", DIALOGUES, strict=True):
         turns: tuple[Turn, ...] = ()
         for user, assistant, references in exchanges:
-            reply = Turn("assistant", assistant, references=tuple(references), state=STATE)
+            took = {"latency": 0.25 * (1 + len(turns))}
+            reply = Turn("assistant", assistant, references=tuple(references), state=STATE, extra=took)
             turns = (*turns, Turn("user", user), reply)
             index = len(turns) - 1
             identity = f"{name}#{index}"

@@ -115,9 +115,7 @@ def test_a_scripted_dialogue_is_logged_with_its_tool_calls_and_scored(bots: str)
         "role": "tool", "content": '{"ok": true}', "tool_call_id": "c", "name": "refund",
     }  # fmt: skip
     assert (first["id"], first["agent"]) == ("good/refund/0", "good")
-    assert {key: first["meta"][key] for key in ("task_id", "trial", "end")} == {
-        "task_id": "refund", "trial": 0, "end": "script",
-    }  # fmt: skip
+    assert (first["task"], first["trial"], first["meta"]["end"]) == ("refund", 0, "script")
     assert first["ratings"] == [
         {"dimension": "success", "value": 1, "rater": "turnwise play", "scale": [0, 1], "automatic": True}
     ]
@@ -207,7 +205,7 @@ def test_a_dialogue_whose_user_keeps_failing_is_set_apart_and_not_scored(tmp_pat
     document = held(mixed, agents={"polite": polite, "other": polite}, repeats=1, max_turns=1)
     assert [one.ends for one in document.ends] == [{"limit": 1}, {"simulator-fault": 1}]
     assert [one["agent"] for one in lines("runs.jsonl")] == ["polite"]
-    assert lines("runs.faults.jsonl")[0]["meta"]["why"] == "empty"
+    assert lines("runs.faults.jsonl")[0]["failure"] == "simulator-fault: empty"
 
 
 def test_a_user_without_an_answer_is_a_fault_of_the_simulator_and_one_without_a_server_of_the_infrastructure(

@@ -68,7 +68,7 @@ def test_too_few_messages_are_refused_with_what_is_needed():
     found = realism(messages(12, 1), messages(200, 2), encoder=load("hashing"), kind="taxi")
     assert {one.status for one in found} == {"refused"}
     assert str(found[0].reason) == (
-        "12 messages of simulated users in 3 dialogues of kind `taxi` are too few; it takes 30 messages in 4 dialogues"
+        "12 messages of simulated users in 3 scenarios of kind `taxi` are too few; it takes 30 messages in 4 scenarios"
     )
 
 

@@ -98,11 +98,11 @@ class LoggedCost(_Effort):
         return sum(known) if known else nan
 
 
-def logged_cost(*, measured: str = "") -> LoggedCost:
+def logged_cost(*, measured: str | None = None) -> LoggedCost:
     """The metric; a measured file that cannot be read raises `UsageError`."""
     if measured:
         measured_by_dialogue(measured)
-    return LoggedCost(measured)
+    return LoggedCost(measured or "")
 
 
 def _is_number(value: Any) -> bool:

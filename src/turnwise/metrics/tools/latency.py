@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 
 from turnwise.errors import UsageError
-from turnwise.metrics.rows import scored
+from turnwise.metrics.rows import Resampling, scored
 from turnwise.types import Card, Floats, Item, Level, Need, Rows, Signature, Turn, digest
 
 STAMPS = (
@@ -44,6 +44,7 @@ class Latency:
     level: ClassVar[Level] = "turn"
     needs: ClassVar[frozenset[Need]] = frozenset({"context"})
     higher_is_better: ClassVar[bool] = False
+    resampling: ClassVar[Resampling] = "subsample"
     span: ClassVar[tuple[float, float]] = (0.0, inf)
     unscored: ClassVar[str] = (
         "no time of the reply (`latency`, or `timestamp` here and of the user's message, or [measured=FILE])"
@@ -94,11 +95,21 @@ class Latency:
         return seconds if seconds >= 0 else nan
 
 
-def latency(*, name: str, quantile: float, measured: str = "") -> Latency:
-    """The metric; a measured file that cannot be read raises `UsageError`."""
+def latency_p50(*, measured: str | None = None) -> Latency:
+    """The median; a measured file that cannot be read raises `UsageError`."""
+    return _latency("latency-p50", 0.5, measured)
+
+
+def latency_p95(*, measured: str | None = None) -> Latency:
+    """The 95 % quantile; a measured file that cannot be read raises `UsageError`."""
+    return _latency("latency-p95", 0.95, measured)
+
+
+def _latency(name: str, quantile: float, measured: str | None) -> Latency:
+    """A quantile of the seconds."""
     if measured:
         measured_by_dialogue(measured)
-    return Latency(name, quantile, measured)
+    return Latency(name, quantile, measured or "")
 
 
 def sent_at(turn: Turn) -> float:

@@ -65,7 +65,8 @@ SUCCESS = "success"
 ALL = "all"  # the kind of scenarios and dialogues that name none
 ENCODER = "minilm"  # of messages, for the comparison with real users
 RATER = "turnwise play"
-TASK, TRIAL = "task_id", "trial"  # keys of `meta`: the scenario, and which of its repeats, from 0
+TASK, TRIAL = "task", "trial"  # keys of a record: the scenario, and which of its repeats, from 0
+FAILURE = "failure"  # key of a record: what broke down outside the agent
 _NAMED = re.compile(r"^(?P<name>[\w .+-]+)=(?P<spec>.+)$", re.DOTALL)
 _SHARE = (0.0, 1.0)  # the scale of success
 _WORLD_SCENARIOS = 20  # scenarios of `world:NAME` without --limit
@@ -433,7 +434,7 @@ def _success(cast: Cast, part: Part, held: Held, seeds: Seeds) -> float | None:
 def _dialogue(part: Part, held: Held, toolbox: Toolbox, scores: Mapping[str, float]) -> Dialogue:
     """The conversation as a line of the log."""
     scenario = part.stage.scenario
-    meta: dict[str, Any] = {TASK: scenario.id, TRIAL: part.trial, "kind": scenario.kind, "end": held.end}
+    meta: dict[str, Any] = {"kind": scenario.kind, "end": held.end}
     meta |= {"why": held.detail} if held.detail else {}
     meta |= {"unmet": held.unmet} if held.unmet else {}
     if part.stage.world is not None:
@@ -447,7 +448,11 @@ def _dialogue(part: Part, held: Held, toolbox: Toolbox, scores: Mapping[str, flo
         )
         for name, value in scores.items()
     )  # fmt: skip
-    extra = {"tools": list(toolbox.definitions)} if toolbox.tools else {}
+    extra: dict[str, Any] = {TASK: scenario.id, TRIAL: part.trial}
+    if held.end in NOT_SCORED:
+        extra[FAILURE] = f"{held.end}: {held.detail}"
+    if toolbox.tools:
+        extra["tools"] = list(toolbox.definitions)
     goal = part.stage.goal or None
     return Dialogue(part.identity, part.agent, tuple(held.turns), ratings, goal=goal, meta=meta, extra=extra)
 
@@ -546,7 +551,8 @@ def _against_real(
     for dialogue in native.read_all(spec.real_paths):
         texts = [turn.text for turn in dialogue.turns if turn.role == "user"]
         kind = lookup(dialogue, spec.real_kind) or ALL
-        real.setdefault(kind, []).extend(Said(dialogue.id, text) for text in texts)
+        cluster = lookup(dialogue, TASK) or dialogue.id
+        real.setdefault(kind, []).extend(Said(cluster, text) for text in texts)
         for rating in dialogue.ratings:
             sign = -1.0 if rating.direction == "lower" else 1.0
             by_agent = ratings.setdefault(rating.dimension, {})

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from math import isfinite
 from threading import Lock
 from time import perf_counter
 from typing import Literal, NamedTuple
@@ -140,7 +141,7 @@ class _Talk:
         scales: dict[str, tuple[float, float] | None] = {}
         if self.stage.scene is not None and end not in NOT_SCORED:
             turns = [self.stage.scene.briefing, *self.turns]
-            scores = dict(self.stage.scene.truth(turns))
+            scores = {name: value for name, value in self.stage.scene.truth(turns).items() if isfinite(value)}
             rng = np.random.default_rng(self.seeds.of_user(-1, 0))
             scales = {rating.dimension: rating.scale for rating in self.stage.scene.ratings(turns, "", rng)}
         return Held(

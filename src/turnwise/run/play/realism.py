@@ -10,7 +10,8 @@
 
 All but the last are means over repeated halves: half of the simulated dialogues against half of the real ones, with the
 other half of the real ones as the floor, all with equally many messages. The interval has 95 % of these values: the
-spread of a half is that of the whole, as of a jackknife that deletes half. Dialogues are kept together.
+spread of a half is that of the whole, as of a jackknife that deletes half. Messages of one dialogue are kept together,
+and so are those of all dialogues of one scenario: a classifier would know the names and numbers of a scenario again.
 """
 
 import re
@@ -22,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from turnwise.encode import TextEncoder
-from turnwise.errors import Refused, TooFewItems
+from turnwise.errors import Refused, TooFewItems, counted
 from turnwise.metrics.distribution.curve import histograms, principal
 from turnwise.metrics.distribution.frechet import Gaussian, distance
 from turnwise.records import RealismRecord
@@ -30,7 +31,7 @@ from turnwise.types import Floats, Ints, digest
 
 MEASURES = ("fbd", "prd", "words", "questions", "acts", "classifier")
 FEWEST = 30  # messages on each side of a comparison
-FEWEST_DIALOGUES = 4  # simulated ones, and real ones
+FEWEST_CLUSTERS = 4  # scenarios of simulated users, dialogues of real ones
 MOST = 4000  # messages of a side, drawn by dialogue where there are more
 HALVES = 40
 COMPONENTS, CLUSTERS = 32, 20
@@ -60,7 +61,7 @@ _ACTS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
 class Said(NamedTuple):
     """A message of a user."""
 
-    dialogue: str
+    cluster: str  # the scenario or task, else the dialogue
     text: str
 
 
@@ -69,10 +70,10 @@ class _Side:
 
     def __init__(self, said: Sequence[Said], encoder: TextEncoder) -> None:
         self.texts = [one.text for one in said]
-        names = sorted({one.dialogue for one in said})
+        names = sorted({one.cluster for one in said})
         number = {name: at for at, name in enumerate(names)}
-        self.dialogue = np.array([number[one.dialogue] for one in said])
-        self.n_dialogues = len(names)
+        self.cluster = np.array([number[one.cluster] for one in said])
+        self.n_clusters = len(names)
         self.vectors: Floats = np.asarray(encoder.encode(self.texts), dtype=np.float64)
         self.words: Floats = np.array([len(_WORD.findall(text)) for text in self.texts], dtype=np.float64)
         self.questions: Floats = np.array(["?" in text for text in self.texts], dtype=np.float64)
@@ -80,9 +81,9 @@ class _Side:
 
     def half(self, rng: np.random.Generator) -> tuple[Ints, Ints]:
         """The messages of one half of the dialogues, drawn at random, and those of the other."""
-        chosen = np.zeros(self.n_dialogues, dtype=bool)
-        chosen[rng.permutation(self.n_dialogues)[: self.n_dialogues // 2]] = True
-        inside = chosen[self.dialogue]
+        chosen = np.zeros(self.n_clusters, dtype=bool)
+        chosen[rng.permutation(self.n_clusters)[: self.n_clusters // 2]] = True
+        inside = chosen[self.cluster]
         return np.flatnonzero(inside), np.flatnonzero(~inside)
 
 
@@ -91,14 +92,14 @@ def realism(
 ) -> list[RealismRecord]:
     """A record for each measure; refused where a side has too few messages or dialogues."""
     here, there = _drawn(simulated, seed), _drawn(real, seed)
-    for what, said in (("simulated", here), ("real", there)):
-        n_dialogues = len({one.dialogue for one in said})
-        if len(said) < FEWEST or n_dialogues < FEWEST_DIALOGUES:
+    for what, unit, said in (("simulated", "scenario", here), ("real", "dialogue", there)):
+        n_clusters = len({one.cluster for one in said})
+        if len(said) < FEWEST or n_clusters < FEWEST_CLUSTERS:
             error = Refused(
-                "{n:#message} of {what} users in {n_dialogues:#dialogue} of kind `{kind}` are too few; it takes "
-                "{fewest} messages in {fewest_dialogues} dialogues",
-                "few-user-messages", n=len(said), what=what, n_dialogues=n_dialogues, kind=kind, fewest=FEWEST,
-                fewest_dialogues=FEWEST_DIALOGUES,
+                "{n:#message} of {what} users in {of} of kind `{kind}` are too few; it takes {fewest} messages in "
+                "{fewest_clusters} {unit}s",
+                "few-user-messages", n=len(said), what=what, of=counted(n_clusters, unit), kind=kind, fewest=FEWEST,
+                fewest_clusters=FEWEST_CLUSTERS, unit=unit,
             )  # fmt: skip
             return [RealismRecord.refusal(error, kind=kind, measure=measure) for measure in MEASURES]
     sides = _Side(here, encoder), _Side(there, encoder)
@@ -117,7 +118,7 @@ def _drawn(said: Iterable[Said], seed: int) -> list[Said]:
     kept = [one for one in said if one.text.strip()]
     if len(kept) <= MOST:
         return kept
-    counts = Counter(one.dialogue for one in kept)
+    counts = Counter(one.cluster for one in kept)
     chosen: set[str] = set()
     total = 0
     for name in sorted(counts, key=lambda name: digest(str(seed), name)):
@@ -125,7 +126,7 @@ def _drawn(said: Iterable[Said], seed: int) -> list[Said]:
             break
         chosen.add(name)
         total += counts[name]
-    return [one for one in kept if one.dialogue in chosen]
+    return [one for one in kept if one.cluster in chosen]
 
 
 def _by_halves(here: _Side, there: _Side, *, kind: str, rng: np.random.Generator) -> list[RealismRecord]:
@@ -165,7 +166,7 @@ def _by_halves(here: _Side, there: _Side, *, kind: str, rng: np.random.Generator
             RealismRecord(
                 kind=kind, measure=name, estimate=float(values.mean()), interval=_central(values),
                 simulated=simulated, real=real, floor=float(floors.mean()), floor_interval=_central(floors),
-                n_items=len(here.texts), n_clusters=here.n_dialogues, method=f"{HALVES} repeated halves",
+                n_items=len(here.texts), n_clusters=here.n_clusters, method=f"{HALVES} repeated halves",
             )
         )  # fmt: skip
     return records
@@ -214,7 +215,7 @@ def _by_classifier(here: _Side, there: _Side, *, kind: str, rng: np.random.Gener
         floors.append(_separation(there, one, there, other, rng)[0])
     return RealismRecord(
         kind=kind, measure="classifier", estimate=estimate, interval=interval, floor=float(np.mean(floors)),
-        n_items=len(here.texts), n_clusters=here.n_dialogues,
+        n_items=len(here.texts), n_clusters=here.n_clusters,
         method=f"{_FOLDS} folds by dialogue, {_DRAWS} resamples of dialogues",
     )  # fmt: skip
 
@@ -227,7 +228,7 @@ def _separation(
     first, second = (np.sort(rng.permutation(part)[:n]) for part in (first, second))
     features = np.vstack([_features(one, first), _features(other, second)])
     labels = np.r_[np.ones(n), np.zeros(n)]
-    groups = np.r_[one.dialogue[first], other.dialogue[second] + one.n_dialogues]
+    groups = np.r_[one.cluster[first], other.cluster[second] + one.n_clusters]
     _, groups = np.unique(groups, return_inverse=True)
     fold_of = rng.permutation(groups.max() + 1) % _FOLDS
     scores = np.zeros(2 * n)
