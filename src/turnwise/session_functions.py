@@ -40,7 +40,7 @@ class SessionFunction:
         )
 
 
-def named(function: Function) -> str:
+def named(function: Any) -> str:
     """The name under which a function is known from now on; the same function has the same name.
 
     A class, and anything that cannot be called, raise `UsageError`.

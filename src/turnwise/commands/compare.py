@@ -158,6 +158,7 @@ class Compare(Gated, Trying, Drawing, LowerIsBetter, AsAgents, Selecting, Evalua
             screen.print_questions(document)
             return 0
         after = [_strengths(document, screen), _flips(document, screen) if screen.verbose else ""]
+        after.append(screen.tools_table(document.tools))
         return screen.conclude(comparison, after="\n".join(part for part in after if part))
 
 

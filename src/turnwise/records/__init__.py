@@ -76,7 +76,7 @@ from turnwise.records.record import (
     finite,
     known,
 )
-from turnwise.records.scores import Forecast, JudgePrompt, Message, PrecisionRecall, ScoreRecord
+from turnwise.records.scores import Forecast, JudgePrompt, Message, PrecisionRecall, ScoreRecord, ToolRecord
 from turnwise.records.unrated import (
     CriticCheck,
     EstimateDiagnostics,
@@ -145,6 +145,7 @@ __all__ = [
     "StrategyRecord",
     "Strength",
     "SystemMeans",
+    "ToolRecord",
     "TrainDocument",
     "TrainedModelFolder",
     "TuningCurves",

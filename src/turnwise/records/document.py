@@ -27,7 +27,7 @@ from turnwise.records.gaming import (
 )
 from turnwise.records.planning import LabelDraw, MeanRecord, PlanRecord, PowerCurve
 from turnwise.records.record import Part, Record, no_counts, no_keys, no_rows, no_texts, nothing
-from turnwise.records.scores import Forecast, JudgePrompt, ScoreRecord
+from turnwise.records.scores import Forecast, JudgePrompt, ScoreRecord, ToolRecord
 from turnwise.records.unrated import CriticCheck, EstimateRecord, EstimatorCheck, KnownMeans
 
 SCHEMA_VERSION: Literal[1] = 1
@@ -105,6 +105,7 @@ class ScoreDocument(Document, frozen=True, kw_only=True, tag="score"):
     results: tuple[ScoreRecord, ...]
     forecast: tuple[Forecast, ...] = ()  # of a dry run: what judges would be asked, and what it would cost
     prompts: tuple[JudgePrompt, ...] = ()  # of --show-prompt: what judges are sent for one item
+    tools: tuple[ToolRecord, ...] = ()  # of metrics of tool calls: each tool of each agent
 
     @property
     def has_other_answer(self) -> bool:
@@ -131,6 +132,7 @@ class CompareDocument(Document, frozen=True, kw_only=True, tag="compare"):
     preferences: tuple[PreferenceFit, ...] = field(default_factory=no_rows)
     forecast: tuple[Forecast, ...] = ()
     prompts: tuple[JudgePrompt, ...] = ()
+    tools: tuple[ToolRecord, ...] = ()
 
     @property
     def has_other_answer(self) -> bool:

@@ -27,6 +27,7 @@ from turnwise.report.figures.preferences import strengths, win_rates
 from turnwise.report.figures.raters import raters
 from turnwise.report.figures.reasons import reasons
 from turnwise.report.figures.scatter import scatters
+from turnwise.report.figures.tools import by_tool
 from turnwise.report.figures.transcripts import disagreements, flips, frauds
 from turnwise.report.figures.tuning import tuning
 from turnwise.report.rated_by import rated_by
@@ -38,11 +39,14 @@ Maker = Callable[[RunOf[Any]], Iterator[Figure]]
 
 # Command -> title of its section, and the functions that make its figures.
 QUESTIONS: dict[str, tuple[str, tuple[Maker, ...]]] = {
-    "compare": ("Which agent is better?", (differences, win_rates, position_biases, strengths, flips)),
+    "compare": (
+        "Which agent is better?",
+        (differences, win_rates, position_biases, strengths, flips, by_tool),
+    ),
     "calibrate": ("What would people say of everything?", (calibration,)),
     "score": (
         "How good are the replies?",
-        (scores, reasons, judge_agreement, precision_recall, dialogue_scores),
+        (scores, reasons, judge_agreement, precision_recall, dialogue_scores, by_tool),
     ),
     "meta": ("Which metric can be believed?", (heatmaps, disagreements, boxes, scatters, raters)),
     "attack": ("Can it be gamed?", (strategies, tuning, frauds, hardening)),

@@ -1,5 +1,6 @@
 """`turnwise compare`: two agents in the same files, or two finished runs."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cache, partial
 from hashlib import sha256
@@ -17,15 +18,17 @@ from turnwise.meta.compare import has_unpaired, with_adjusted_p
 from turnwise.meta.table import ScoreTable
 from turnwise.metrics import is_preference, is_rating
 from turnwise.metrics.rating import GOOD
-from turnwise.records import CompareDocument, DifferenceRecord, ItemDifference
+from turnwise.records import CompareDocument, DifferenceRecord, ItemDifference, ToolRecord
 from turnwise.run.cut_agents import cut_agents
 from turnwise.run.resume.block_store import BlockStore
 from turnwise.run.resume.finished_run import no_blocks, read_run, write_parts
+from turnwise.run.scoring.by_tool import tools_of
 from turnwise.run.scoring.collect import collect, listing
 from turnwise.run.scoring.judge_pairs import is_judge_pair, judge_costs, judge_pairs, judge_prompts
 from turnwise.run.scoring.pair_keys import PairKey, better_pair_key
 from turnwise.run.scoring.preferences import preference_names, preferences
 from turnwise.run.scoring.rated import names_of, rating_names
+from turnwise.run.scoring.score import unrated_note
 from turnwise.run.scoring.seen_items import in_training, marked
 from turnwise.run.scoring.shards import Watch, prepare
 from turnwise.run.scoring.tally import generator
@@ -75,7 +78,8 @@ def compare(spec: "Compare") -> CompareDocument:
     wins, fits = preferences(preferred, spec, census, _asked_agents(spec, census)) if preferred else ([], [])
     if chosen:
         wins = [*judge_pairs(chosen, spec, census, _two_agents(spec, census)), *wins]
-    records = [*(_by_metrics(scored, census) if scored.metrics else []), *wins]
+    unrated: Counter[str] = Counter()
+    records = [*(_by_metrics(scored, census, unrated) if scored.metrics else []), *wins]
     people: tuple[DifferenceRecord, ...] = ()
     if scored.metrics and not any(is_rating(name) for name in scored.metrics):
         people = _by_people(scored, census)
@@ -86,14 +90,24 @@ def compare(spec: "Compare") -> CompareDocument:
         census.sha256,
         people=people,
         preferences=tuple(fits),
-        notes=tuple(cut_agents(spec, census, _asked_agents(spec, census))),
+        notes=(*unrated_note(scored, unrated), *cut_agents(spec, census, _asked_agents(spec, census))),
+        tools=_tools(scored, census),
         **census.unseen.section(),
         **census.automatic_section(),
     )
 
 
-def _by_metrics(spec: "Compare", census: Census) -> list[DifferenceRecord]:
-    """The difference between the two agents by each metric of the spec, which are scores of items."""
+def _tools(spec: "Compare", census: Census) -> tuple[ToolRecord, ...]:
+    """What the calls of the two agents were like, tool by tool, if one of the metrics is of tool calls."""
+    found = tools_of(spec.metrics, spec.paths, spec.selection, census)
+    return tuple(record for record in found if record.agent in _two_agents(spec, census)) if found else ()
+
+
+def _by_metrics(spec: "Compare", census: Census, unrated: Counter[str]) -> list[DifferenceRecord]:
+    """The difference between the two agents by each metric of the spec, which are scores of items.
+
+    In `unrated` dialogues are counted that are left out because none of their replies is rated.
+    """
     first, second = _two_agents(spec, census)
     metrics, absent = prepare(spec, census)
     watch = Watch(spec.max_errors)
@@ -114,6 +128,7 @@ def _by_metrics(spec: "Compare", census: Census) -> list[DifferenceRecord]:
             lines=lines,
             parts=parts,
         )
+    unrated.update(watch.unrated)
     if spec.folder is not None:
         write_parts(spec.folder, parts)
     records = [one.record(DifferenceRecord) for one in (*absent, *watch.unavailable())]
@@ -161,7 +176,7 @@ def _by_people(spec: "Compare", census: Census) -> tuple[DifferenceRecord, ...]:
     own = spec.changed(
         metrics=(name,), agents=(first, second), as_agents=(), items=None, limit=None, output=None, files=None
     )
-    return with_adjusted_p(_by_metrics(own, census))
+    return with_adjusted_p(_by_metrics(own, census, Counter()))
 
 
 def _own_id(spec: "Compare", census: Census, dialogue: str) -> str:

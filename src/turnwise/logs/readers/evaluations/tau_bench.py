@@ -10,7 +10,7 @@ from typing import Any
 from turnwise.logs.checks import each, number, optional, others, record, required
 from turnwise.logs.dialogue import from_record
 from turnwise.logs.readers.messages import inner, rating
-from turnwise.logs.readers.openai import message
+from turnwise.logs.readers.protocol_marks import message
 from turnwise.logs.readers.sniff import Sample
 from turnwise.logs.readers.source import Options, dialogues
 from turnwise.types import Dialogue
