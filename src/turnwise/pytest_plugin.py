@@ -51,13 +51,18 @@ def turnwise_gate() -> GateCheck:
     """
 
     def check(data: "Data", *gates: str, **settings: object) -> None:
-        """Score the data with the gates' metrics, and fail the test if a gate does not hold."""
-        from turnwise import score
+        """Score the data with the gates' metrics, and fail the test if a gate does not hold, or with the one line of an
+        error.
+        """
+        from turnwise import TurnwiseError, score
         from turnwise.report.gate import Gate
 
         wanted = [Gate.parse(text) for text in gates]
         metrics = tuple(dict.fromkeys(gate.name for gate in wanted))
-        found = score(data, metrics=metrics, figures=False, **settings)  # type: ignore[arg-type]
+        try:
+            found = score(data, metrics=metrics, figures=False, **settings)  # type: ignore[arg-type]
+        except TurnwiseError as error:
+            pytest.fail(f"turnwise: error: {error}", pytrace=False)
         verdicts = [verdict for gate in wanted for verdict in gate.verdicts(found.findings)]
         failed = [str(verdict) for verdict in verdicts if not verdict.passed]
         if failed:

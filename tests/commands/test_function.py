@@ -27,7 +27,10 @@ def test_a_package_that_a_call_lacks_is_named_with_its_extra(monkeypatch: pytest
     [
         ("diff old", "Missing argument 'NEW'"),
         ("compare", "Missing argument 'DATA...'"),
-        ("calibrate logs.jsonl -m length", "Missing option '--labels'"),
+        (
+            "calibrate logs.jsonl -m length",
+            "Missing option '--labels'. --labels random|weights:KEY|unknown: How the",
+        ),
         ("calibrate logs.jsonl --labels random", "Missing option '-m' / '--metric'"),
     ],
 )

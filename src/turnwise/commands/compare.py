@@ -166,6 +166,7 @@ class Compare(Gated, Trying, Drawing, Judging, AsAgents, Selecting, Evaluating):
             screen.print_questions(document)
             return 0
         after = [_strengths(document, screen), _flips(document, screen) if screen.verbose else ""]
+        after.append(screen.tools_table(document.tools))
         return screen.conclude(
             comparison,
             before=_leaderboard(document, screen),

@@ -45,7 +45,8 @@ class Score(Gated, Trying, Drawing, AsAgents, Selecting, Evaluating):
         if screen.style == "table" and (self.dry_run or self.show_prompt is not None):
             screen.print_questions(scores.document)
             return 0
-        return screen.conclude(scores, columns=(*scores.columns, *(DISTANCES if screen.verbose else ())))
+        columns = (*scores.columns, *(DISTANCES if screen.verbose else ()))
+        return screen.conclude(scores, columns=columns, after=screen.tools_table(scores.document.tools))
 
 
 COMMAND = Score

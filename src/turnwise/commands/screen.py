@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, Protocol
 from turnwise.errors import TurnwiseError, UsageError
 from turnwise.library.notes import Warned
 from turnwise.library.results import Result, cells
-from turnwise.records import CompareDocument, Part, Record, ScoreDocument, plain
+from turnwise.records import CompareDocument, Part, Record, ScoreDocument, ToolRecord, plain
 from turnwise.report import gate, results, typeset
 from turnwise.report.fitting import Layout, sized
 from turnwise.settings.groups import Command
@@ -20,6 +20,15 @@ from turnwise.settings.option import Option
 from turnwise.terminal import json_escape, say, say_document, say_lines
 
 GATE_FAILED = 1
+TOOLS = Layout(
+    names=("agent", "group", "tool"),
+    results=("calls", "errors"),
+    others=("invalid", "repeated", "failed_first", "failed_first_share", "latency", "dialogues"),
+)
+TOOL_COLUMNS = (
+    "agent", "group", "tool", "calls", "dialogues", "errors", "invalid", "repeated", "failed_first",
+    "failed_first_share", "latency",
+)  # fmt: skip
 HINT = "--wide shows all columns"
 FORM = "Form of what is printed; markdown and latex print the table for a page or a paper (booktabs)."
 TRACES = "Print the traceback of an error in a plugin."
@@ -127,6 +136,12 @@ class Styled(Widths, Screen):
         hidden = self.quiet and not result.exit_code
         say_lines(*(line for line in result.notes() if not hidden or isinstance(line, Warned)), err=True)
         return result.exit_code
+
+    def tools_table(self, records: Sequence[ToolRecord]) -> str:
+        """The table of tools with a heading; empty without tools."""
+        if not records:
+            return ""
+        return f"\ncalls by tool:\n{self.records_table(records, TOOL_COLUMNS, TOOLS)}"
 
     def print_questions(self, document: CompareDocument | ScoreDocument) -> None:
         """Print what judges would be sent, or what it would cost, of a dry run.

@@ -214,6 +214,11 @@ class Scores(ResultOf[ScoreRecord]):
 
     document: ScoreDocument
 
+    @property
+    def tools(self) -> list[dict[str, Any]]:
+        """What the calls of each tool of each agent were like, if a metric of tool calls was asked for; else empty."""
+        return [plain(record) for record in self.document.tools]
+
     def notes(self) -> list[str]:
         """As in `Result`, and on what was left out or scored together, and estimates of few items."""
         return [*Result.notes(self), *document_notes(self.document), *coverage(self.document.results)]
@@ -252,6 +257,11 @@ class Comparison(ResultOf[DifferenceRecord]):
     def leaderboard(self) -> list[dict[str, Any]]:
         """The agents by each metric, best first, one dict an agent; empty where two agents were compared."""
         return [plain(row) for row in self.document.leaderboard]
+
+    @property
+    def tools(self) -> list[dict[str, Any]]:
+        """What the calls of each tool of the two agents were like, if a metric of tool calls was asked for."""
+        return [plain(record) for record in self.document.tools]
 
     @property
     def strengths(self) -> list[dict[str, Any]]:

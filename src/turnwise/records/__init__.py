@@ -84,7 +84,7 @@ from turnwise.records.record import (
     known,
 )
 from turnwise.records.reliability import Addition, NoiseRecord, PassRecord, VarianceShare
-from turnwise.records.scores import Forecast, JudgePrompt, Message, PrecisionRecall, ScoreRecord
+from turnwise.records.scores import Forecast, JudgePrompt, Message, PrecisionRecall, ScoreRecord, ToolRecord
 from turnwise.records.unrated import (
     AgentDifference,
     CriticCheck,
@@ -166,6 +166,7 @@ __all__ = [
     "Strength",
     "SystemMeans",
     "Tested",
+    "ToolRecord",
     "TrainDocument",
     "TrainedModelFolder",
     "TuningCurves",

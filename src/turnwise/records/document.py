@@ -30,7 +30,7 @@ from turnwise.records.planning import LabelDraw, MeanRecord, PlanRecord, PowerCu
 from turnwise.records.play import PlayEnds, PlayRecord, RankCheck, RealismRecord
 from turnwise.records.record import Part, Record, no_counts, no_keys, no_rows, no_texts, nothing
 from turnwise.records.reliability import NoiseRecord, PassRecord
-from turnwise.records.scores import Forecast, JudgePrompt, ScoreRecord
+from turnwise.records.scores import Forecast, JudgePrompt, ScoreRecord, ToolRecord
 from turnwise.records.unrated import AgentDifference, CriticCheck, EstimateRecord, EstimatorCheck, KnownMeans
 
 if TYPE_CHECKING:
@@ -126,6 +126,7 @@ class ScoreDocument(Document, frozen=True, kw_only=True, tag="score"):
     results: tuple[ScoreRecord, ...]
     forecast: tuple[Forecast, ...] = ()  # of a dry run: what judges would be asked, and what it would cost
     prompts: tuple[JudgePrompt, ...] = ()  # of --show-prompt: what judges are sent for one item
+    tools: tuple[ToolRecord, ...] = ()  # of metrics of tool calls: each tool of each agent
 
     @property
     def has_other_answer(self) -> bool:
@@ -158,6 +159,7 @@ class CompareDocument(Document, frozen=True, kw_only=True, tag="compare"):
     preferences: tuple[PreferenceFit, ...] = field(default_factory=no_rows)
     forecast: tuple[Forecast, ...] = ()
     prompts: tuple[JudgePrompt, ...] = ()
+    tools: tuple[ToolRecord, ...] = ()
 
     @property
     def has_other_answer(self) -> bool:

@@ -45,6 +45,25 @@ class ScoreRecord(Record, frozen=True, kw_only=True):
     more: dict[str, Any] = field(default_factory=dict)
 
 
+class ToolRecord(Part, frozen=True, kw_only=True):
+    """What an agent's calls of one tool were like."""
+
+    agent: str
+    group: str | None = field(default_factory=nothing)
+    tool: str
+    calls: int
+    dialogues: int  # in which it was called
+    errors: int  # calls whose result reports a failure
+    # Calls that the tool's schema does not allow; null without a schema.
+    invalid: int | None = field(default_factory=nothing)
+    repeated: int  # calls that repeat one with the same arguments, after it failed or with the same result
+    # Mean seconds from the call to its result; null where the log has no times.
+    latency: Number = field(default_factory=nothing)
+    # Failed dialogues in which it was the first tool that failed, and their share among the agent's failed dialogues.
+    failed_first: int
+    failed_first_share: Number = field(default_factory=nothing)
+
+
 class Forecast(Part, frozen=True, kw_only=True):
     """What a judge would be asked, and what it would cost."""
 

@@ -31,6 +31,7 @@ from turnwise.report.figures.preferences import strengths, win_rates
 from turnwise.report.figures.raters import raters
 from turnwise.report.figures.reasons import reasons
 from turnwise.report.figures.scatter import scatters
+from turnwise.report.figures.tools import by_tool
 from turnwise.report.figures.transcripts import disagreements, flips, frauds
 from turnwise.report.figures.tuning import tuning
 from turnwise.report.rated_by import rated_by
@@ -42,9 +43,9 @@ Maker = Callable[[RunOf[Any]], Iterator[Figure]]
 
 # Command -> the functions that make the figures of its section; sections are in this order, others come after them.
 FIGURES: dict[str, tuple[Maker, ...]] = {
-    "compare": (leaderboards, differences, win_rates, position_biases, strengths, flips),
+    "compare": (leaderboards, differences, win_rates, position_biases, strengths, flips, by_tool),
     "calibrate": (calibration,),
-    "score": (scores, reasons, judge_agreement, precision_recall, dialogue_scores),
+    "score": (scores, reasons, judge_agreement, precision_recall, dialogue_scores, by_tool),
     "meta": (agreements, heatmaps, disagreements, boxes, scatters, raters),
     "attack": (strategies, tuning, frauds, hardening),
     "ope": (estimates, regressions, iterations, pairs, system_values, turn_values),

@@ -214,3 +214,12 @@ def test_planted_faults_in_real_logs_are_found() -> None:
         assert (found[kind].planted > 0, found[kind].recall) == (True, 1.0)
     assert found["made-up identifier in a reply"].recall > 0.9
     assert found["contradicted number in a reply"].recall > 0.3
+
+
+@pytest.mark.parametrize("phone", ["+1 (555) 014-7788", "555-014-7788", "(555) 014-7788", "+34 612 345 678"])
+def test_the_parts_of_a_phone_number_are_no_values(phone: str) -> None:
+    known = (user("W1201?"), call("find"), result({"order_id": "W1201", "days": 3}))
+    right = dialogue(*known, says(f"Order W1201 takes 3 days. Call {phone}."))
+    assert faults("tool-contradictions", right) == []
+    wrong = dialogue(*known, says(f"Order W1201 takes 17 days. Call {phone}."))
+    assert len(faults("tool-contradictions", wrong)) == 1

@@ -138,8 +138,11 @@ class _Screen(io.StringIO):
 
 
 def _show(error: click.ClickException) -> None:
-    """Print click's message on wrong usage on standard error."""
+    """Print click's message on wrong usage on standard error; of a missing option also its values and its meaning."""
     shown = _Screen()
+    if isinstance(error, click.MissingParameter) and isinstance(error.param, click.Option):
+        option = error.param
+        error.message = f"{option.opts[-1]} {option.metavar or ''}: {option.help}".replace(" :", ":")
     error.show(shown)
     say(shown.getvalue().removesuffix("\n"), err=True)
 

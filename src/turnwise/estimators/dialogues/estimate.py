@@ -19,6 +19,7 @@ from turnwise.errors import Refused
 from turnwise.estimators.calibration import LEVEL
 from turnwise.estimators.dialogues.choice import Choice, LeftOut, chosen, left_out
 from turnwise.estimators.dialogues.moments import MEAN, Candidate, Moments, candidates_of
+from turnwise.estimators.dialogues.table import Table
 from turnwise.estimators.outside import (
     Distance,
     check_inside,
@@ -27,7 +28,6 @@ from turnwise.estimators.outside import (
     distance,
     distances,
 )
-from turnwise.estimators.dialogues.table import Table
 from turnwise.estimators.random_effects import ErrorSpread, error_spread
 from turnwise.estimators.refusal import DIALOGUES
 from turnwise.types import Floats

@@ -18,6 +18,7 @@ class ToolCall(NamedTuple):
     arguments: Any  # decoded, where they are JSON
     result: str | None = None  # None where the log has none
     failed: bool = False
+    answered: int | None = None  # index of the message with the result
 
     @property
     def key(self) -> str:
@@ -35,7 +36,7 @@ def tool_calls(turns: Sequence[Turn]) -> list[ToolCall]:
         if turn.role == "tool":
             at = _answered(found, ids, str(turn.extra.get("tool_call_id") or ""))
             if at is not None:
-                found[at] = found[at]._replace(result=turn.text, failed=is_failure(turn))
+                found[at] = found[at]._replace(result=turn.text, failed=is_failure(turn), answered=place)
             continue
         for call in turn.tool_calls:
             name, arguments = call_parts(call)

@@ -11,7 +11,8 @@ record is compared with it:
 - An identifier (letters with digits, such as ORDER-1234) or a date (2024-05-20) that nobody mentioned before is made
   up, in any line that is no question and names no examples.
 
-Hours are compared in both halves of the day. A line is a line of the text, or a sentence of a longer line.
+Phone numbers are left out: their parts are no values. Hours are compared in both halves of the day. A line is a line of
+the text, or a sentence of a longer line.
 """
 
 import re
@@ -31,6 +32,11 @@ _CLOCK = re.compile(
     r"\b(\d{1,2})(?::(\d{2}))?(?::\d{2})?\s*(?:[ap]\.?m\b\.?)|\b(\d{1,2}):(\d{2})(?::\d{2})?\b", re.IGNORECASE
 )
 _DATE = re.compile(r"\b\d{4}-\d\d-\d\d\b")
+# With a plus sign, in brackets, or three groups of digits of which the last has four: parts of it are no values.
+_PHONE = re.compile(
+    r"(?<![\w-])(?:\+\d[\d ().-]{6,18}\d|\(\d{2,4}\)[ .-]?\d{2,4}(?:[ .-]?\d{2,4}){1,2}"
+    r"|\d{3}[ .-]\d{3}[ .-]\d{4})(?![\w-])"
+)
 _ENUMERATION = re.compile(r"^\s*(?:\*\*)?\d+[.)]\s")
 _KEYS = re.compile(r"(?:^|_)(?:id|name|number|code|title)$")
 TELLING = 100.0  # numbers from here on are seldom equal by chance
@@ -88,8 +94,9 @@ class ToolContradictions(Faults):
 def _problems(turn: Turn, records: Sequence[RecordOfTool], said: Mentions, asked: Mentions) -> Iterator[str]:
     """What a reply says against the results. Lines after one that names records are about these too."""
     named: list[RecordOfTool] = []
-    mine = _numbers(turn.text)
-    for line in _lines(turn.text):
+    text = _PHONE.sub(" ", turn.text)
+    mine = _numbers(text)
+    for line in _lines(text):
         for found in () if _EXAMPLE.search(line) else (*_IDENTIFIER.findall(line), *_DATE.findall(line)):
             if len(found) > SHORTEST and not _QUANTITY.fullmatch(found) and not said.has(found):
                 yield f"{found!r} was mentioned by nobody"

@@ -1,6 +1,6 @@
 """Calls that failed, that were repeated after a failure without a change, and that asked for what was already known."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 from turnwise.metrics.tools.calls import ToolCall, tool_calls
@@ -49,7 +49,7 @@ class ToolRetries(Faults):
     def inspect(self, item: Item, /) -> Inspection:
         """The calls that equal an earlier call that failed."""
         calls = tool_calls(item.turns)
-        return Inspection(len(calls), tuple(_repeats(calls, failed=True)))
+        return Inspection(len(calls), tuple(repeats(calls, failed=True)))
 
 
 class ToolRepeats(Faults):
@@ -69,20 +69,26 @@ class ToolRepeats(Faults):
     def inspect(self, item: Item, /) -> Inspection:
         """The calls that equal an earlier call that succeeded, and have its result."""
         calls = tool_calls(item.turns)
-        return Inspection(len(calls), tuple(_repeats(calls, failed=False)))
+        return Inspection(len(calls), tuple(repeats(calls, failed=False)))
 
 
-def _repeats(calls: Sequence[ToolCall], *, failed: bool) -> list[Fault]:
+def repeats(calls: Sequence[ToolCall], *, failed: bool) -> list[Fault]:
     """The calls that repeat an earlier one which failed, or which succeeded with the same result."""
-    found = []
+    why = "after it had failed" if failed else "with the same result"
+    return [
+        Fault(call.turn, f"{call.name} repeated {why} (first in message {earlier.turn})")
+        for call, earlier in repeated_calls(calls, failed=failed)
+    ]
+
+
+def repeated_calls(calls: Sequence[ToolCall], *, failed: bool) -> Iterator[tuple[ToolCall, ToolCall]]:
+    """Each call that repeats an earlier one which failed, or which succeeded with the same result; and that one."""
     before: dict[str, ToolCall] = {}
     for call in calls:
         earlier = before.get(call.key)
         if earlier is not None and earlier.failed is failed and (failed or earlier.result == call.result):
-            why = "after it had failed" if failed else "with the same result"
-            found.append(Fault(call.turn, f"{call.name} repeated {why} (first in message {earlier.turn})"))
+            yield call, earlier
         before[call.key] = call
-    return found
 
 
 def _brief(text: str | None) -> str:

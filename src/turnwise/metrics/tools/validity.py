@@ -48,11 +48,11 @@ class ToolValidity(Faults):
     def inspect(self, item: Item, /) -> Inspection:
         """The calls that are not valid."""
         given: Any = json.loads(self.tools) if self.tools else item.meta.get("tools")
-        schemas = dict(_schemas(given))
+        schemas = dict(schemas_of(given))
         calls = tool_calls(item.turns)
         if not schemas:
             return Inspection(0, ())
-        faults = [Fault(one.turn, why) for one in calls if (why := _problem(one, schemas))]
+        faults = [Fault(one.turn, why) for one in calls if (why := problem(one, schemas))]
         return Inspection(len(calls), tuple(faults))
 
 
@@ -64,14 +64,14 @@ def tool_invalid(*, tools: str | None = None) -> ToolValidity:
         given = json.loads(Path(tools).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise UsageError(f"the schemas of tools {tools} cannot be read: {error}") from error
-    if not dict(_schemas(given)):
+    if not dict(schemas_of(given)):
         raise UsageError(
             f"{tools} has no schemas of tools: expected a list of tools, or an object of schemas by name"
         )
     return ToolValidity(json.dumps(given, sort_keys=True))
 
 
-def _schemas(given: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def schemas_of(given: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """The name and the schema of each tool."""
     if isinstance(given, Mapping):
         yield from ((str(name), one) for name, one in given.items() if isinstance(one, Mapping))
@@ -85,7 +85,7 @@ def _schemas(given: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
             yield str(inner["name"]), schema
 
 
-def _problem(call: ToolCall, schemas: Mapping[str, Mapping[str, Any]]) -> str:
+def problem(call: ToolCall, schemas: Mapping[str, Mapping[str, Any]]) -> str:
     """What is wrong with a call; "" if nothing is."""
     if call.name not in schemas:
         return f"there is no tool `{call.name}`"

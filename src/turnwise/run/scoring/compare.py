@@ -1,5 +1,6 @@
 """`turnwise compare`: agents in the same files, or two finished runs."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
@@ -20,15 +21,24 @@ from turnwise.meta.table import ScoreTable
 from turnwise.meta.verdicts import with_verdicts
 from turnwise.metrics import is_preference, is_rating
 from turnwise.metrics.rating import GOOD
-from turnwise.records import CompareDocument, DifferenceRecord, ItemDifference, PreferenceFit, RankedAgent
+from turnwise.records import (
+    CompareDocument,
+    DifferenceRecord,
+    ItemDifference,
+    PreferenceFit,
+    RankedAgent,
+    ToolRecord,
+)
 from turnwise.run.cut_agents import cut_agents
 from turnwise.run.resume.block_store import BlockStore
 from turnwise.run.resume.finished_run import no_blocks, origin_of, read_run, write_parts
+from turnwise.run.scoring.by_tool import tools_of
 from turnwise.run.scoring.collect import collect, listing
 from turnwise.run.scoring.judge_pairs import is_judge_pair, judge_costs, judge_pairs, judge_prompts
 from turnwise.run.scoring.pair_keys import PairKey, better_pair_key
 from turnwise.run.scoring.preferences import preference_names, preferences
 from turnwise.run.scoring.rated import names_of, rating_names
+from turnwise.run.scoring.score import unrated_note
 from turnwise.run.scoring.seen_items import in_training, marked
 from turnwise.run.scoring.shards import Watch, prepare
 from turnwise.run.scoring.trials import Trials
@@ -88,7 +98,8 @@ def compare(spec: "Compare") -> CompareDocument:
     if chosen:
         wins = [*judge_pairs(chosen, spec, census, _two_agents(spec, census)), *wins]
     trials = Trials()
-    compared = _by_metrics(scored, census, trials) if scored.metrics else Compared()
+    unrated: Counter[str] = Counter()
+    compared = _by_metrics(scored, census, trials, unrated) if scored.metrics else Compared()
     people = Compared()
     if scored.metrics and not any(is_rating(name) for name in scored.metrics):
         people = _by_people(scored, census)
@@ -102,7 +113,12 @@ def compare(spec: "Compare") -> CompareDocument:
         leaderboard=leaderboard((*people.means, *compared.means), (*rated, *records), fits),
         people=rated,
         preferences=tuple(fits),
-        notes=(*cut_agents(spec, census, _asked_agents(spec, census)), *_trial_notes(spec, trials)),
+        notes=(
+            *unrated_note(scored, unrated),
+            *cut_agents(spec, census, _asked_agents(spec, census)),
+            *_trial_notes(spec, trials),
+        ),
+        tools=_tools(scored, census),
         **census.unseen.section(),
         **census.automatic_section(),
     )
@@ -128,9 +144,15 @@ def _trial_notes(spec: "Compare", trials: Trials) -> list[str]:
     return [] if spec.selection.cluster is not None else trials.notes()
 
 
-def _by_metrics(spec: "Compare", census: Census, trials: Trials) -> Compared:
+def _tools(spec: "Compare", census: Census) -> tuple[ToolRecord, ...]:
+    """What the calls of the agents were like, tool by tool, if one of the metrics is of tool calls."""
+    found = tools_of(spec.metrics, spec.paths, spec.selection, census)
+    return tuple(record for record in found if record.agent in _agents(spec, census)) if found else ()
+
+
+def _by_metrics(spec: "Compare", census: Census, trials: Trials, unrated: Counter[str]) -> Compared:
     """The difference between every two agents by each metric of the spec, which are scores of items. Their trials are
-    added to `trials`.
+    added to `trials`, and in `unrated` dialogues are counted that are left out because none of their replies is rated.
     """
     agents = _agents(spec, census)
     metrics, absent = prepare(spec, census)
@@ -152,6 +174,7 @@ def _by_metrics(spec: "Compare", census: Census, trials: Trials) -> Compared:
             lines=lines,
             parts=parts,
         )
+    unrated.update(watch.unrated)
     if spec.folder is not None:
         write_parts(spec.folder, parts)
     records = [one.record(DifferenceRecord) for one in (*absent, *watch.unavailable())]
@@ -216,7 +239,7 @@ def _by_people(spec: "Compare", census: Census) -> Compared:
     own = spec.changed(
         metrics=(name,), agents=agents, as_agents=(), items=None, limit=None, output=None, files=None
     )
-    return _by_metrics(own, census, Trials())
+    return _by_metrics(own, census, Trials(), Counter())
 
 
 def _own_id(spec: "Compare", census: Census, dialogue: str) -> str:

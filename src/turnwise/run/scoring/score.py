@@ -17,6 +17,7 @@ from turnwise.records import ScoreDocument, ScoreRecord
 from turnwise.run.cut_agents import cut_agents
 from turnwise.run.resume.block_store import BlockStore
 from turnwise.run.resume.finished_run import no_blocks, write_parts
+from turnwise.run.scoring.by_tool import tools_of
 from turnwise.run.scoring.collect import listing
 from turnwise.run.scoring.costs import forecast, forecasts, prompts
 from turnwise.run.scoring.judge_cards import reminders
@@ -30,6 +31,7 @@ from turnwise.run.workers.execute import progress
 from turnwise.types import Item, Metric
 
 if TYPE_CHECKING:
+    from turnwise.commands.compare import Compare
     from turnwise.commands.score import Score
 
 SHOWN = 5  # files or agents that a note names
@@ -107,7 +109,7 @@ def score(spec: "Score") -> ScoreDocument:
     records += [one.record(ScoreRecord) for one in (*watch.unavailable(), *absent)]
     notes = [
         *_unnamed(spec, census),
-        *_unrated(spec, watch.unrated),
+        *unrated_note(spec, watch.unrated),
         *watch.silence(),
         *cut_agents(spec, census),
         *(trials.notes() if spec.selection.cluster is None else ()),
@@ -119,6 +121,7 @@ def score(spec: "Score") -> ScoreDocument:
         records,
         census.sha256,
         notes=tuple(notes),
+        tools=tools_of(metrics, spec.paths, spec.selection, census),
         **census.unseen.section(),
         **(census.automatic_section() if any(map(is_rating, spec.metrics)) else {}),
     )
@@ -154,7 +157,7 @@ def _unnamed(spec: "Score", census: Census) -> Iterator[str]:
     )
 
 
-def _unrated(spec: "Score", unrated: Mapping[str, int]) -> Iterator[str]:
+def unrated_note(spec: "Score | Compare", unrated: Mapping[str, int]) -> Iterator[str]:
     """A note on dialogues that were not scored because none of their replies is rated; none with `--items`, and where
     ratings are all that is scored.
     """

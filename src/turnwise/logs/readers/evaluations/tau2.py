@@ -19,6 +19,7 @@ from turnwise.logs.checks import RuleError, each, name, number, optional, others
 from turnwise.logs.dialogue import from_record, other_entries
 from turnwise.logs.readers.evaluations.tau2_voice import speech
 from turnwise.logs.readers.messages import NOTHING_SAID, present, rating, text_at, tool_call, trial_of
+from turnwise.logs.readers.protocol_marks import without_marks
 from turnwise.logs.readers.sniff import Sample
 from turnwise.logs.readers.source import Options, listed, raise_data_error, read_json
 from turnwise.types import Dialogue
@@ -180,7 +181,7 @@ def _messages(value: Any) -> list[dict[str, Any]]:
     native = {"role": values.get("role"), "content": "" if empty else content, **kept}
     if values.get("role") == "tool" and text_at(values, "id"):
         native["tool_call_id"] = values["id"]
-    return [native | ({"tool_calls": list(calls)} if calls else {})]
+    return [without_marks(native | ({"tool_calls": list(calls)} if calls else {}))]
 
 
 def _call(value: Any) -> dict[str, Any]:

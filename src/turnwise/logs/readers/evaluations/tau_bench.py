@@ -13,7 +13,7 @@ from typing import Any
 from turnwise.logs.checks import each, number, optional, others, record, required
 from turnwise.logs.dialogue import from_record
 from turnwise.logs.readers.messages import NOTHING_SAID, inner, present, rating, text_at, trial_of
-from turnwise.logs.readers.openai import message
+from turnwise.logs.readers.protocol_marks import message
 from turnwise.logs.readers.sniff import Sample
 from turnwise.logs.readers.source import Options, dialogues
 from turnwise.types import Dialogue
