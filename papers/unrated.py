@@ -90,7 +90,9 @@ def answer(panel: Panel, name: str) -> tuple[DialoguesEstimate | None, str | Non
     return made, None if made.refusal is None else made.refusal.reason.code
 
 
-def row(name: str, truth: float, level: float, made: DialoguesEstimate | None, code: str | None) -> dict[str, Any]:
+def row(
+    name: str, truth: float, level: float, made: DialoguesEstimate | None, code: str | None
+) -> dict[str, Any]:
     """What is kept of one estimate, given or withheld."""
     kept: dict[str, Any] = {"target": name, "truth": truth, "mean_of_others": level, "refused": code}
     if made is not None:
@@ -150,7 +152,8 @@ def corpus(data: Path, name: str, *, more: Sequence[str] = ()) -> tuple[Logs, di
     agents = tuple(dict.fromkeys(one.agent for one in kept))
     dimensions = dict.fromkeys(r.dimension for one in kept for r in one.ratings if r.turn is None)
     ratings = {
-        dimension: np.array([_mean(one, dimension) for one in kept], dtype=np.float64) for dimension in dimensions
+        dimension: np.array([_mean(one, dimension) for one in kept], dtype=np.float64)
+        for dimension in dimensions
     }
     if len(ratings) > 1 and name == "ji2022":
         ratings = {"mean": np.nanmean(np.stack(list(ratings.values())), axis=0)} | ratings
@@ -171,7 +174,10 @@ def each_left_out(logs: Logs, reward: Floats, kept: Ints | None = None) -> list[
     """Every agent with a rating as the target, its ratings hidden."""
     rated = np.flatnonzero(np.isfinite(reward)) if kept is None else kept[np.isfinite(reward[kept])]
     there = replace(logs, reward=reward)
-    means = {index: float(reward[rated][logs.agent[rated] == index].mean()) for index in np.unique(logs.agent[rated]).tolist()}
+    means = {
+        index: float(reward[rated][logs.agent[rated] == index].mean())
+        for index in np.unique(logs.agent[rated]).tolist()
+    }
     rows = []
     for index, truth in means.items():
         others = float(np.mean([mean for other, mean in means.items() if other != index]))
@@ -217,7 +223,9 @@ def played(family: str, agents: Mapping[str, Any], seed: int, logged: int) -> tu
     )
 
 
-def panels(family: str, numbers: Sequence[int], *, rated: int = RATED, fresh: int = FRESH, logged: int = LOGGED) -> Iterator[tuple[Logs, Floats]]:
+def panels(
+    family: str, numbers: Sequence[int], *, rated: int = RATED, fresh: int = FRESH, logged: int = LOGGED
+) -> Iterator[tuple[Logs, Floats]]:
     """Newly drawn agents: the first `rated` have ratings, the others are fresh."""
     for number in numbers:
         draw = DRAW + number
@@ -233,7 +241,9 @@ def worlds() -> dict[str, Any]:
             level = float(truth[:RATED].mean())
             fresh = list(range(RATED, len(logs.agents)))
             panel = logs.panel(fresh)
-            rows += [row(logs.agents[at], float(truth[at]), level, *answer(panel, logs.agents[at])) for at in fresh]
+            rows += [
+                row(logs.agents[at], float(truth[at]), level, *answer(panel, logs.agents[at])) for at in fresh
+            ]
             # Of all agents of this draw the five best or the five worst are planted: those between them are rated.
             order = np.argsort(truth)
             ends = order[:2].tolist() + order[-3:].tolist()
@@ -243,7 +253,10 @@ def worlds() -> dict[str, Any]:
             narrow = logs.panel(hidden)
             for at in ends:
                 made = row(
-                    logs.agents[at], float(truth[at]), float(truth[middle].mean()), *answer(narrow, logs.agents[at])
+                    logs.agents[at],
+                    float(truth[at]),
+                    float(truth[middle].mean()),
+                    *answer(narrow, logs.agents[at]),
                 )
                 planted.append(made | {"spread": spread})
         found[family] = summary(rows) | {"outside": _outside(planted)}
@@ -287,7 +300,10 @@ def curves(data: Path) -> dict[str, Any]:
         rows: list[dict[str, Any]] = []
         for _ in range(5):
             kept = np.concatenate(
-                [rng.permutation(np.flatnonzero(logs.agent == index))[:n] for index in range(len(logs.agents))]
+                [
+                    rng.permutation(np.flatnonzero(logs.agent == index))[:n]
+                    for index in range(len(logs.agents))
+                ]
             )
             rows += _against_all(each_left_out(logs, ratings["mean"], np.sort(kept)), logs, ratings["mean"])
         found["ji2022"][f"{n} dialogues of each"] = summary(rows)
@@ -316,13 +332,20 @@ def _curve(made: Sequence[tuple[Logs, Floats]], *, rated: int, of_each: int, own
         )
         panel = logs.panel(fresh, kept)
         level = float(truth[:rated].mean())
-        rows += [row(logs.agents[at], float(truth[at]), level, *answer(panel, logs.agents[at])) for at in fresh]
+        rows += [
+            row(logs.agents[at], float(truth[at]), level, *answer(panel, logs.agents[at])) for at in fresh
+        ]
     return summary(rows)
 
 
 def _with_ratings(made: Sequence[tuple[Logs, Floats]], n: int) -> dict[str, Any]:
     """The mean error and half width of n ratings of the target: alone, with the prediction as the metric, and pooled."""
-    errors: dict[str, list[float]] = {"ratings alone": [], "with the prediction": [], "pooled": [], "prediction": []}
+    errors: dict[str, list[float]] = {
+        "ratings alone": [],
+        "with the prediction": [],
+        "pooled": [],
+        "prediction": [],
+    }
     widths: dict[str, list[float]] = {name: [] for name in errors}
     covered: dict[str, list[bool]] = {name: [] for name in errors}
     for logs, truth in made:
