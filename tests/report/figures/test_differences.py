@@ -14,7 +14,8 @@ from turnwise.report.figures.leaderboards import leaderboards
 def record(metric: str, value: float, half: float, **more: Any) -> dict[str, Any]:
     return {
         "metric": metric, "agent_a": "one", "agent_b": "two", "estimate": value,
-        "interval": [value - half, value + half], "interval_adjusted": [value - 2 * half, value + 2 * half], "p_adjusted": 0.01, "family": "metrics",
+        "interval": [value - half, value + half], "interval_adjusted": [value - 2 * half, value + 2 * half],
+        "p_adjusted": 0.01, "family": "metrics",
         "family_size": 3, "better": "higher", "status": "ok", **more,
     }  # fmt: skip
 
