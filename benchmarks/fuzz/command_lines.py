@@ -204,6 +204,8 @@ def _where(scene: Scene) -> str:
 
 
 def _gate(scene: Scene) -> str:
+    if scene.rng.random() < 0.2:
+        return f"{_metric(scene)} {scene.some('no-worse', 'equal')}{scene.some('', ' 0.1', ' 1e308', ' -1')}"
     sign = scene.some(">=", "<=", ">", "<")
     return f"{scene.some(_metric(scene), 'length', 'robust')} {sign} {scene.some('0', '0.5', '-1e308', '1e308', '3')}"
 
@@ -236,7 +238,7 @@ VALUES: Mapping[str, Callable[[Scene], str]] = {
     "beside": _metric,
     "as_agents": lambda scene: scene.some("@alternatives", _agents(scene), _agents(scene)),
     "agents": _agents,
-    "compare.agents": _two_agents,
+    "compare.agents": lambda scene: scene.some(_two_agents, _two_agents, _agents)(scene),
     "meta.metrics": lambda scene: _names(scene, METRICS) if scene.rng.random() < 0.8 else _metrics(scene),
     "simulate.agents": _number("1", "2", "4", "5"),
     "where": _where,
@@ -259,6 +261,8 @@ VALUES: Mapping[str, Callable[[Scene], str]] = {
     "gates": _gate,
     "junit": lambda scene: "junit.xml",
     "lower_is_better": lambda scene: _names(scene, [*scene.names.dimensions, *DIMENSIONS]),
+    "higher_is_better": lambda scene: _names(scene, [*scene.names.dimensions, *METRICS]),
+    "margin": lambda scene: scene.some("0.1", "2", "1e-300", "1e308", "0", "nan", f"{_metric(scene)}=0.5", "=", "x=y"),
     "dimension": lambda scene: scene.some("all", *scene.names.dimensions, "nothing"),
     "statistics": lambda scene: _names(scene, ("pearson", "spearman", "kendall", "pairwise"), most=4),
     "precision": _number("0.5", "0.05", "1e-6", "0.999", "1e-300"),

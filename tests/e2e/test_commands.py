@@ -167,11 +167,12 @@ def test_two_finished_runs_take_no_option_that_belongs_to_scoring(capsys, data, 
     assert run(["compare", *runs, "--agents", "good,poor", "--seed", "1"]) == 0
 
 
-def test_compare_refuses_three_agents(capsys, data, tmp_path):
+def test_two_finished_runs_are_compared_by_one_agent_each(capsys, data, tmp_path):
     run(["score", data, "-m", "length", "-o", str(tmp_path / "run")])
     asked = ["--agents", "good,fair,poor"]
-    for compared in ([data, "-m", "length"], [str(tmp_path / "run")] * 2):
-        assert "names 3 agents; two are compared" in refused(capsys, "compare", *compared, *asked)
+    said = refused(capsys, "compare", *[str(tmp_path / "run")] * 2, *asked)
+    assert "of two finished runs one agent each is compared" in said
+    assert len(answer(capsys, "compare", data, "-m", "length", *asked)["results"]) == 3
 
 
 def test_compare_scores_alternatives(capsys, tmp_path):
@@ -190,7 +191,11 @@ def test_compare_scores_alternatives(capsys, tmp_path):
     everyone = ["--as", "@alternatives", "--agents", "long,short"]
     (again,) = answer(capsys, "compare", file, "-m", "length", *everyone)["results"]
     assert again == row
-    assert "long, short, third" in refused(capsys, "compare", file, "-m", "length", "--as", "@alternatives")
+    every = answer(capsys, "compare", file, "-m", "length", "--as", "@alternatives")
+    assert [(one["agent_a"], one["agent_b"]) for one in every["results"]] == [
+        ("long", "short"), ("long", "third"), ("short", "third")
+    ]  # fmt: skip
+    assert every["leaderboard"][0]["agent"] == "long"
 
 
 def test_meta_ranks_a_metric_that_agrees_with_ratings_highest_and_shows_its_ceiling(capsys, data):

@@ -5,9 +5,10 @@ from typing import Any
 from msgspec.structs import replace
 
 from turnwise.errors import Refused
-from turnwise.library.notes import coverage, item_notes, notes, whole_scales
+from turnwise.library.notes import coverage, item_notes, notes, verdict_notes, whole_scales
 from turnwise.library.results import Calibration, Estimates, cells
-from turnwise.records import ChangeRecord, EstimateDiagnostics, EstimateRecord, ScoreRecord
+from turnwise.meta.verdicts import with_verdicts
+from turnwise.records import ChangeRecord, DifferenceRecord, EstimateDiagnostics, EstimateRecord, ScoreRecord
 
 
 def finding(agent: str, **given: Any) -> ScoreRecord:
@@ -57,7 +58,7 @@ def test_an_estimate_of_less_than_half_of_the_items_is_a_warning() -> None:
 def test_items_left_out_of_a_change_are_those_of_a_run() -> None:
     change = ChangeRecord(metric="rouge-l", agent="a", estimate=1.0, n_items=13, thinned_b=7)
     (said,) = item_notes([change])
-    assert "7 items of the old run, drawn at random, left out" in said
+    assert "7 items of the old run, chosen by a hash of names, left out" in said
 
 
 def test_a_missing_interval_has_its_reason_in_a_note() -> None:
@@ -101,3 +102,36 @@ def test_intervals_that_are_the_whole_scale_have_a_note() -> None:
     (said,) = whole_scales([record, replace(record, target="b"), narrow])
     assert said.startswith("note: a overall robust and 1 more: the interval is the whole scale")
     assert whole_scales([narrow]) == []
+
+
+def test_a_null_result_says_what_it_excludes_and_what_more_data_would_show():
+    (record,) = with_verdicts(
+        [
+            DifferenceRecord(
+                estimate=0.1, interval=(-0.2, 0.4), p=0.5, standard_error=0.1530, degrees=1e6, metric="rating:overall",
+                agent_a="old", agent_b="new", points=4.0,
+            )
+        ]
+    )  # fmt: skip
+    (said,) = verdict_notes([record])
+    # 1.960 + .842 standard errors are found in 4 of 5 studies; four times the ratings halve them: .214.
+    assert said == (
+        "note: rating:overall: old and new, at most 0.400 of 4 points apart; four times as many ratings would show "
+        "0.214 in 4 of 5 studies"
+    )
+    (by_metric,) = verdict_notes(with_verdicts([replace(record, metric="rouge-l", points=1.0)]))
+    assert "at most 0.400 apart; four times as many runs" in by_metric
+
+
+def test_of_many_pairs_the_widest_is_told_and_a_verdict_at_the_edge_is_named():
+    def pair(other: str, high: float, p: float) -> DifferenceRecord:
+        return DifferenceRecord(
+            estimate=high / 2, interval=(-high, high), p=p, standard_error=high / 2, degrees=20.0, metric="m",
+            agent_a="a", agent_b=other, leads="a is higher", leader="a",
+        )  # fmt: skip
+
+    null, edge = verdict_notes(
+        with_verdicts([pair("b", 0.3, 0.6), pair("c", 0.9, 0.7), pair("d", 0.1, 0.0165)])
+    )
+    assert "2 pairs without a difference that was shown, of which the widest is a and c" in null
+    assert edge.endswith("may turn the verdict: a and d (p .049)")

@@ -285,6 +285,11 @@ def compare_runs(spec: "Compare") -> CompareDocument:
     if not wanted:
         raise UsageError(f"{first.folder} and {second.folder} have no metric in common")
     asked: Sequence[str] = spec.agents
+    if len(asked) > 2:
+        raise UsageError(
+            f"{setting('--agents', ','.join(asked))}: of two finished runs one agent each is compared, so two at most "
+            "are named; more are compared in one file"
+        )
     records = []
     pair_key = _pair_key(first.folder)
     for name in wanted:
