@@ -383,7 +383,10 @@ def cases(given: argparse.Namespace, folder: Path) -> Iterator[tuple[Case, np.ra
             yield world_case(world, family, seed, folder), np.random.default_rng([seed, at, 2])
         for at, (file, dimension) in enumerate(CORPORA.items()):
             if (path := Path(given.data) / file).exists():
-                yield corpus_case(path, dimension, seed), np.random.default_rng([seed, at, 3])
+                case = corpus_case(path, dimension, seed)
+                # A corpus of few contexts may have all replies of an agent in one half.
+                if len(case.agents) > 1:
+                    yield case, np.random.default_rng([seed, at, 3])
 
 
 def main() -> int:

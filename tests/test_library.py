@@ -143,7 +143,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     [
         ("score", {"metrics": "length,rouge-l"}, {"scores"}),
         ("compare", {"metrics": "length", "agents": "good,dull", "pair": "meta.topic"}, {"differences", "flips"}),
-        ("meta_evaluate", {"metrics": "rouge-l,length", "statistics": "spearman"}, {"heatmap", "scatter", "systems"}),
+        ("meta_evaluate", {"metrics": "rouge-l,length", "statistics": "spearman"}, {"agreement", "scatter", "systems"}),
         ("meta_evaluate", {}, {"raters"}),
         ("ope", {"targets": "noise-01", "rating": "reward", "model": "hashing"}, {"estimates", "pairs"}),
         ("ope", {"all_agents": True, "rating": "reward", "model": "hashing"}, {"regression"}),

@@ -190,13 +190,18 @@ def test_files_diffs_and_reports_do_not_depend_on_the_order(folder: Path) -> Non
             scored = ["score", f"{name}{order}.jsonl", "-m", "bleu-2,length", "--draws", "100", "-q"]
             printed(folder, [*scored, "--format", "json", "-o", f"run{order}/{name}"])
         runs = [f"run{order}/logs", f"run{order}/later"]
-        changes = printed(folder, ["diff", *runs, "--draws", "100", "--format", "json", "-q"])
+        changed = f"change{order}"
+        changes = printed(folder, ["diff", *runs, "--draws", "100", "--format", "json", "-o", changed, "-q"])
         with contextlib.chdir(folder):
-            assert run(["report", *runs, "-o", f"report{order}.json", "-q"]) == 0
+            assert run(["report", *runs, changed, "-o", f"report{order}.json", "-q"]) == 0
         report = json.loads((folder / f"report{order}.json").read_bytes())
         del summary["file"], summary["sha256"]
-        rows = [sorted(figure["rows"]) for part in report["sections"] for figure in part["figures"]]
-        verdicts = [claim["verdict"] for part in report["sections"] for claim in part["claims"]]
+        rows = {
+            f"{part['title']}: {figure['title']}": sorted(figure["rows"], key=str)
+            for part in report["sections"]
+            for figure in part["figures"]
+        }
+        verdicts = sorted(claim["verdict"] for part in report["sections"] for claim in part["claims"])
         found.append({"files": summary, "diff": changes["results"], "rows": rows, "verdicts": verdicts})
     assert all(found[0].values())
     assert list(differences(*found)) == []

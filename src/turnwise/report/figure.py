@@ -132,13 +132,19 @@ def with_interval(record: Estimated) -> str:
     return in_words(record.estimate, record.bounds)
 
 
-def in_words(estimate: float | None, bounds: tuple[float, float] | None) -> str:
-    """A number with the ends of its interval, if it has one, with the digits that the interval supports."""
+def in_words(estimate: float | None, bounds: tuple[float, float] | None, digits: int | None = None) -> str:
+    """A number with the ends of its interval, if it has one, with these digits or those that the interval supports."""
     if bounds is None or estimate is None:
         return number(estimate)
-    digits = digits_for((bounds[1] - bounds[0]) / 2)
+    digits = digits_for((bounds[1] - bounds[0]) / 2) if digits is None else digits
     shown = [number(round(value, digits) + 0.0, digits) for value in (estimate, *bounds)]
     return f"{shown[0]} [{shown[1]}, {shown[2]}]"
+
+
+def common_digits(records: Iterable[Estimated]) -> int | None:
+    """The digits that the widest interval supports, for numbers that stand beside each other; None without one."""
+    widths = [record.bounds[1] - record.bounds[0] for record in records if record.bounds]
+    return digits_for(max(widths) / 2) if widths else None
 
 
 def digits_for(half: float) -> int:

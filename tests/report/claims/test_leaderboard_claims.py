@@ -53,7 +53,7 @@ def test_an_agent_that_is_above_all_others_is_the_best():
 
 def test_agents_that_nobody_is_above_lead_together():
     claim = said(board(MEANS, {"ac", "bc"}))
-    assert claim.verdict == "a and b lead 3 agents by people's ratings; which of them is better is open"
+    assert claim.verdict == "a and b lead 3 agents by people's ratings; which of them is the best is open"
     assert claim.evidence == "c is below all others"
     # A half-width of 2 is 1.96 standard errors; 80 * (2.8 * 1.02 / 2)^2 = 163.
     assert (
@@ -77,7 +77,7 @@ def test_agents_that_are_not_told_apart_have_no_best():
 def test_where_nobody_rated_a_metric_makes_no_agent_the_best():
     claim = said(board(MEANS, {"ab", "ac"}, metric="chrf"))
     assert claim.badge == "caution"
-    assert claim.verdict == "a scores highest of 3 agents by chrf"
+    assert claim.verdict == "a is the highest of 3 agents by chrf"
     assert "nobody rated them here" in claim.evidence
     assert "rate some dialogues of each agent" in claim.advice
 
@@ -93,3 +93,16 @@ def test_a_language_model_that_rated_makes_a_best_agent_with_caution():
     claim = said(board(MEANS, {"ab", "ac", "bc"}, automatic_raters={"rating:overall": ["gpt-4"]}))
     assert (claim.verdict, claim.badge) == ("a is the best of 3 agents by gpt-4's ratings", "caution")
     assert "gpt-4 is a language model or a program" in claim.evidence
+
+
+def test_ratings_of_which_no_end_is_known_to_be_good_make_no_agent_the_best():
+    made = board(MEANS, {"ab", "ac", "bc"}, metric="rating:insulting")
+    for ranked in made["leaderboard"]:
+        ranked["better"] = None
+    assert said(made).verdict == "a is the highest of 3 agents by people's ratings"
+
+
+def test_numbers_that_stand_beside_each_other_have_the_same_digits():
+    made = board(MEANS, {"ab", "ac", "bc"})
+    made["leaderboard"][1]["interval"] = [47.96, 48.04]
+    assert said(made).number.startswith("a 50.0 [48.5, 51.5]; b 48.0 [48.0, 48.0]; c 30.0 [28.5, 31.5]")

@@ -11,7 +11,7 @@ from turnwise.metrics import is_preference, is_rating
 from turnwise.records import CompareDocument, DifferenceRecord, RankedAgent
 from turnwise.report.claims.agents import Knowledge, by_people, dimension, fact, leader, more
 from turnwise.report.claims.claim import Badge, Claim, listed
-from turnwise.report.figure import with_estimate, with_interval
+from turnwise.report.figure import common_digits, in_words, with_estimate
 from turnwise.report.rated_by import rated_by
 from turnwise.report.runs import RunOf
 
@@ -51,21 +51,24 @@ def _claim(
     by = f"{who.possessive} {'preferences' if is_preference(metric) else 'ratings'}" if rated else metric
     badge: Badge = "yes" if rated and not who.automatic else "caution"
     first = [agent.agent for agent in agents if not agent.n_above]
-    n = len(agents)
+    n, better = len(agents), agents[0].better
+    # A metric makes no agent the best, nor do ratings of which nothing says which end is good.
+    best = "the best" if rated and better else "the lowest" if better == "lower" else "the highest"
     if not any(agent.n_below for agent in agents):
         badge, verdict = "can't tell", f"The {n} agents are not told apart by {by}{where}"
     elif len(first) == 1:
-        verdict = f"{first[0]} is the best of {n} agents by {by}{where}" if rated else (
-            f"{first[0]} scores {'lowest' if agents[0].better == 'lower' else 'highest'} of {n} agents by {by}{where}"
-        )  # fmt: skip
+        verdict = f"{first[0]} is {best} of {n} agents by {by}{where}"
     elif len(first) <= MAX_LEADERS:
-        verdict = f"{listed(first)} lead {n} agents by {by}{where}; which of them is better is open"
+        verdict = f"{listed(first)} lead {n} agents by {by}{where}; which of them is {best} is open"
     else:
         others = [agent.agent for agent in agents if agent.n_above]
         are = "are" if len(others) > 1 else "is"
-        verdict = f"{listed(others)} {are} not the best of {n} agents by {by}{where}"
+        verdict = f"{listed(others)} {are} not {best} of {n} agents by {by}{where}"
         verdict += f"; any of the other {len(first)} may be"
-    named = "; ".join(f"{agent.agent} {with_interval(agent)}" for agent in agents[:MAX_LEADERS])
+    digits = common_digits(agents)
+    named = "; ".join(
+        f"{one.agent} {in_words(one.estimate, one.bounds, digits)}" for one in agents[:MAX_LEADERS]
+    )
     on = f" on {dimension(metric)}" if rated else ""
     evidence = [*_last(agents), *(["nobody rated them here", knowledge.of(metric)] if not rated else [])]
     evidence += [who.reservation] if rated and who.reservation else []

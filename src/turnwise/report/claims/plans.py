@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from turnwise.errors import counted
 from turnwise.records import CalibrateDocument, MeanRecord, PassRecord, PowerDocument, ReliabilityDocument
 from turnwise.report.claims.claim import LEVEL, Badge, Claim, Direction, Fact, listed
-from turnwise.report.figure import with_estimate, with_interval
+from turnwise.report.figure import common_digits, in_words, with_estimate, with_interval
 from turnwise.report.runs import RunOf
 
 MAX_MEANS = 3  # agents whose numbers are in the sentence
@@ -45,7 +45,8 @@ def _calibrated(run: RunOf[CalibrateDocument], mine: Sequence[MeanRecord], where
         verdict = f"People would rate {first[0]} highest of {len(means)} agents"
     else:
         verdict = f"People would rate {listed(first)} highest of {len(means)} agents; which of them is better is open"
-    named = "; ".join(f"{r.agent} {with_interval(r)}" for r in means[:MAX_MEANS])
+    digits = common_digits(means)
+    named = "; ".join(f"{r.agent} {in_words(r.estimate, r.bounds, digits)}" for r in means[:MAX_MEANS])
     tests = f", verdicts adjusted for {len(pairs)} comparisons" if len(pairs) > 1 else ""
     return Claim(
         kind="calibrated", question="calibrated", badge=badge, run=run.name, figure="calibration", subject=best.metric,

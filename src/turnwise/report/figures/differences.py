@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from turnwise.metrics import is_rating
 from turnwise.records import CompareDocument, DifferenceRecord
 from turnwise.report import plot
-from turnwise.report.claims.agents import leader
+from turnwise.report.claims.agents import by_people, dimension, leader
 from turnwise.report.figure import (
     Figure,
     in_words,
@@ -66,7 +66,7 @@ def differences(run: RunOf[CompareDocument]) -> Iterator[Figure]:
     several agents those of all pairs, one figure for each metric and group. Win rates have figures of their own.
     """
     known = with_estimate((*run.document.people, *run.document.results))
-    mine = [record for record in known if record.win_rate is None]
+    mine = sorted((record for record in known if record.win_rate is None), key=_place)
     pairs = {frozenset((record.agent_a, record.agent_b)) for record in mine}
     if len(pairs) == 1:
         yield of_pair(mine, leader(mine[0]))
@@ -75,6 +75,11 @@ def differences(run: RunOf[CompareDocument]) -> Iterator[Figure]:
         here = [record for record in mine if (record.metric, record.group) == (metric, group)]
         title = f"differences of all pairs by {metric}" + (f", {group}" if group else "")
         yield _figure([_led(record) for record in here], title, ("the first", "the second"))
+
+
+def _place(record: DifferenceRecord) -> tuple[bool, bool]:
+    """The place of a difference in a figure: people's ratings first, and of these `overall` first."""
+    return not by_people(record), not (by_people(record) and dimension(record.metric).startswith("overall"))
 
 
 def of_pair(records: Sequence[DifferenceRecord], first: str) -> Figure:

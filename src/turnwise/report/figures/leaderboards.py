@@ -5,7 +5,14 @@ from collections.abc import Iterator, Sequence
 from turnwise.metrics import is_preference, is_rating
 from turnwise.records import CompareDocument, RankedAgent
 from turnwise.report import plot
-from turnwise.report.figure import Figure, in_words, low_and_high, provenance_notes, with_estimate
+from turnwise.report.figure import (
+    Figure,
+    common_digits,
+    in_words,
+    low_and_high,
+    provenance_notes,
+    with_estimate,
+)
 from turnwise.report.figures.differences import families
 from turnwise.report.runs import RunOf
 
@@ -45,7 +52,8 @@ def leaderboards(run: RunOf[CompareDocument]) -> Iterator[Figure]:
 def _picture(agents: Sequence[RankedAgent], title: str, number: str, along: str) -> str:
     """The picture: names, intervals, their means or strengths, bars of ties, ranks."""
     letters = sorted({letter for agent in agents for letter in agent.ties})
-    means = [_shown(agent) for agent in agents]
+    digits = common_digits(agents)
+    means = [in_words(agent.estimate, agent.bounds, digits).split(" [")[0] for agent in agents]
     width = plot.LETTER_WIDTH * max(map(len, [*means, number])) + 8
     edge = plot.WIDTH - plot.RIGHT
     bars = edge - RANKS - COLUMN * len(letters)
@@ -68,11 +76,6 @@ def _picture(agents: Sequence[RankedAgent], title: str, number: str, along: str)
     for column, letter in enumerate(letters):
         _bar(panel, [letter in agent.ties for agent in agents], bars + COLUMN * (column + 0.5), letter)
     return panel.svg(title)
-
-
-def _shown(agent: RankedAgent) -> str:
-    """The number with the digits that its interval supports."""
-    return in_words(agent.estimate, agent.bounds).split(" [")[0]
 
 
 def _bar(panel: plot.Panel, inside: Sequence[bool], across: float, letter: str) -> None:
