@@ -69,7 +69,8 @@ class ByNumpy:
     def linear(self, x: Array, name: str, read: str) -> Array:
         of = self.of
         scale, zero = float(of[f"{read}.scale"]), int(of[f"{read}.zero"])
-        codes = np.clip(np.rint(x.astype(np.float32) / np.float32(scale)) + zero, 0, 255)
+        smooth = x.astype(np.float32) * of[f"{read}.smooth"]
+        codes = np.clip(np.rint(smooth / np.float32(scale)) + zero, 0, 255)
         weight = of[f"{name}.weight"].astype(np.float64)
         if self.narrow:
             product = np.zeros((*x.shape[:2], weight.shape[1]))

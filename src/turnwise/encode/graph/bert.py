@@ -128,6 +128,13 @@ class Writer:
         """The input of a linear layer; in whole numbers if the network is quantised."""
         if not self.variant.quantised:
             return states
+        width = (
+            self.shape.inner
+            if name.endswith(".output.dense") and "attention" not in name
+            else self.shape.width
+        )
+        smooth = self.net.weight(f"{name}.smooth", "float32", (width,))
+        (states,) = self.net.node("Mul", (states, smooth))
         scale = self.net.weight(f"{name}.scale", "float32", ())
         zero = self.net.weight(f"{name}.zero", "uint8", ())
         return self.net.node("QuantizeLinear", (states, scale, zero))[0]
