@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from papers.flagship.prepare import dialogues
 from papers.flagship.ship import MODELS
 from turnwise.encode.batches import by_shape
-from turnwise.encode.graph.bert import Shape, Variant, Writer
+from turnwise.encode.graph.bert import WORD_VECTORS, Shape, Variant, Writer
 from turnwise.encode.graph.session import session, turned
 from turnwise.encode.graph.whole_numbers import Ranges
 from turnwise.encode.models import folder
@@ -93,7 +93,7 @@ def ranges(shape: Shape, weights: Mapping[str, Array], inputs: Sequence[Inputs])
     for batch in by_shape(lengths, cost=lengths, budget=BUDGET):
         ids = np.array([inputs[at][0] for at in batch], np.int64)
         kinds = (np.arange(ids.shape[1]) >= np.array([[inputs[at][1]] for at in batch])).astype(np.int64)
-        given = {"ids": ids, "kinds": kinds, "places": np.arange(ids.shape[1])}
+        given = {"words": weights[WORD_VECTORS][ids], "kinds": kinds, "places": np.arange(ids.shape[1])}
         now = running.run(wanted, given)
         pairs = [np.stack(pair) for pair in zip(now[::2], now[1::2], strict=True)]
         found = pairs if not found else [_wider(*pair) for pair in zip(found, pairs, strict=True)]
