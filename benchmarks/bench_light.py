@@ -3,7 +3,7 @@
 Each command is a new process on one core, with an empty cache of vectors and no variable that chooses threads; its
 processor time counts, imports included. The code of version 0.2 comes from this repository's history, with its own
 weights, and runs with the packages of this environment. Texts are the replies of `grade` (DATA), each with its context.
-`python -m benchmarks.bench_light attack` adds the attack of the default budget, which takes minutes.
+`python -m benchmarks.bench_light attack [CALLS]` measures an attack with the default budget, or with so many calls.
 """
 
 import io
@@ -15,7 +15,7 @@ import tarfile
 import tempfile
 import tomllib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, distribution, requires
 from pathlib import Path
 
@@ -178,18 +178,25 @@ def bench() -> Iterator[Line]:
     yield Line("packages of the extra models", models, neural, "those of neural", 0.5, "MB", at_most=True)
 
 
-def attack() -> Line:
-    """An attack with the default budget."""
+def attack(calls: str) -> Line:
+    """An attack with so many calls; "" for the default budget."""
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         log, _, _ = sources(folder)
-        arguments = ["attack", "turnwise", "--contexts", str(log), "-q"]
+        arguments = [
+            "attack",
+            "turnwise",
+            "--contexts",
+            str(log),
+            "-q",
+            *(["--budget", calls] if calls else []),
+        ]
         now, then = (measured(source, RUN, arguments) for source in (ROOT / "src", before(folder)))
-    return Line(
-        "attack turnwise, default budget", now.seconds, then.seconds, "version 0.2", 0.37, at_most=True
-    )
+    name = f"attack turnwise, {f'{int(calls):,} calls' if calls else 'default budget'}"
+    return Line(name, now.seconds, then.seconds, "version 0.2", 0.37, at_most=True)
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] == ["attack"]:
-        print(json.dumps(attack().ratio))
+    if sys.argv[1:2] == ["attack"]:
+        line = attack("".join(sys.argv[2:3]))
+        print(json.dumps({**asdict(line), "ratio": line.ratio, "met": line.met}))

@@ -17,6 +17,7 @@ ROWS = {  # model -> its row in papers/learned.json
     "att": "att",
     "usr-full": "usr-full, corpus left out",
     "turnwise": "**turnwise**, corpus left out",
+    "turnwise-fp32": "**turnwise[precision=fp32]**, corpus left out",
     "turnwise-large": "**turnwise-large**, corpus left out",
     "turnwise-large-free": "**turnwise-large[trained=free]**, corpus left out",
 }

@@ -18,7 +18,7 @@ from scipy.special import erf
 
 from papers.rated_corpora import rated
 from turnwise.encode.graph import whole_numbers
-from turnwise.encode.graph.bert import Shape
+from turnwise.encode.graph.bert import WORD_VECTORS, Shape
 from turnwise.encode.graph.session import BertSession, turned
 from turnwise.encode.graph.whole_numbers import Ranges, quantised
 from turnwise.encode.models.catalogue import locate
@@ -69,7 +69,8 @@ class ByNumpy:
     def linear(self, x: Array, name: str, read: str) -> Array:
         of = self.of
         scale, zero = float(of[f"{read}.scale"]), int(of[f"{read}.zero"])
-        codes = np.clip(np.rint(x.astype(np.float32) / np.float32(scale)) + zero, 0, 255)
+        smooth = x.astype(np.float32) * of[f"{read}.smooth"]
+        codes = np.clip(np.rint(smooth / np.float32(scale)) + zero, 0, 255)
         weight = of[f"{name}.weight"].astype(np.float64)
         if self.narrow:
             product = np.zeros((*x.shape[:2], weight.shape[1]))
@@ -100,7 +101,7 @@ def main() -> None:
     float32 = SmallReader(stored, locate("minilm"), "fp32").bert
     if not isinstance(float32, BertSession):
         raise SystemExit("needs ONNX Runtime")
-    rows = float32.weights
+    rows = {**float32.weights, WORD_VECTORS: float32.words}
     for bits, narrow in ((7, False), (8, True)):
         whole_numbers.LARGEST = 2 ** (bits - 1) - 1
         reader.bert = BertSession(

@@ -1,9 +1,9 @@
 """`python -m papers.flagship.ranges DATA`: the ranges with which the small reader and MiniLM compute in whole numbers.
 
-The smallest and the largest input of every linear layer, over 1,200 replies in their contexts of each of ten corpora,
-none of which is rated. A tenth of the replies are their own words in disorder, and a tenth copies of the last turn,
-because the metric reads such frauds too. Nothing is clipped: outliers matter. Writes the folders `reader-small-int8`
-and `minilm-int8` of the package. Needs `turnwise fetch minilm`; takes four minutes of a processor core.
+The smallest and the largest of each component of the inputs of linear layers, over 1,200 replies in their contexts of
+each of ten corpora, none of which is rated. A tenth of the replies are their own words in disorder, and a tenth copies
+of the last turn, because the metric reads such frauds too. Nothing is clipped: outliers matter. Writes the folders
+`reader-small-int8` and `minilm-int8` of the package. Needs `turnwise fetch minilm`; takes four minutes of a core.
 """
 
 import sys
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from papers.flagship.prepare import dialogues
 from papers.flagship.ship import MODELS
 from turnwise.encode.batches import by_shape
-from turnwise.encode.graph.bert import Shape, Variant, Writer
+from turnwise.encode.graph.bert import WORD_VECTORS, Shape, Variant, Writer
 from turnwise.encode.graph.session import session, turned
 from turnwise.encode.graph.whole_numbers import Ranges
 from turnwise.encode.models import folder
@@ -41,7 +41,7 @@ Inputs = tuple[list[int], int]  # tokens, and where those of the second kind beg
 
 
 class Watching(Writer):
-    """Writes a network that also gives the smallest and the largest input of each linear layer."""
+    """Writes a network that also gives the smallest and the largest of each component of linear layers' inputs."""
 
     def __init__(self, shape: Shape) -> None:
         super().__init__(shape, Variant())
@@ -49,10 +49,13 @@ class Watching(Writer):
 
     def rounded(self, states: str, name: str) -> str:
         if name not in self.bounds:
-            low, high = (self.net.node(kind, (states,), keepdims=0)[0] for kind in ("ReduceMin", "ReduceMax"))
+            low, high = (
+                self.net.node(kind, (states,), axes=[0, 1], keepdims=0)[0]
+                for kind in ("ReduceMin", "ReduceMax")
+            )
             self.bounds[name] = (low, high)
             for one in (low, high):
-                self.net.output(one, "float32", ())
+                self.net.output(one, "float32", ("k",))
         return states
 
 
@@ -85,17 +88,21 @@ def ranges(shape: Shape, weights: Mapping[str, Array], inputs: Sequence[Inputs])
     network = writer.written()
     running, _values = session(network, {name: turned(name, one) for name, one in weights.items()})
     wanted = [name for pair in writer.bounds.values() for name in pair]
-    found = np.zeros((len(wanted) // 2, 2))
+    found: list[Array] = []
     lengths = [len(ids) for ids, _ in inputs]
     for batch in by_shape(lengths, cost=lengths, budget=BUDGET):
         ids = np.array([inputs[at][0] for at in batch], np.int64)
         kinds = (np.arange(ids.shape[1]) >= np.array([[inputs[at][1]] for at in batch])).astype(np.int64)
-        given = {"ids": ids, "kinds": kinds, "places": np.arange(ids.shape[1])}
-        now = np.array(running.run(wanted, given)).reshape(-1, 2)
-        found = np.stack([np.minimum(found[:, 0], now[:, 0]), np.maximum(found[:, 1], now[:, 1])], axis=1)
-    return Ranges(
-        {name: (low, high) for name, (low, high) in zip(writer.bounds, found.tolist(), strict=True)}
-    )
+        given = {"words": weights[WORD_VECTORS][ids], "kinds": kinds, "places": np.arange(ids.shape[1])}
+        now = running.run(wanted, given)
+        pairs = [np.stack(pair) for pair in zip(now[::2], now[1::2], strict=True)]
+        found = pairs if not found else [_wider(*pair) for pair in zip(found, pairs, strict=True)]
+    return Ranges(dict(zip(writer.bounds, found, strict=True)))
+
+
+def _wider(one: Array, other: Array) -> Array:
+    """(2, k) the smaller and the larger of two pairs."""
+    return np.stack([np.minimum(one[0], other[0]), np.maximum(one[1], other[1])])
 
 
 def save(name: str, found: Ranges, of: str, count: int) -> None:

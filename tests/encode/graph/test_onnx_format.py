@@ -18,7 +18,7 @@ def test_a_network_of_standard_operators_is_accepted_by_the_checker(variant: Var
     model = onnx.load_from_string(network.written())
     assert [one.name for one in model.graph.initializer] == list(network.weights)
     assert all(one.data_location == onnx.TensorProto.EXTERNAL for one in model.graph.initializer)
-    names = {"ids", "kinds", "places"} | ({"picked"} if variant.picked else set())
+    names = {"words", "kinds", "places"} | ({"picked"} if variant.picked else set())
     assert {one.name for one in model.graph.input} == names
     # The checker knows the operators of the standard alone; weights outside of the file are not there for it.
     standard = onnx.ModelProto.FromString(network.written())
@@ -33,7 +33,7 @@ def test_a_network_of_standard_operators_is_accepted_by_the_checker(variant: Var
 def test_a_weight_has_its_shape_and_type() -> None:
     model = onnx.load_from_string(write(SHAPE, Variant(quantised=True)).written())
     found = {one.name: (tuple(one.dims), one.data_type) for one in model.graph.initializer}
-    assert found["embeddings.word_embeddings.weight"] == ((30, 8), onnx.TensorProto.FLOAT)
+    assert found["embeddings.position_embeddings.weight"] == ((20, 8), onnx.TensorProto.FLOAT)
     assert found["encoder.layer.1.output.dense.weight"] == ((16, 8), onnx.TensorProto.INT8)
     assert found["encoder.layer.1.attention.self.zero"] == ((), onnx.TensorProto.UINT8)
 

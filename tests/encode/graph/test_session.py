@@ -7,8 +7,8 @@ pytest.importorskip("onnxruntime")
 from tiny_models import write_bert
 
 from papers.flagship.ranges import ranges as measured
-from turnwise.encode.graph.bert import Shape, inputs_of_linear, linear_layers
-from turnwise.encode.graph.session import BertSession
+from turnwise.encode.graph.bert import Shape, inputs_of_linear
+from turnwise.encode.graph.session import BertSession, turned
 from turnwise.encode.graph.whole_numbers import LARGEST, STEPS, Ranges, quantised
 from turnwise.encode.transformer.bert_folder import plain_shape, read_weights
 
@@ -59,31 +59,50 @@ def test_whole_numbers_are_near_float32(loaded: Loaded, ranges: Ranges) -> None:
     assert 0 < np.abs(exact - rounded).mean() < 0.1 * exact.std()
 
 
+def in_rows(weights: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    return {name: turned(name, weight) for name, weight in weights.items()}
+
+
 def test_weights_have_seven_bits_and_pairs_of_products_fit_in_sixteen(loaded: Loaded, ranges: Ranges) -> None:
     shape, weights = loaded
-    rows = {
-        name: one.T if one.ndim == 2 and "embeddings" not in name else one for name, one in weights.items()
-    }
+    rows = in_rows(weights)
     found = quantised(rows, ranges, shape)
-    for layer in linear_layers(shape.layers):
-        codes, scales = found[f"{layer}.weight"], found[f"{layer}.scales"]
-        assert codes.dtype == np.int8
-        assert np.abs(codes).max() == LARGEST
-        np.testing.assert_allclose(
-            codes * scales, rows[f"{layer}.weight"], atol=float(scales.max()) / 2 * 1.001
-        )
+    for read, layers in inputs_of_linear(shape.layers).items():
+        for layer in layers:
+            codes, scales = found[f"{layer}.weight"], found[f"{layer}.scales"]
+            assert codes.dtype == np.int8
+            assert np.abs(codes).max() == LARGEST
+            # What the inputs are multiplied by, the weights are divided by.
+            weight = codes * scales * found[f"{read}.smooth"][:, None]
+            most = float(scales.max() * found[f"{read}.smooth"].max()) / 2
+            np.testing.assert_allclose(weight, rows[f"{layer}.weight"], atol=most * 1.001)
     assert 2 * STEPS * LARGEST < 2**15
 
 
 def test_ranges_are_kept_in_tensors(ranges: Ranges) -> None:
-    assert Ranges.load(ranges.tensors).bounds == ranges.bounds
+    kept = Ranges.load(ranges.tensors)
+    assert all(np.array_equal(kept.bounds[name], one) for name, one in ranges.bounds.items())
 
 
-def test_a_range_without_zero_is_widened_to_it(loaded: Loaded) -> None:
+def test_a_component_that_is_much_larger_does_not_take_the_steps_of_the_others(
+    loaded: Loaded, ranges: Ranges
+) -> None:
     shape, weights = loaded
-    name = next(iter(inputs_of_linear(shape.layers)))
-    bounds = dict.fromkeys(inputs_of_linear(shape.layers), (-1.0, 1.0)) | {name: (1.0, 3.0)}
-    rows = {key: one.T if one.ndim == 2 and "embeddings" not in key else one for key, one in weights.items()}
-    found = quantised(rows, Ranges(bounds), shape)
+    name = next(iter(ranges.bounds))
+    wide = ranges.bounds[name].copy()
+    wide[:, 0] *= 100
+    found = [
+        quantised(in_rows(weights), one, shape) for one in (ranges, Ranges({**ranges.bounds, name: wide}))
+    ]
+    ordinary, outlier = (one[f"{name}.scale"] / one[f"{name}.smooth"][1] for one in found)
+    assert outlier < 10 * ordinary
+
+
+def test_a_range_without_zero_is_widened_to_it(loaded: Loaded, ranges: Ranges) -> None:
+    shape, weights = loaded
+    name = next(iter(ranges.bounds))
+    above = np.stack([np.ones(shape.width), np.full(shape.width, 3.0)])
+    found = quantised(in_rows(weights), Ranges({**ranges.bounds, name: above}), shape)
     assert found[f"{name}.zero"] == 0
-    assert found[f"{name}.scale"] == np.float32(3 / STEPS)
+    largest = (3 * found[f"{name}.smooth"]).max()
+    assert found[f"{name}.scale"] == pytest.approx(largest / STEPS, rel=1e-6)

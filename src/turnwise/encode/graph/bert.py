@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from turnwise.encode.graph.onnx_format import Network
 
+WORD_VECTORS = "embeddings.word_embeddings.weight"
 EMBEDDINGS = ("word", "token_type", "position")
 NORM = "embeddings.LayerNorm"
 
@@ -57,7 +58,10 @@ def inputs_of_linear(layers: int) -> dict[str, tuple[str, ...]]:
 
 
 def write(shape: Shape, variant: Variant) -> Network:
-    """The network: `ids`, `kinds` (b, t) -> `states` (b, t, d), or (b, p, d) for `picked` (p,)."""
+    """The network: `words` (b, t, d) and `kinds` (b, t) -> states (b, t, d), or (b, p, d) for `picked` (p,).
+
+    The vectors of words are looked up outside of it, because ONNX Runtime would copy the whole table.
+    """
     return Writer(shape, variant).written()
 
 
@@ -69,12 +73,14 @@ class Writer:
 
     def written(self) -> Network:
         net, shape = self.net, self.shape
-        ids = net.input("ids", "int64", ("b", "t"))
+        words = net.input("words", "float32", ("b", "t", shape.width))
         kinds = net.input("kinds", "int64", ("b", "t"))
         places = net.input("places", "int64", ("t",))
-        sizes = (shape.words, shape.kinds, shape.positions)
-        rows = []
-        for name, size, read in zip(EMBEDDINGS, sizes, (ids, kinds, places), strict=True):
+        rows = [words]
+        for name, size, read in (
+            ("token_type", shape.kinds, kinds),
+            ("position", shape.positions, places),
+        ):
             table = net.weight(f"embeddings.{name}_embeddings.weight", "float32", (size, shape.width))
             rows += net.node("Gather", (table, read), axis=0)
         (both,) = net.node("Add", rows[:2])
@@ -128,6 +134,13 @@ class Writer:
         """The input of a linear layer; in whole numbers if the network is quantised."""
         if not self.variant.quantised:
             return states
+        width = (
+            self.shape.inner
+            if name.endswith(".output.dense") and "attention" not in name
+            else self.shape.width
+        )
+        smooth = self.net.weight(f"{name}.smooth", "float32", (width,))
+        (states,) = self.net.node("Mul", (states, smooth))
         scale = self.net.weight(f"{name}.scale", "float32", ())
         zero = self.net.weight(f"{name}.zero", "uint8", ())
         return self.net.node("QuantizeLinear", (states, scale, zero))[0]

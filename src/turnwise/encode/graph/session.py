@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from turnwise.encode.graph.bert import Shape, Variant, write
+from turnwise.encode.graph.bert import WORD_VECTORS, Shape, Variant, write
 from turnwise.encode.graph.onnx_format import Network
 from turnwise.encode.graph.whole_numbers import Ranges, quantised
 
@@ -24,13 +24,14 @@ class BertSession:
 
     def __init__(self, shape: Shape, weights: Mapping[str, Array], ranges: Ranges | None = None) -> None:
         self.shape, self.ranges = shape, ranges
-        rows = {name: turned(name, weight) for name, weight in weights.items()}
+        self.words = weights[WORD_VECTORS]
+        rows = {name: turned(name, weights[name]) for name in weights if name != WORD_VECTORS}
         self.weights = rows if ranges is None else quantised(rows, ranges, shape)
         self._values: list[Any] = []
 
     def states(self, ids: Array, kinds: Array, *, picked: Array | None = None) -> NDArray[np.float32]:
         """(b, t, d) states of the last layer for (b, t) tokens and their types; or (b, p, d) of the places `picked`."""
-        inputs = {"ids": ids, "kinds": kinds, "places": np.arange(ids.shape[1])}
+        inputs = {"words": self.words[ids], "kinds": kinds, "places": np.arange(ids.shape[1])}
         if picked is None:
             (found,) = self._whole.run(None, inputs)
         else:

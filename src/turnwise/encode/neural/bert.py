@@ -27,7 +27,9 @@ class Bert:
         self.shape, self.device = shape, device
         dtype = torch.bfloat16 if precision == "bf16" else torch.float32
         self.weights = {
-            name: torch.from_numpy(weight).to(device=device, dtype=dtype) for name, weight in weights.items()
+            # A copy: what is mapped from a file cannot be written to, and torch wants to be able to.
+            name: torch.tensor(weight).to(device=device, dtype=dtype)
+            for name, weight in weights.items()
         }
 
     @torch.inference_mode()

@@ -6,18 +6,18 @@ is asked.
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from turnwise.encode.graph.bert import EMBEDDINGS, NORM, Shape, linear_layers
-from turnwise.errors import UsageError
+from turnwise.encode.graph.bert import EMBEDDINGS, NORM, WORD_VECTORS, Shape, linear_layers
+from turnwise.errors import DataError, UsageError
 
-Weights = Mapping[str, NDArray[Any]]
 _PLAIN = {  # setting of config.json -> the only value that is known here, which is also the default
     "model_type": "bert",
     "hidden_act": "gelu",
@@ -43,7 +43,7 @@ _NORMALIZER = {  # setting of tokenizer.json -> that of tokenizer_config.json, w
 }
 _DEFAULTS = {"do_lower_case": True, "strip_accents": None, "tokenize_chinese_chars": True}
 _FILE = "model.safetensors"
-WORD_VECTORS = "embeddings.word_embeddings.weight"
+_KINDS = {"F32": "<f4", "F16": "<f2"}  # numpy has no bfloat16
 
 
 def stated_config(folder: Path) -> dict[str, Any]:
@@ -64,38 +64,43 @@ def plain_shape(folder: Path, *, layer: int | None = None) -> Shape | None:
     if layer is not None:
         sizes["layers"] = layer
     shape = Shape(**sizes)
-    there = _tensor_types(path)
+    there = _tensors(path)
     start = _prefix(there)
-    types = {there.get(start + name) for name in weight_names(shape.layers)}
-    return shape if types <= {"F32", "F16"} else None  # numpy has no bfloat16
+    types = {there[start + name].kind if start + name in there else "" for name in weight_names(shape.layers)}
+    return shape if types <= set(_KINDS) else None
 
 
-def read_weights(folder: Path, shape: Shape) -> dict[str, NDArray[Any]]:
-    """The weights of the encoder, under the names of transformers, in float32.
-
-    The vectors of words, half of a small model, are read once: several networks that begin with them share them.
-    """
-    from safetensors import safe_open
-
+def read_weights(folder: Path, shape: Shape) -> "StoredWeights":
+    """The weights of the encoder, under the names of transformers, in float32."""
     path = folder / _FILE
-    start = _prefix(_tensor_types(path))
-    shared = _word_vectors(path, path.stat().st_mtime_ns, start + WORD_VECTORS)
-    with safe_open(path, framework="numpy") as file:
-        return {
-            name: shared
-            if name == WORD_VECTORS
-            else np.asarray(file.get_tensor(start + name), dtype=np.float32)
-            for name in weight_names(shape.layers)
-        }
+    return StoredWeights(path, _prefix(_tensors(path)), tuple(weight_names(shape.layers)))
 
 
-@cache
-def _word_vectors(path: Path, _changed: int, name: str) -> NDArray[np.float32]:
-    """The vectors of words in a file, which was last changed at that time."""
-    from safetensors import safe_open
+@dataclass(frozen=True, slots=True)
+class StoredWeights(Mapping[str, NDArray[np.float32]]):
+    """Weights in a safetensors file; each is read when it is asked for, and is not kept.
 
-    with safe_open(path, framework="numpy") as file:
-        return np.asarray(file.get_tensor(name), dtype=np.float32)
+    A session keeps them in another order, so that reading all at once would need their memory twice. The vectors of
+    words, half of a small model, are mapped: a run reads those of its own words, and several networks share them.
+    """
+
+    path: Path
+    start: str  # before the names in the file
+    names: tuple[str, ...]
+
+    def __getitem__(self, name: str) -> NDArray[np.float32]:
+        stored = _tensors(self.path)[self.start + name]
+        kind = np.dtype(_KINDS[stored.kind])
+        if name == WORD_VECTORS and kind == np.float32:
+            return np.memmap(self.path, kind, "r", stored.offset, stored.shape)
+        values = np.fromfile(self.path, kind, int(np.prod(stored.shape)), offset=stored.offset)
+        return values.reshape(stored.shape).astype(np.float32, copy=False)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __len__(self) -> int:
+        return len(self.names)
 
 
 def weight_names(layers: int) -> list[str]:
@@ -150,12 +155,38 @@ def read_bert_tokenizer(folder: Path, most: int) -> Any:
     return tokenizer
 
 
-def _tensor_types(path: Path) -> dict[str, str]:
-    """The name of each tensor in a file, and the type of its numbers."""
-    from safetensors import safe_open
+class _Stored(NamedTuple):
+    """Where a tensor is in a file."""
 
-    with safe_open(path, framework="numpy") as file:
-        return {name: str(file.get_slice(name).get_dtype()) for name in file.keys()}  # noqa: SIM118 - is no mapping
+    kind: str
+    shape: tuple[int, ...]
+    offset: int  # from the beginning of the file
+
+
+def _tensors(path: Path) -> dict[str, _Stored]:
+    """The tensors of a safetensors file: its length of eight bytes, a JSON object, then the numbers."""
+    return _read_header(path, path.stat().st_mtime_ns)
+
+
+@cache
+def _read_header(path: Path, _changed: int) -> dict[str, _Stored]:
+    """`_tensors` of a file that was last changed at that time; a `DataError` if it is damaged."""
+    with path.open("rb") as file:
+        size = int.from_bytes(file.read(8), "little")
+        begin, whole = 8 + size, path.stat().st_size
+        try:
+            header = json.loads(file.read(size)) if begin <= whole else {}
+            found = {
+                name: _Stored(one["dtype"], tuple(one["shape"]), begin + one["data_offsets"][0])
+                for name, one in header.items()
+                if name != "__metadata__"
+            }
+            ends = [begin + one["data_offsets"][1] for name, one in header.items() if name != "__metadata__"]
+        except (ValueError, KeyError, TypeError) as error:
+            raise DataError(f"{path}: cannot be read: {error}") from error
+    if not ends or max(ends) > whole:
+        raise DataError(f"{path}: is damaged or not whole")
+    return found
 
 
 def _prefix(names: Iterable[str]) -> str:

@@ -6,6 +6,7 @@ not depend on the other texts that are read with it.
 """
 
 import math
+from collections import ChainMap
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -42,7 +43,7 @@ class SmallReader:
         device = default_device() if precision == "fp32" else "cpu"
         self.bert = open_bert(
             shape,
-            {**start, **made},
+            ChainMap(made, start),  # type: ignore[arg-type]
             device=device,
             precision=precision,
             ranges=None if ranges is None else ranges.ranges,
