@@ -1,12 +1,13 @@
-"""An agent nobody rated, from its own dialogues: on real ratings, in worlds with known truth, and outside of what was seen.
+"""An agent nobody rated, from its own dialogues: on real ratings, in worlds with known truth, and outside of what was
+seen.
 
     python -m papers.unrated real DATA     every corpus with three or more rated agents, each left out, all dimensions
     python -m papers.unrated worlds        2,000 fresh agents of four families, and 100 planted outside the range
     python -m papers.unrated curves DATA   rated agents, rated dialogues, unrated dialogues, ratings of the target
     python -m papers.unrated show          papers/unrated.md from papers/unrated.json
 
-The features, their groups and the rule of refusals were chosen on ji2022 and on draws below 100 of the worlds; the draws
-here are 1000 and above. The ratings of the tested agent are hidden; those of the tested corpus are in no model:
+The features, their groups and the rule of refusals were chosen on ji2022 and on draws below 100 of the worlds; the
+draws here are 1000 and above. The ratings of the tested agent are hidden; those of the tested corpus are in no model:
 `reactions` is the one that was fitted without it.
 """
 
@@ -37,6 +38,7 @@ from turnwise.worlds.chat.world import WORLD as CHAT
 from turnwise.worlds.play import World
 
 HERE = Path(__file__).with_name("unrated.json")
+ROWS = Path(__file__).with_name("unrated-worlds.json")
 # Corpora in which people rated whole dialogues of three or more agents -> file, agents that are no systems.
 CORPORA = {
     "ji2022": ("ji2022.jsonl.gz", ()),
@@ -53,7 +55,7 @@ FAMILIES: Mapping[str, tuple[World, Any, str]] = {
     "booking behaviour": (BOOKING, lambda n, draw: sellers("behaviour", agents=n, draw=draw), "reward"),
     "booking stochastic": (BOOKING, lambda n, draw: sellers("stochastic", agents=n, draw=draw), "reward"),
 }
-RATED, FRESH, LOGGED, TRUTH, PANELS = 16, 25, 40, 200, 20
+RATED, FRESH, LOGGED, TRUTH, PANELS = 16, 25, 40, 100, 20
 DRAW = 1000
 
 
@@ -90,7 +92,9 @@ def answer(panel: Panel, name: str) -> tuple[DialoguesEstimate | None, str | Non
     return made, None if made.refusal is None else made.refusal.reason.code
 
 
-def row(name: str, truth: float, level: float, made: DialoguesEstimate | None, code: str | None) -> dict[str, Any]:
+def row(
+    name: str, truth: float, level: float, made: DialoguesEstimate | None, code: str | None
+) -> dict[str, Any]:
     """What is kept of one estimate, given or withheld."""
     kept: dict[str, Any] = {"target": name, "truth": truth, "mean_of_others": level, "refused": code}
     if made is not None:
@@ -150,7 +154,8 @@ def corpus(data: Path, name: str, *, more: Sequence[str] = ()) -> tuple[Logs, di
     agents = tuple(dict.fromkeys(one.agent for one in kept))
     dimensions = dict.fromkeys(r.dimension for one in kept for r in one.ratings if r.turn is None)
     ratings = {
-        dimension: np.array([_mean(one, dimension) for one in kept], dtype=np.float64) for dimension in dimensions
+        dimension: np.array([_mean(one, dimension) for one in kept], dtype=np.float64)
+        for dimension in dimensions
     }
     if len(ratings) > 1 and name == "ji2022":
         ratings = {"mean": np.nanmean(np.stack(list(ratings.values())), axis=0)} | ratings
@@ -171,7 +176,10 @@ def each_left_out(logs: Logs, reward: Floats, kept: Ints | None = None) -> list[
     """Every agent with a rating as the target, its ratings hidden."""
     rated = np.flatnonzero(np.isfinite(reward)) if kept is None else kept[np.isfinite(reward[kept])]
     there = replace(logs, reward=reward)
-    means = {index: float(reward[rated][logs.agent[rated] == index].mean()) for index in np.unique(logs.agent[rated]).tolist()}
+    means = {
+        index: float(reward[rated][logs.agent[rated] == index].mean())
+        for index in np.unique(logs.agent[rated]).tolist()
+    }
     rows = []
     for index, truth in means.items():
         others = float(np.mean([mean for other, mean in means.items() if other != index]))
@@ -217,7 +225,9 @@ def played(family: str, agents: Mapping[str, Any], seed: int, logged: int) -> tu
     )
 
 
-def panels(family: str, numbers: Sequence[int], *, rated: int = RATED, fresh: int = FRESH, logged: int = LOGGED) -> Iterator[tuple[Logs, Floats]]:
+def panels(
+    family: str, numbers: Sequence[int], *, rated: int = RATED, fresh: int = FRESH, logged: int = LOGGED
+) -> Iterator[tuple[Logs, Floats]]:
     """Newly drawn agents: the first `rated` have ratings, the others are fresh."""
     for number in numbers:
         draw = DRAW + number
@@ -225,30 +235,48 @@ def panels(family: str, numbers: Sequence[int], *, rated: int = RATED, fresh: in
 
 
 def worlds() -> dict[str, Any]:
-    """Fresh agents of each family, and agents planted outside the range of the rated ones."""
-    found: dict[str, Any] = {}
-    for family in FAMILIES:
-        rows, planted = [], []
-        for logs, truth in panels(family, range(PANELS)):
-            level = float(truth[:RATED].mean())
-            fresh = list(range(RATED, len(logs.agents)))
-            panel = logs.panel(fresh)
-            rows += [row(logs.agents[at], float(truth[at]), level, *answer(panel, logs.agents[at])) for at in fresh]
-            # Of all agents of this draw the five best or the five worst are planted: those between them are rated.
-            order = np.argsort(truth)
-            ends = order[:2].tolist() + order[-3:].tolist()
-            middle = order[len(order) // 2 - RATED // 2 : len(order) // 2 + RATED // 2]
-            spread = float(np.ptp(truth[middle]))
-            hidden = [at for at in range(len(logs.agents)) if at not in set(middle.tolist())]
-            narrow = logs.panel(hidden)
-            for at in ends:
-                made = row(
-                    logs.agents[at], float(truth[at]), float(truth[middle].mean()), *answer(narrow, logs.agents[at])
-                )
-                planted.append(made | {"spread": spread})
-        found[family] = summary(rows) | {"outside": _outside(planted)}
-        print(family, json.dumps(found[family]), flush=True)
+    """Fresh agents of each family, and agents planted outside the range of the rated ones.
+
+    The rows of finished panels are kept in papers/unrated-worlds.json, and an interrupted run goes on from there.
+    """
+    kept: dict[str, Any] = json.loads(ROWS.read_text()) if ROWS.exists() else {}
+    for number in range(PANELS):
+        for family in FAMILIES:
+            if f"{family} {number}" not in kept:
+                kept[f"{family} {number}"] = _panel_rows(family, number)
+                ROWS.write_text(json.dumps(kept) + "\n")
+    return summary_of_worlds(kept)
+
+
+def summary_of_worlds(kept: Mapping[str, Any]) -> dict[str, Any]:
+    """What the panels that are there say, by family and of all."""
+    found = {}
+    for family in (*FAMILIES, ""):
+        parts = [rows for name, rows in kept.items() if name.startswith(family)]
+        fresh = [one for rows in parts for one in rows["fresh"]]
+        planted = [one for rows in parts for one in rows["planted"]]
+        found[family or "all"] = {"panels": len(parts), **summary(fresh), "outside": _outside(planted)}
     return found
+
+
+def _panel_rows(family: str, number: int) -> dict[str, list[dict[str, Any]]]:
+    """The rows of one panel: of agents like the rated ones, and of those planted outside their range."""
+    logs, truth = next(panels(family, [number]))
+    fresh = list(range(RATED, len(logs.agents)))
+    panel, level = logs.panel(fresh), float(truth[:RATED].mean())
+    rows = [row(logs.agents[at], float(truth[at]), level, *answer(panel, logs.agents[at])) for at in fresh]
+    # Of all agents of this draw the two worst and the three best are planted: sixteen in the middle are rated.
+    order = np.argsort(truth)
+    start = len(order) // 2 - RATED // 2
+    middle = order[start : start + RATED]
+    hidden = [at for at in range(len(logs.agents)) if at not in set(middle.tolist())]
+    narrow, spread = logs.panel(hidden), float(np.ptp(truth[middle]))
+    level = float(truth[middle].mean())
+    planted = [
+        row(logs.agents[at], float(truth[at]), level, *answer(narrow, logs.agents[at])) | {"spread": spread}
+        for at in (*order[:2].tolist(), *order[-3:].tolist())
+    ]
+    return {"fresh": rows, "planted": planted}
 
 
 def _outside(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -287,7 +315,10 @@ def curves(data: Path) -> dict[str, Any]:
         rows: list[dict[str, Any]] = []
         for _ in range(5):
             kept = np.concatenate(
-                [rng.permutation(np.flatnonzero(logs.agent == index))[:n] for index in range(len(logs.agents))]
+                [
+                    rng.permutation(np.flatnonzero(logs.agent == index))[:n]
+                    for index in range(len(logs.agents))
+                ]
             )
             rows += _against_all(each_left_out(logs, ratings["mean"], np.sort(kept)), logs, ratings["mean"])
         found["ji2022"][f"{n} dialogues of each"] = summary(rows)
@@ -316,13 +347,20 @@ def _curve(made: Sequence[tuple[Logs, Floats]], *, rated: int, of_each: int, own
         )
         panel = logs.panel(fresh, kept)
         level = float(truth[:rated].mean())
-        rows += [row(logs.agents[at], float(truth[at]), level, *answer(panel, logs.agents[at])) for at in fresh]
+        rows += [
+            row(logs.agents[at], float(truth[at]), level, *answer(panel, logs.agents[at])) for at in fresh
+        ]
     return summary(rows)
 
 
 def _with_ratings(made: Sequence[tuple[Logs, Floats]], n: int) -> dict[str, Any]:
-    """The mean error and half width of n ratings of the target: alone, with the prediction as the metric, and pooled."""
-    errors: dict[str, list[float]] = {"ratings alone": [], "with the prediction": [], "pooled": [], "prediction": []}
+    """What n ratings of the target are worth: alone, with the prediction as the metric, and pooled with it."""
+    errors: dict[str, list[float]] = {
+        "ratings alone": [],
+        "with the prediction": [],
+        "pooled": [],
+        "prediction": [],
+    }
     widths: dict[str, list[float]] = {name: [] for name in errors}
     covered: dict[str, list[bool]] = {name: [] for name in errors}
     for logs, truth in made:
@@ -363,7 +401,8 @@ def main(arguments: Sequence[str]) -> None:
     if part == "show":
         from papers.unrated_page import write
 
-        write(json.loads(HERE.read_text()))
+        worlds_rows = json.loads(ROWS.read_text()) if ROWS.exists() else {}
+        write(json.loads(HERE.read_text()) | {"worlds": summary_of_worlds(worlds_rows)})
         return
     parts: dict[str, Any] = {"real": real, "worlds": worlds, "curves": curves}
     found = parts[part](*map(Path, rest))

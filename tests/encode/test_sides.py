@@ -33,7 +33,9 @@ def test_an_agent_that_says_one_thing_again_and_again_is_next_to_itself() -> Non
 
 
 def test_a_silent_side_and_an_empty_dialogue_are_zeros() -> None:
-    found = sides([talk(("user", HELLO), ("user", BLUE)), talk(("system", "x"), ("assistant", " "))], Hashing())
+    found = sides(
+        [talk(("user", HELLO), ("user", BLUE)), talk(("system", "x"), ("assistant", " "))], Hashing()
+    )
     assert not found.agent.any()
     assert not found.user[1].any()
     assert not found.flow[1].any()

@@ -1,7 +1,7 @@
 """Whether an agent lies outside what was seen: tests of one more agent against the rated ones.
 
-Each test compares the target with the rated agents, each of which is measured as if it were the new one. If the target is
-an agent like the others, a test refuses it with probability `FALSE_ALARM`, and one of the three does in no more than
+Each test compares the target with the rated agents, each of which is measured as if it were the new one. If the target
+is an agent like the others, a test refuses it with probability `FALSE_ALARM`, and one of the three does in no more than
 three times that.
 
 The distance of an agent is that of its mean features from the mean of the rated agents, block by block: how the users
@@ -34,7 +34,7 @@ class Distance:
 
 
 def one_more(values: Floats, *, chance: float) -> float:
-    """The value above which one more of the same kind lies with this probability (normal, mean and variance unknown)."""
+    """The value above which one more of the same kind lies with this probability, by Student's prediction interval."""
     from scipy.special import stdtrit
 
     n = len(values)
@@ -42,9 +42,7 @@ def one_more(values: Floats, *, chance: float) -> float:
     return float(values.mean() + stdtrit(n - 1, 1 - chance) * spread)
 
 
-def distance(
-    block: str, features: Floats, agent: Ints, known: Sequence[int], target: int
-) -> Distance:
+def distance(block: str, features: Floats, agent: Ints, known: Sequence[int], target: int) -> Distance:
     """The distance of the target by the means of (n, D) standardised features; `agent` are the indices of n dialogues.
 
     An agent's mean has a sampling error, which adds to its distance the more the fewer dialogues it has; what is
@@ -78,7 +76,9 @@ def distances(
     blocks: Mapping[str, Sequence[int]], features: Floats, agent: Ints, known: Sequence[int], target: int
 ) -> tuple[Distance, ...]:
     """The distance in each block of columns, the least probable first."""
-    found = [distance(name, features[:, list(columns)], agent, known, target) for name, columns in blocks.items()]
+    found = [
+        distance(name, features[:, list(columns)], agent, known, target) for name, columns in blocks.items()
+    ]
     return tuple(sorted(found, key=lambda one: one.p))
 
 
@@ -89,7 +89,8 @@ def check_inside(target: str, found: Sequence[Distance]) -> None:
     worst = found[0]
     if worst.p * len(found) < FALSE_ALARM:
         raise Refused(
-            "the dialogues of `{agent}` are unlike those of the rated agents in {block}: {distance:.2f} deviations away, "
+            "the dialogues of `{agent}` are unlike those of the rated agents in {block}: {distance:.2f} deviations "
+            "away, "
             "where the rated agents are {usual:.2f} from one another (p {p:.4f}); rate some of its dialogues, or "
             "dialogues of agents like it",
             "dialogues-outside",
@@ -105,7 +106,8 @@ def check_users(target: str, found: Distance) -> None:
     """Raise `Refused` if the target's users open their dialogues otherwise than those of all rated agents."""
     if found.p < FALSE_ALARM and found.target > ALIKE:
         raise Refused(
-            "the users of `{agent}` are others than those of the rated agents, or have other tasks: what they say first "
+            "the users of `{agent}` are others than those of the rated agents, or have other tasks: what they say "
+            "first "
             "is {distance:.2f} deviations away, where the rated agents' users are {usual:.2f} from one another "
             "(p {p:.4f}); take dialogues of the same users and tasks",
             "other-users",

@@ -130,9 +130,7 @@ def measured_reach(episodes: Episodes, target: str, model: str) -> Reach:
     return Reach(overlap, 1.0 - float(np.sum(share * np.where(there, similar[said], 0.0))))
 
 
-def measured_distance(
-    episodes: Episodes, target: str, known: Sequence[str], model: str
-) -> Distance | None:
+def measured_distance(episodes: Episodes, target: str, known: Sequence[str], model: str) -> Distance | None:
     """How far what the target says lies from what the agents `known` say at the same points, in sentence vectors.
 
     Up to `POINTS` points are compared, in which all have a reply; None with fewer than `FEWEST` agents, or fewer than

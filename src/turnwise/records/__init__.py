@@ -90,6 +90,7 @@ from turnwise.records.unrated import (
 __all__ = [
     "COMMANDS",
     "SCHEMA_VERSION",
+    "AgentDifference",
     "AgreementRecord",
     "AnyDocument",
     "AttackDocument",
@@ -108,7 +109,6 @@ __all__ = [
     "EstimateDiagnostics",
     "EstimateRecord",
     "Estimated",
-    "AgentDifference",
     "EstimatorCheck",
     "FeatureTendency",
     "Forecast",

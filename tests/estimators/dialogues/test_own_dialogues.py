@@ -59,9 +59,7 @@ def test_a_regression_from_sums_is_the_weighted_regression_on_the_dialogues() ->
     spread = (x - middle).T @ ((x - middle) * weights[:, None])
     penalty = PENALTIES * np.trace(spread) / 2
     for row, size in zip(found, penalty, strict=True):
-        by_hand = np.linalg.solve(
-            spread + size * np.eye(2), (x - middle).T @ (weights * (reward - level))
-        )
+        by_hand = np.linalg.solve(spread + size * np.eye(2), (x - middle).T @ (weights * (reward - level)))
         assert row[3] == pytest.approx(level + (x[agent == 3].mean(axis=0) - middle) @ by_hand)
 
 

@@ -1,10 +1,10 @@
 """A few ratings of the target beside the prediction of its dialogues.
 
-Two estimates are made whose errors are nearly independent. One is that of `turnwise calibrate`: the mean of the ratings,
-corrected by how far the predictions of the rated dialogues lie from those of all (prediction-powered inference); how
-high or low the predictions are does not matter to it. The other is the mean prediction, with the interval that agents
-left out have. They are averaged by the inverse of their variances. Where they contradict each other, so that two such
-estimates would in fewer than `CONTRADICTION` of cases, the ratings alone decide.
+Two estimates are made whose errors are nearly independent. One is that of `turnwise calibrate`: the mean of the
+ratings, corrected by how far the predictions of the rated dialogues lie from those of all (prediction-powered
+inference); how high or low the predictions are does not matter to it. The other is the mean prediction, with the
+interval that agents left out have. They are averaged by the inverse of their variances. Where they contradict each
+other, so that two such estimates would in fewer than `CONTRADICTION` of cases, the ratings alone decide.
 """
 
 from dataclasses import dataclass
@@ -59,7 +59,10 @@ def pooled(made: DialoguesEstimate | None, ratings: Floats) -> Pooled:
     how = f"{corrected.n_labels} ratings of the target, corrected by the prediction as `turnwise calibrate` does"
     if not usable or made is None:
         return Pooled(
-            estimate=corrected.estimate, interval=corrected.interval, of_ratings=corrected.estimate, method=how
+            estimate=corrected.estimate,
+            interval=corrected.interval,
+            of_ratings=corrected.estimate,
+            method=how,
         )
     half = (corrected.interval[1] - corrected.interval[0]) / 2
     own = (made.interval[1] - made.interval[0]) / 2

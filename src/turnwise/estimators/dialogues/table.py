@@ -73,6 +73,9 @@ def table(
     `scores` are (n,) each, NaN where a dialogue has none; a score that an agent has for no dialogue is left out.
     """
     rated = np.isin(agent, np.unique(agent[np.isfinite(reward)]))
+    if not rated.any():
+        # Nothing can be estimated then; the caller says so.
+        rated = np.ones(len(agent), dtype=np.bool_)
     weights = np.where(rated, 1.0 / np.bincount(agent, minlength=len(agents))[agent], 0.0)
     weights = weights / weights.sum()
     parts = {name: _scaled(values, weights) for name, values in blocks.counted.items()}
@@ -109,7 +112,9 @@ def _filled(score: Floats, agent: Ints, n_agents: int) -> Floats | None:
     held = np.bincount(agent, minlength=n_agents) > 0
     if np.any(held & (counted == 0)):
         return None
-    means = np.bincount(agent, weights=np.where(there, score, 0.0), minlength=n_agents) / np.maximum(counted, 1)
+    means = np.bincount(agent, weights=np.where(there, score, 0.0), minlength=n_agents) / np.maximum(
+        counted, 1
+    )
     return np.where(there, score, means[agent])
 
 

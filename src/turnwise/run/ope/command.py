@@ -17,12 +17,20 @@ from turnwise.extras import require
 from turnwise.logs.dialogue import UNNAMED
 from turnwise.logs.scan import Census, scan
 from turnwise.protocols import estimator_extras
-from turnwise.records import AgentDifference, CriticCheck, EstimateRecord, EstimatorCheck, KnownMeans, OpeDocument
+from turnwise.records import (
+    AgentDifference,
+    CriticCheck,
+    EstimateRecord,
+    EstimatorCheck,
+    KnownMeans,
+    OpeDocument,
+)
 from turnwise.report import results
 from turnwise.report.run_files import write
 from turnwise.run.ope import task_log
 from turnwise.run.ope.critic import controls, critics_among, rewarded_by_task
 from turnwise.run.ope.critic_of_tasks import ope_of_task
+from turnwise.run.ope.differences import compared
 from turnwise.run.ope.estimate import (
     Request,
     TargetEstimate,
@@ -31,7 +39,6 @@ from turnwise.run.ope.estimate import (
     precompute,
     text_vectors,
 )
-from turnwise.run.ope.differences import compared
 from turnwise.run.ope.estimators import resolved_estimators
 from turnwise.run.ope.logged_data import LoggedData, left_out, prepare, requested_ratings, selected_dialogues
 from turnwise.run.ope.own_dialogues import BOTH, chosen_road, ope_of_dialogues, with_own_dialogues

@@ -49,7 +49,9 @@ def compared(
             mine = (one.estimate or 0.0, _error(one))
             for other in given[at + 1 :]:
                 yours = (other.estimate or 0.0, _error(other))
-                found.append(_difference(rating, estimator, one.target, other.target, mine, yours, rated=False))
+                found.append(
+                    _difference(rating, estimator, one.target, other.target, mine, yours, rated=False)
+                )
             for name in rated:
                 yours = (known[name], errors.get(name, 0.0))
                 found.append(_difference(rating, estimator, one.target, name, mine, yours, rated=True))
@@ -108,5 +110,3 @@ def regret(gap: float, error: float) -> float:
     z = abs(gap) / error
     density = float(np.exp(-z * z / 2) / np.sqrt(2 * np.pi))
     return max(0.0, error * (density - z * float(ndtr(-z))))
-
-

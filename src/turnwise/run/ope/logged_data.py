@@ -161,7 +161,9 @@ def prepare(
     turnwise = rating in census.turn_rated and not census.dimensions[rating].n_dialogue
     # Agents that no one asked have replies to other agents' contexts only where they met the same context themselves.
     paired = turnwise and not {*targets, *others} <= census.alternatives.keys()
-    found = _single(dialogues, spec.selection, rating, targets) if turnwise else _whole(spec, dialogues, rating)
+    found = (
+        _single(dialogues, spec.selection, rating, targets) if turnwise else _whole(spec, dialogues, rating)
+    )
     scale = census.dimensions[rating].scale if rating in census.dimensions else None
     episodes = encode(found, rating=rating, scale=scale, delexicalised=spec.delexicalise)
     there = np.isfinite(episodes.reward)
