@@ -30,7 +30,7 @@ from turnwise.report.figures.scatter import scatters
 from turnwise.report.figures.transcripts import disagreements, flips, frauds
 from turnwise.report.figures.tuning import tuning
 from turnwise.report.rated_by import rated_by
-from turnwise.report.regression import regressions
+from turnwise.report.regression import new_agents, regressions
 from turnwise.report.runs import Run, RunOf, find_runs
 from turnwise.report.tiles import Tile, tiles
 
@@ -48,7 +48,7 @@ QUESTIONS: dict[str, tuple[str, tuple[Maker, ...]]] = {
     "attack": ("Can it be gamed?", (strategies, tuning, frauds, hardening)),
     "ope": (
         "What would people say of an agent that nobody has rated?",
-        (estimates, regressions, iterations, pairs, system_values, turn_values),
+        (estimates, new_agents, regressions, iterations, pairs, system_values, turn_values),
     ),
     "power": ("How many are enough?", (power_curves,)),
     "diff": ("What changed between two runs?", (changes, changed_items)),
