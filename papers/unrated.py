@@ -2,6 +2,7 @@
 seen.
 
     python -m papers.unrated real DATA     every corpus with three or more rated agents, each left out, all dimensions
+    python -m papers.unrated five DATA     ji2022 with five rated bots, every choice of them
     python -m papers.unrated worlds        2,000 fresh agents of four families, and 100 planted outside the range
     python -m papers.unrated curves DATA   rated agents, rated dialogues, unrated dialogues, ratings of the target
     python -m papers.unrated show          papers/unrated.md from papers/unrated.json
@@ -16,6 +17,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -200,6 +202,26 @@ def real(data: Path) -> dict[str, Any]:
                 found[label] = {"rows": rows, **summary(rows)}
                 print(label, json.dumps(found[label]["answered"]), found[label]["reasons"], flush=True)
     return found
+
+
+def five(data: Path) -> dict[str, Any]:
+    """ji2022 with five rated bots: each bot as the target, without each of the others in turn."""
+    logs, ratings = corpus(data, "ji2022")
+    reward = ratings["mean"]
+    there = replace(logs, reward=reward)
+    rows = []
+    for target, dropped in permutations(range(len(logs.agents)), 2):
+        kept = np.flatnonzero((logs.agent != dropped) & np.isfinite(reward))
+        means = {
+            index: float(reward[kept][logs.agent[kept] == index].mean())
+            for index in range(len(logs.agents))
+            if index != dropped
+        }
+        level = float(np.mean([mean for index, mean in means.items() if index != target]))
+        made, code = answer(there.panel([target], kept), logs.agents[target])
+        rows.append(row(logs.agents[target], means[target], level, made, code))
+    unstable = [one | {"refused": None} for one in rows if one["refused"] == "unstable-choice"]
+    return {"rows": rows, **summary(rows), "unstable": summary(unstable)["answered"]}
 
 
 # Worlds -----------------------------------------------------------------------------------------------------------
@@ -404,7 +426,7 @@ def main(arguments: Sequence[str]) -> None:
         worlds_rows = json.loads(ROWS.read_text()) if ROWS.exists() else {}
         write(json.loads(HERE.read_text()) | {"worlds": summary_of_worlds(worlds_rows)})
         return
-    parts: dict[str, Any] = {"real": real, "worlds": worlds, "curves": curves}
+    parts: dict[str, Any] = {"real": real, "five": five, "worlds": worlds, "curves": curves}
     found = parts[part](*map(Path, rest))
     kept = json.loads(HERE.read_text()) if HERE.exists() else {}
     HERE.write_text(json.dumps(kept | {part: found}, indent=1) + "\n")
