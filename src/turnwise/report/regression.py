@@ -105,8 +105,8 @@ def dots_of(records: Sequence[EstimateRecord]) -> list[Dot]:
 
 
 def new_agents(run: RunOf[OpeDocument]) -> Iterator[Figure]:
-    """For each target with an estimate from its own dialogues: the rated agents, left out, and the target beside
-    them.""" known = {one.rating: one.means for one in run.document.known}
+    """For each target with an estimate from its own dialogues: the rated agents, left out, and the target."""
+    known = {one.rating: one.means for one in run.document.known}
     for record in with_estimate(run.document.results):
         means = known.get(record.rating, {})
         drawn = [
@@ -121,10 +121,9 @@ def new_agents(run: RunOf[OpeDocument]) -> Iterator[Figure]:
         yield Figure(
             kind="regression",
             title=title,
-            meaning="Each dot is a rated agent, estimated without its own ratings. On the dashed line estimates equal
-            the " f"known mean; the green line is fitted to the dots, with its 95 % band. {record.target} has no known "
-            f"mean: it "
-            "stands on the dashed line, and its bar is the 95 % interval.",
+            meaning="Each dot is a rated agent, estimated without its own ratings. On the dashed line estimates equal "
+            "the known mean; the green line is fitted to the dots, with its 95 % band. "
+            f"{record.target} has no known mean: it stands on the dashed line, and its bar is the 95 % interval.",
             notes=provenance_notes([record], more=[f"{len(drawn)} rated agents, each left out"]),
             head=("agent", "known", "estimate", "low", "high"),
             rows=(
