@@ -1,12 +1,14 @@
-"""An agent nobody rated, from its own dialogues: on real ratings, in worlds with known truth, and outside of what was seen.
+"""An agent nobody rated, from its own dialogues: on real ratings, in worlds with known truth, and outside of what was
+seen.
 
     python -m papers.unrated real DATA     every corpus with three or more rated agents, each left out, all dimensions
+    python -m papers.unrated five DATA     ji2022 with five rated bots, every choice of them
     python -m papers.unrated worlds        2,000 fresh agents of four families, and 100 planted outside the range
     python -m papers.unrated curves DATA   rated agents, rated dialogues, unrated dialogues, ratings of the target
     python -m papers.unrated show          papers/unrated.md from papers/unrated.json
 
-The features, their groups and the rule of refusals were chosen on ji2022 and on draws below 100 of the worlds; the draws
-here are 1000 and above. The ratings of the tested agent are hidden; those of the tested corpus are in no model:
+The features, their groups and the rule of refusals were chosen on ji2022 and on draws below 100 of the worlds; the
+draws here are 1000 and above. The ratings of the tested agent are hidden; those of the tested corpus are in no model:
 `reactions` is the one that was fitted without it.
 """
 
@@ -15,6 +17,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +40,7 @@ from turnwise.worlds.chat.world import WORLD as CHAT
 from turnwise.worlds.play import World
 
 HERE = Path(__file__).with_name("unrated.json")
+ROWS = Path(__file__).with_name("unrated-worlds.json")
 # Corpora in which people rated whole dialogues of three or more agents -> file, agents that are no systems.
 CORPORA = {
     "ji2022": ("ji2022.jsonl.gz", ()),
@@ -53,7 +57,7 @@ FAMILIES: Mapping[str, tuple[World, Any, str]] = {
     "booking behaviour": (BOOKING, lambda n, draw: sellers("behaviour", agents=n, draw=draw), "reward"),
     "booking stochastic": (BOOKING, lambda n, draw: sellers("stochastic", agents=n, draw=draw), "reward"),
 }
-RATED, FRESH, LOGGED, TRUTH, PANELS = 16, 25, 40, 200, 20
+RATED, FRESH, LOGGED, TRUTH, PANELS = 16, 25, 40, 100, 20
 DRAW = 1000
 
 
@@ -200,6 +204,26 @@ def real(data: Path) -> dict[str, Any]:
     return found
 
 
+def five(data: Path) -> dict[str, Any]:
+    """ji2022 with five rated bots: each bot as the target, without each of the others in turn."""
+    logs, ratings = corpus(data, "ji2022")
+    reward = ratings["mean"]
+    there = replace(logs, reward=reward)
+    rows = []
+    for target, dropped in permutations(range(len(logs.agents)), 2):
+        kept = np.flatnonzero((logs.agent != dropped) & np.isfinite(reward))
+        means = {
+            index: float(reward[kept][logs.agent[kept] == index].mean())
+            for index in range(len(logs.agents))
+            if index != dropped
+        }
+        level = float(np.mean([mean for index, mean in means.items() if index != target]))
+        made, code = answer(there.panel([target], kept), logs.agents[target])
+        rows.append(row(logs.agents[target], means[target], level, made, code))
+    unstable = [one | {"refused": None} for one in rows if one["refused"] == "unstable-choice"]
+    return {"rows": rows, **summary(rows), "unstable": summary(unstable)["answered"]}
+
+
 # Worlds -----------------------------------------------------------------------------------------------------------
 
 
@@ -233,35 +257,48 @@ def panels(
 
 
 def worlds() -> dict[str, Any]:
-    """Fresh agents of each family, and agents planted outside the range of the rated ones."""
-    found: dict[str, Any] = {}
-    for family in FAMILIES:
-        rows, planted = [], []
-        for logs, truth in panels(family, range(PANELS)):
-            level = float(truth[:RATED].mean())
-            fresh = list(range(RATED, len(logs.agents)))
-            panel = logs.panel(fresh)
-            rows += [
-                row(logs.agents[at], float(truth[at]), level, *answer(panel, logs.agents[at])) for at in fresh
-            ]
-            # Of all agents of this draw the five best or the five worst are planted: those between them are rated.
-            order = np.argsort(truth)
-            ends = order[:2].tolist() + order[-3:].tolist()
-            middle = order[len(order) // 2 - RATED // 2 : len(order) // 2 + RATED // 2]
-            spread = float(np.ptp(truth[middle]))
-            hidden = [at for at in range(len(logs.agents)) if at not in set(middle.tolist())]
-            narrow = logs.panel(hidden)
-            for at in ends:
-                made = row(
-                    logs.agents[at],
-                    float(truth[at]),
-                    float(truth[middle].mean()),
-                    *answer(narrow, logs.agents[at]),
-                )
-                planted.append(made | {"spread": spread})
-        found[family] = summary(rows) | {"outside": _outside(planted)}
-        print(family, json.dumps(found[family]), flush=True)
+    """Fresh agents of each family, and agents planted outside the range of the rated ones.
+
+    The rows of finished panels are kept in papers/unrated-worlds.json, and an interrupted run goes on from there.
+    """
+    kept: dict[str, Any] = json.loads(ROWS.read_text()) if ROWS.exists() else {}
+    for number in range(PANELS):
+        for family in FAMILIES:
+            if f"{family} {number}" not in kept:
+                kept[f"{family} {number}"] = _panel_rows(family, number)
+                ROWS.write_text(json.dumps(kept) + "\n")
+    return summary_of_worlds(kept)
+
+
+def summary_of_worlds(kept: Mapping[str, Any]) -> dict[str, Any]:
+    """What the panels that are there say, by family and of all."""
+    found = {}
+    for family in (*FAMILIES, ""):
+        parts = [rows for name, rows in kept.items() if name.startswith(family)]
+        fresh = [one for rows in parts for one in rows["fresh"]]
+        planted = [one for rows in parts for one in rows["planted"]]
+        found[family or "all"] = {"panels": len(parts), **summary(fresh), "outside": _outside(planted)}
     return found
+
+
+def _panel_rows(family: str, number: int) -> dict[str, list[dict[str, Any]]]:
+    """The rows of one panel: of agents like the rated ones, and of those planted outside their range."""
+    logs, truth = next(panels(family, [number]))
+    fresh = list(range(RATED, len(logs.agents)))
+    panel, level = logs.panel(fresh), float(truth[:RATED].mean())
+    rows = [row(logs.agents[at], float(truth[at]), level, *answer(panel, logs.agents[at])) for at in fresh]
+    # Of all agents of this draw the two worst and the three best are planted: sixteen in the middle are rated.
+    order = np.argsort(truth)
+    start = len(order) // 2 - RATED // 2
+    middle = order[start : start + RATED]
+    hidden = [at for at in range(len(logs.agents)) if at not in set(middle.tolist())]
+    narrow, spread = logs.panel(hidden), float(np.ptp(truth[middle]))
+    level = float(truth[middle].mean())
+    planted = [
+        row(logs.agents[at], float(truth[at]), level, *answer(narrow, logs.agents[at])) | {"spread": spread}
+        for at in (*order[:2].tolist(), *order[-3:].tolist())
+    ]
+    return {"fresh": rows, "planted": planted}
 
 
 def _outside(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -339,7 +376,7 @@ def _curve(made: Sequence[tuple[Logs, Floats]], *, rated: int, of_each: int, own
 
 
 def _with_ratings(made: Sequence[tuple[Logs, Floats]], n: int) -> dict[str, Any]:
-    """The mean error and half width of n ratings of the target: alone, with the prediction as the metric, and pooled."""
+    """What n ratings of the target are worth: alone, with the prediction as the metric, and pooled with it."""
     errors: dict[str, list[float]] = {
         "ratings alone": [],
         "with the prediction": [],
@@ -386,9 +423,10 @@ def main(arguments: Sequence[str]) -> None:
     if part == "show":
         from papers.unrated_page import write
 
-        write(json.loads(HERE.read_text()))
+        worlds_rows = json.loads(ROWS.read_text()) if ROWS.exists() else {}
+        write(json.loads(HERE.read_text()) | {"worlds": summary_of_worlds(worlds_rows)})
         return
-    parts: dict[str, Any] = {"real": real, "worlds": worlds, "curves": curves}
+    parts: dict[str, Any] = {"real": real, "five": five, "worlds": worlds, "curves": curves}
     found = parts[part](*map(Path, rest))
     kept = json.loads(HERE.read_text()) if HERE.exists() else {}
     HERE.write_text(json.dumps(kept | {part: found}, indent=1) + "\n")

@@ -301,6 +301,11 @@ def own_function(name: str, what: str) -> tuple[Callable[..., Any], bytes]:
         with plugin_code():
             module = import_module(module_name)
     except Exception as error:  # the user's file may raise anything
+        if module_name.endswith(".py") and Path(module_name).is_file():
+            right = f"{'.'.join(Path(module_name).with_suffix('').parts)}:{attribute}"
+            raise UsageError(
+                f"the {what} `{name}` is written as a file; write its module: `{right}`"
+            ) from error
         raise UsageError(f"cannot import the {what} `{name}`: {error} (looked in {here} first)") from error
     finally:
         # Moved to the end, so that a file of the user cannot replace a library that is imported later.

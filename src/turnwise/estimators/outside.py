@@ -1,7 +1,7 @@
 """Whether an agent lies outside what was seen: tests of one more agent against the rated ones.
 
-Each test compares the target with the rated agents, each of which is measured as if it were the new one. If the target is
-an agent like the others, a test refuses it with probability `FALSE_ALARM`, and one of the three does in no more than
+Each test compares the target with the rated agents, each of which is measured as if it were the new one. If the target
+is an agent like the others, a test refuses it with probability `FALSE_ALARM`, and one of the three does in no more than
 three times that.
 
 The distance of an agent is that of its mean features from the mean of the rated agents, block by block: how the users
@@ -34,7 +34,7 @@ class Distance:
 
 
 def one_more(values: Floats, *, chance: float) -> float:
-    """The value above which one more of the same kind lies with this probability (normal, mean and variance unknown)."""
+    """The value above which one more of the same kind lies with this probability, by Student's prediction interval."""
     from scipy.special import stdtrit
 
     n = len(values)
@@ -89,7 +89,8 @@ def check_inside(target: str, found: Sequence[Distance]) -> None:
     worst = found[0]
     if worst.p * len(found) < FALSE_ALARM:
         raise Refused(
-            "the dialogues of `{agent}` are unlike those of the rated agents in {block}: {distance:.2f} deviations away, "
+            "the dialogues of `{agent}` are unlike those of the rated agents in {block}: {distance:.2f} deviations "
+            "away, "
             "where the rated agents are {usual:.2f} from one another (p {p:.4f}); rate some of its dialogues, or "
             "dialogues of agents like it",
             "dialogues-outside",
@@ -105,7 +106,8 @@ def check_users(target: str, found: Distance) -> None:
     """Raise `Refused` if the target's users open their dialogues otherwise than those of all rated agents."""
     if found.p < FALSE_ALARM and found.target > ALIKE:
         raise Refused(
-            "the users of `{agent}` are others than those of the rated agents, or have other tasks: what they say first "
+            "the users of `{agent}` are others than those of the rated agents, or have other tasks: what they say "
+            "first "
             "is {distance:.2f} deviations away, where the rated agents' users are {usual:.2f} from one another "
             "(p {p:.4f}); take dialogues of the same users and tasks",
             "other-users",

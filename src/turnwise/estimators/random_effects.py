@@ -99,8 +99,8 @@ def _quantile(weight: Floats, mean: Floats, deviation: Floats, share: float) -> 
 def error_spread(missed: Floats, errors: Floats) -> ErrorSpread:
     """The spread of true errors, from (n,) errors against means that were themselves measured with errors s_i.
 
-    The same model and prior as below without a line: missed_i = u_i + e_i. With all s_i = 0 the interval is exactly that
-    of Student's t with n degrees of freedom around 0. `missed` may not be all 0.
+    The same model and prior as below without a line: missed_i = u_i + e_i. With all s_i = 0 the interval is exactly
+    that of Student's t with n degrees of freedom around 0. `missed` may not be all 0.
     """
     typical = float(np.sqrt(np.mean(errors**2)))
     size = float(np.sqrt(np.mean(missed**2)))

@@ -31,8 +31,8 @@ class EstimateDiagnostics(Part, frozen=True, kw_only=True):
     bellman_error: Number = None
     seeds: Number = None
     seeds_sd: Number = None
-    # Of `dialogues`: the features that were chosen, the share of rated agents without which the same are chosen, and what
-    # was estimated of each rated agent when it was left out.
+    # Of `dialogues`: the features that were chosen, the share of rated agents without which the same are chosen, and
+    # what was estimated of each rated agent when it was left out.
     choice: str | None = None
     stable: Number = None
     left_out: dict[str, Number] = field(default_factory=dict)

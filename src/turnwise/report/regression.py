@@ -59,9 +59,13 @@ def fit_with_band(x: Floats, y: Floats, *, level: float = 0.95) -> Band | None:
     return Band(at, middle, middle - half, middle + half)
 
 
-def draw(dots: Sequence[Dot], *, title: str) -> str:
-    """The SVG picture: dots with intervals, the diagonal, and if there are enough dots the fitted line and its band."""
-    values = [value for dot in dots for value in (dot.known, dot.estimate, *(dot.interval or ()))]
+def draw(dots: Sequence[Dot], *, title: str, new: Dot | None = None) -> str:
+    """The SVG picture: dots with intervals, the diagonal, and if there are enough dots the fitted line and its band.
+
+    `new` is an agent without a known mean, which is drawn on the diagonal.
+    """
+    shown = [*dots, *([] if new is None else [new])]
+    values = [value for dot in shown for value in (dot.known, dot.estimate, *(dot.interval or ()))]
     span = plot.padded_range(values)
     panel = plot.Panel.with_axes(span, span, height=360)
     panel.axes("known mean", "estimate")
@@ -79,6 +83,10 @@ def draw(dots: Sequence[Dot], *, title: str) -> str:
             dot.estimate,
             tip=f"{dot.name}: known {number(dot.known)}, estimate {number(dot.estimate)}",
         )
+    if new is not None:
+        if new.interval is not None:
+            panel.path([(new.known, edge) for edge in new.interval], style="whisker s1")
+        panel.dot(new.known, new.estimate, series=1, tip=f"{new.name}: new, estimate {number(new.estimate)}")
     return panel.svg(title)
 
 
@@ -94,6 +102,36 @@ def dots_of(records: Sequence[EstimateRecord]) -> list[Dot]:
         for r in with_estimate(records)
         if (mean := r.known_mean) is not None
     ]
+
+
+def new_agents(run: RunOf[OpeDocument]) -> Iterator[Figure]:
+    """For each target with an estimate from its own dialogues: the rated agents, left out, and the target."""
+    known = {one.rating: one.means for one in run.document.known}
+    for record in with_estimate(run.document.results):
+        means = known.get(record.rating, {})
+        drawn = [
+            Dot(name, mean, estimate, None)
+            for name, estimate in record.diagnostics.left_out.items()
+            if estimate is not None and (mean := means.get(name)) is not None
+        ]
+        if len(drawn) < MIN_DOTS:
+            continue
+        new = Dot(record.target, record.value, record.value, record.bounds)
+        title = f"{record.target} among the rated agents: {record.rating}"
+        yield Figure(
+            kind="regression",
+            title=title,
+            meaning="Each dot is a rated agent, estimated without its own ratings. On the dashed line estimates equal "
+            "the known mean; the green line is fitted to the dots, with its 95 % band. "
+            f"{record.target} has no known mean: it stands on the dashed line, and its bar is the 95 % interval.",
+            notes=provenance_notes([record], more=[f"{len(drawn)} rated agents, each left out"]),
+            head=("agent", "known", "estimate", "low", "high"),
+            rows=(
+                *((d.name, d.known, d.estimate, None, None) for d in drawn),
+                (new.name, None, new.estimate, *(new.interval or (None, None))),
+            ),
+            svg=draw(drawn, title=title, new=new),
+        )
 
 
 def regressions(run: RunOf[OpeDocument]) -> Iterator[Figure]:

@@ -35,7 +35,7 @@ from turnwise.report.figures.tools import by_tool
 from turnwise.report.figures.transcripts import disagreements, flips, frauds
 from turnwise.report.figures.tuning import tuning
 from turnwise.report.rated_by import rated_by
-from turnwise.report.regression import regressions
+from turnwise.report.regression import new_agents, regressions
 from turnwise.report.runs import Run, RunOf, find_runs
 from turnwise.report.tiles import Tile, tiles
 
@@ -48,7 +48,7 @@ FIGURES: dict[str, tuple[Maker, ...]] = {
     "score": (scores, reasons, judge_agreement, precision_recall, dialogue_scores, by_tool),
     "meta": (agreements, heatmaps, disagreements, boxes, scatters, raters),
     "attack": (strategies, tuning, frauds, hardening),
-    "ope": (estimates, regressions, iterations, pairs, system_values, turn_values),
+    "ope": (estimates, new_agents, regressions, iterations, pairs, system_values, turn_values),
     "power": (power_curves,),
     "reliability": (passes, noise),
     "diff": (changes, changed_items),

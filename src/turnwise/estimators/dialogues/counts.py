@@ -6,6 +6,7 @@ nothing; lengths, questions and repetitions remain.
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -19,9 +20,12 @@ THANKS = re.compile(
     r"good idea|sounds good|glad)\b"
 )
 COMPLAINTS = re.compile(
-    r"\b(?:what do you mean|what are you talking about|makes? no sense|(?:does|did)n'?t make (?:any )?sense|confus\w+|weird|"
-    r"strange|random|wrong|already (?:said|told|asked|answered)|i (?:just )?(?:said|told you|asked)|you (?:just|already) "
-    r"(?:said|asked|told)|repeat\w*|again|not what i|huh|pardon|don'?t understand|didn'?t understand|useless|stupid|bad|"
+    r"\b(?:what do you mean|what are you talking about|makes? no sense|(?:does|did)n'?t make (?:any )?sense|"
+    r"confus\w+|weird|"
+    r"strange|random|wrong|already (?:said|told|asked|answered)|i (?:just )?(?:said|told you|asked)|you (?:just|"
+    r"already) "
+    r"(?:said|asked|told)|repeat\w*|again|not what i|huh|pardon|don'?t understand|didn'?t understand|useless|stupid|"
+    r"bad|"
     r"terrible|annoying|rude|boring|not listening|are you (?:a )?(?:ro)?bot)\b|\?\?|^what\??$"
 )
 GIVING_UP = re.compile(
@@ -58,7 +62,7 @@ AGENT = (
 
 
 def counts(dialogues: Sequence[Dialogue]) -> tuple[Floats, Floats]:
-    """(n, 14) counts of the user's side, see `USER`, and (n, 8) of the agent's, see `AGENT`; zeros for a silent side."""
+    """(n, 14) counts of the user's side (`USER`) and (n, 8) of the agent's (`AGENT`); zeros for a silent side."""
     users, agents = np.zeros((len(dialogues), len(USER))), np.zeros((len(dialogues), len(AGENT)))
     for row, dialogue in enumerate(dialogues):
         of_user, of_agent = said(dialogue.turns, "user"), said(dialogue.turns, "assistant")
@@ -127,7 +131,7 @@ def _repeated(words: Sequence[Sequence[str]]) -> float:
     before: set[tuple[str, str]] = set()
     repeated, total = 0, 0
     for turn in words:
-        pairs = list(zip(turn[:-1], turn[1:], strict=True))
+        pairs = list(pairwise(turn))
         if before:
             repeated += sum(pair in before for pair in pairs)
             total += len(pairs)

@@ -4,8 +4,10 @@ Every agent counts equally, however many dialogues it has. The mean prediction o
 mean features alone, and a fit on sums that were made once for each agent: leaving out agents costs one
 eigendecomposition, which serves all penalties.
 
-A candidate is a set of columns. `between` fits on the agents' means alone, for a column that is a score already: what it
-says of single dialogues of one agent is then not used, only how it ranks agents.
+A candidate is a set of columns. `between` fits on the agents' means alone, for a column that is a score already: what
+it says of single dialogues of one agent is then not used, only how it ranks agents. A score is used in its own
+direction alone: where it ranks the agents backwards its prediction is the mean of the others. Five agents cannot tell a
+score that is turned round from one that says nothing.
 """
 
 from collections.abc import Mapping, Sequence
@@ -116,6 +118,8 @@ class Moments:
             along = self.cross[np.ix_(known, columns)].mean(axis=0) - middle * level
         values, vectors = np.linalg.eigh(spread)
         usual = max(float(values.mean()), 1e-12)
+        if candidate.between:
+            along = np.maximum(along, 0.0)
         rotated = (vectors.T @ along) / (np.maximum(values, 0.0) + PENALTIES[:, None] * usual)
         return Fitted(level, middle, rotated @ vectors.T)
 

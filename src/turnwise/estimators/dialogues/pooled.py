@@ -1,10 +1,10 @@
 """A few ratings of the target beside the prediction of its dialogues.
 
-Two estimates are made whose errors are nearly independent. One is that of `turnwise calibrate`: the mean of the ratings,
-corrected by how far the predictions of the rated dialogues lie from those of all (prediction-powered inference); how
-high or low the predictions are does not matter to it. The other is the mean prediction, with the interval that agents
-left out have. They are averaged by the inverse of their variances. Where they contradict each other, so that two such
-estimates would in fewer than `CONTRADICTION` of cases, the ratings alone decide.
+Two estimates are made whose errors are nearly independent. One is that of `turnwise calibrate`: the mean of the
+ratings, corrected by how far the predictions of the rated dialogues lie from those of all (prediction-powered
+inference); how high or low the predictions are does not matter to it. The other is the mean prediction, with the
+interval that agents left out have. They are averaged by the inverse of their variances. Where they contradict each
+other, so that two such estimates would in fewer than `CONTRADICTION` of cases, the ratings alone decide.
 """
 
 from dataclasses import dataclass

@@ -73,6 +73,9 @@ def table(
     `scores` are (n,) each, NaN where a dialogue has none; a score that an agent has for no dialogue is left out.
     """
     rated = np.isin(agent, np.unique(agent[np.isfinite(reward)]))
+    if not rated.any():
+        # Nothing can be estimated then; the caller says so.
+        rated = np.ones(len(agent), dtype=np.bool_)
     weights = np.where(rated, 1.0 / np.bincount(agent, minlength=len(agents))[agent], 0.0)
     weights = weights / weights.sum()
     parts = {name: _scaled(values, weights) for name, values in blocks.counted.items()}

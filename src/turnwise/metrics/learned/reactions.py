@@ -6,11 +6,13 @@ corpora and agents count equally. What the agent says is not read. The score is 
 the mean of the corpora.
 
 It ranks agents without any rating of theirs where users talk as they like. It ranks them backwards where users are paid
-to talk on, whatever the agent says (ji2022): check it with `turnwise meta`, or let `turnwise ope` choose whether it carries.
+to talk on, whatever the agent says (ji2022): check it with `turnwise meta`, or let `turnwise ope` choose whether it
+carries.
 
-A program as the user says nothing of people's reactions. The users of an agent count as a program if more than `SAME` of
-their turns of five words or more are said word by word in several of its first `LOOKED_AT` dialogues. Among people it is
-.063 at most in 18 sets of dialogues of five corpora; of the bots there, 13 of 18 are above it (papers/reactions.md).
+A program as the user says nothing of people's reactions. The users of an agent count as a program if more than `SAME`
+of their turns of five words or more are said word by word in several of its first `LOOKED_AT` dialogues. Among people
+it is .063 at most in 18 sets of dialogues of five corpora; of the bots there, 13 of 18 are above it
+(papers/reactions.md).
 """
 
 from collections import defaultdict
@@ -49,9 +51,9 @@ class _Attributes:
         kind="learned",
         meaning="Predicted rating of a dialogue from the user's turns alone, in standard deviations of ratings.",
         range="about -1 to 1; 0 is the mean of the corpora that it was fitted to",
-        limits="For English small talk with people. Ranks agents backwards where users are paid to talk on whatever the "
-        "agent says. A program as the user is found by its repeated turns and unscored, but not every program repeats "
-        "itself. Single dialogues are hardly told apart; compare means of agents.",
+        limits="For English small talk with people. Ranks agents backwards where users are paid to talk on whatever "
+        "the agent says. A program as the user is found by its repeated turns and unscored, but not every program "
+        "repeats itself. Single dialogues are hardly told apart; compare means of agents.",
         citation="papers/reactions.md",
     )
 

@@ -333,8 +333,9 @@ def _with_estimate(
 
     `own` is its raw estimate, `others` those of the known agents, `known` their mean ratings in the same order. A line
     from estimates to means calibrates it; it is refused if there are too few agents for a line, the line does not rank
-    them, or the target is out of reach: its replies (`unlike`, `reaches`) or its estimate. What is refused is kept in the diagnostics as `withheld`. Without `calibrate`:
-    the raw estimate, never refused, with a sampling interval, or None where its contributions give none.
+    them, or the target is out of reach: its replies (`unlike`, `reaches`) or its estimate. What is refused is kept in
+    the diagnostics as `withheld`. Without `calibrate`: the raw estimate, never refused, with a sampling interval, or
+    None where its contributions give none.
     """
     mine = reaches[about.target]
     diagnostics = structs.replace(

@@ -1,7 +1,7 @@
 """The road `dialogues` of `turnwise ope`: targets estimated from their own unrated dialogues.
 
-The ratings of a target itself, if it has any, are never used to fit, to choose or to scale anything: with --all they are
-what its estimate is compared with. A target with some ratings gets a second row in which they are pooled with the
+The ratings of a target itself, if it has any, are never used to fit, to choose or to scale anything: with --all they
+are what its estimate is compared with. A target with some ratings gets a second row in which they are pooled with the
 prediction, by the method of `turnwise calibrate`.
 """
 
@@ -177,7 +177,7 @@ def _scores(
     coder: TextEncoder | None,
     notes: list[str],
 ) -> dict[str, Floats]:
-    """Scores of dialogues that can be chosen: metrics that --estimator names, users' reactions, outcomes, tool errors."""
+    """Scores of dialogues that can be chosen: of metrics that --estimator names, reactions, outcomes, tool errors."""
     wanted = [name.removeprefix(METRIC) for name in spec.estimators if name.startswith(METRIC)]
     if coder is not None and as_text(spec.model) in (None, ENCODER):
         wanted += _reactions(dialogues, notes)
@@ -186,7 +186,7 @@ def _scores(
     scores = {}
     for name in dict.fromkeys(wanted):
         try:
-            numbers = computed(spec, dialogues, name)
+            numbers = computed(spec, dialogues, name, oriented=True)
         except (DataError, MissingExtra, Refused) as error:
             notes.append(f"`{name}` is not among the features: {error}")
             continue
@@ -198,7 +198,7 @@ def _scores(
 
 
 def _reactions(dialogues: Sequence[Dialogue], notes: list[str]) -> list[str]:
-    """The name of the metric `reactions`, fitted without the corpus that the dialogues are from; empty if there is none."""
+    """The name of the metric `reactions`, fitted without the corpus that the dialogues are from; empty without one."""
     folder = load_trained(REACTIONS, "")
     corpora = corpora_of(folder, (one.turns for one in dialogues))
     if len(corpora) > 1:
@@ -259,8 +259,8 @@ def _answered(about: TargetEstimate, made: DialoguesEstimate) -> TargetEstimate:
         estimate=made.value,
         interval=made.interval,
         signature=NAME,
-        method=f"regression on its own dialogues; `{made.choice}` was chosen by leaving agents out, and interval of the "
-        f"errors of {about.n_agents} agents left out in turn, the choice included",
+        method=f"regression on its own dialogues; `{made.choice}` was chosen by leaving agents out, and interval of "
+        f"the errors of {about.n_agents} agents left out in turn, the choice included",
         diagnostics=diagnostics,
     )
 

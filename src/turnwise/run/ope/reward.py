@@ -13,6 +13,7 @@ from turnwise.errors import DataError, Refused, UsageError
 from turnwise.logs.items.items import Selection, items
 from turnwise.metrics import resolve
 from turnwise.metrics.rows import rows_or_errors
+from turnwise.protocols import Abstains
 from turnwise.run.scoring.blocks import unmet_need
 from turnwise.settings.option import as_text
 from turnwise.types import Dialogue, Floats, Item, Metric, NeedsFitting
@@ -26,17 +27,23 @@ MOST = (
 )
 
 
-def computed(spec: "Ope", dialogues: Sequence[Dialogue], name: str) -> dict[str, float]:
+def computed(
+    spec: "Ope", dialogues: Sequence[Dialogue], name: str, *, oriented: bool = False
+) -> dict[str, float]:
     """Dialogue id -> the metric's score of it; dialogues that it cannot score are left out.
 
-    Raises a `DataError` if it can score none.
+    With `oriented` it is negated where lower is better. Raises a `DataError` if it can score none.
     """
     selection = replace(spec.selection, items="all", where=(), limit=None)
     metric, found = _ready(spec, name, selection, dialogues)
     numbers = _by(metric, found, [item.dialogue for item in found])
     if not numbers:
-        raise DataError(f"metric `{name}` has no number of any dialogue: {metric.unscored}")
-    return numbers
+        why = next(
+            (metric.why_unscored(item) for item in found if isinstance(metric, Abstains)), metric.unscored
+        )
+        raise DataError(f"metric `{name}` has no number of any dialogue: {why}")
+    sign = 1.0 if metric.higher_is_better or not oriented else -1.0
+    return {key: sign * value for key, value in numbers.items()}
 
 
 def scored(spec: "Ope", dialogues: Sequence[Dialogue], name: str, agents: Sequence[str]) -> dict[str, float]:
