@@ -3,6 +3,7 @@
 Clean messages are those of the rules of two worlds and of people in MultiWOZ, each with the facts that its user has.
 A fault is planted in a clean dialogue at a place where it can be: 50 of each of eight kinds. Words of planted messages
 come from other dialogues or from lists; half of the leaks recite the instructions, and the others talk about them.
+Messages of people in small talk (ji2022) are counted apart.
 
 The rules were adjusted on the first half of the dialogues (--half tune), with their own lists. The second half is
 reported, with lists that were written afterwards and avoid the words of the rules.
@@ -298,7 +299,16 @@ def main() -> None:
                 "|",
                 place.before[-1].text if place.before else "",
             )
+    talk = drawn(list(corpus_places(given.data / "ji2022.jsonl.gz", given.half)), CLEAN, rng)
+    named_in_talk = Counter(
+        found.kind for place in talk if (found := fault(place.message, place.stage, place.before))
+    )
     result: dict[str, Any] = {
+        "small_talk": {
+            "clean": len(talk),
+            "false": sum(named_in_talk.values()),
+            "false_by_kind": dict(named_in_talk),
+        },
         "half": given.half,
         "clean": len(clean),
         "false": len(false),
