@@ -3,26 +3,33 @@
 Clean messages are those of the rules of two worlds and of people in MultiWOZ, each with the facts that its user has.
 A fault is planted in a clean dialogue at a place where it can be: 50 of each of eight kinds. Words of planted messages
 come from other dialogues or from lists; half of the leaks recite the instructions, and the others talk about them.
+Messages of people in small talk (ji2022) are counted apart.
 
 The rules were adjusted on the first half of the dialogues (--half tune), with their own lists. The second half is
 reported, with lists that were written afterwards and avoid the words of the rules.
+
+`moved`: the mean reward of eight sellers of the booking world with a user who commits a fault at one message in eight,
+where its faults count as the sellers' and where they are tried again and set apart.
 """
 
 import argparse
 import json
 import re
+import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from benchmarks.play_realism import plain_turns, scenario_of
+from turnwise.commands.play import Play
 from turnwise.logs.native import read
+from turnwise.run.play.command import play
 from turnwise.scenarios.scenario import Scenario
 from turnwise.stats.interval import wilson
-from turnwise.types import Turn, digest
+from turnwise.types import Signature, Turn, digest
 from turnwise.users.faults import KINDS, Kind, fault
 from turnwise.users.model import INSTRUCTIONS, parsed
 from turnwise.users.rules import RuleUser
@@ -215,6 +222,55 @@ def _faulty(kind: Kind, place: Place, other: Place, words: "Words", rng: np.rand
     return f"My number is {rng.choice(INVENTED)}." if values else None
 
 
+class FaultyUser:
+    """The user of the booking world, which commits one kind of fault at one message in eight."""
+
+    concurrent: ClassVar[bool] = True
+
+    def __init__(self, kind: Kind | None) -> None:
+        self.kind, self.rules = kind, RuleUser()
+
+    @property
+    def signature(self) -> Signature:
+        """The kind of fault."""
+        return Signature("faulty", (("kind", str(self.kind)),))
+
+    def __call__(self, stage: Stage, turns: Sequence[Turn], seed: int, /) -> UserMessage:
+        """The message of the rules, or a fault."""
+        message = self.rules(stage, turns, seed)
+        rng = np.random.default_rng([seed, 2])
+        if self.kind is None or message.leaving or rng.random() >= 1 / 8:
+            return message
+        place = Place(stage, tuple(turns), message, "booking")
+        text = _faulty(self.kind, place, place, Words(NEW_LEAKS, NEW_ENDS), rng)
+        if self.kind == "role-swap":
+            text = "What is your budget, and when would you like to leave?"
+        if text is None:
+            return message
+        return UserMessage(text, "goal" if self.kind == "early-end" else None)
+
+
+def moved() -> dict[str, Any]:
+    """The mean reward of eight sellers with a user who commits a fault now and then: counted, and tried again."""
+    sellers = named("booking").family("behaviour", agents=8)
+    means: dict[str, Any] = {}
+    for kind in (None, *KINDS):
+        for check in (False, True):
+            with tempfile.TemporaryDirectory() as folder:
+                spec = Play(
+                    scenarios="world:booking", agents=list(sellers), output=f"{folder}/runs.jsonl", user="rules",
+                    limit=40, check=check, draws=100, max_errors=1000,
+                )  # fmt: skip
+                document = play(spec, others=sellers, user=FaultyUser(kind))
+            rewards = [one.value for one in document.results if one.dimension == "reward"]
+            row = means.setdefault(str(kind), {})
+            row["set_apart" if check else "counted"] = float(np.mean(rewards))
+            if check:
+                row["dialogues_set_apart"] = sum(one.ends.get("simulator-fault", 0) for one in document.ends)
+                row["messages_tried_again"] = sum(sum(one.discarded.values()) for one in document.ends)
+    return means
+
+
 def main() -> None:
     """Plant, look, and write the counts."""
     options = argparse.ArgumentParser(description=__doc__)
@@ -243,7 +299,16 @@ def main() -> None:
                 "|",
                 place.before[-1].text if place.before else "",
             )
+    talk = drawn(list(corpus_places(given.data / "ji2022.jsonl.gz", given.half)), CLEAN, rng)
+    named_in_talk = Counter(
+        found.kind for place in talk if (found := fault(place.message, place.stage, place.before))
+    )
     result: dict[str, Any] = {
+        "small_talk": {
+            "clean": len(talk),
+            "false": sum(named_in_talk.values()),
+            "false_by_kind": dict(named_in_talk),
+        },
         "half": given.half,
         "clean": len(clean),
         "false": len(false),
@@ -288,6 +353,8 @@ def main() -> None:
     result["recall"] = found / total
     result["precision"] = found / (found + len(false))
     result["false_share"] = len(false) / len(clean)
+    if given.half == "report":
+        result["moved"] = moved()
     print(json.dumps(result, indent=1))
     if given.half == "report":
         RESULT.write_text(json.dumps(result, indent=1) + "\n")

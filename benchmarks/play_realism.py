@@ -11,6 +11,7 @@ user is made from dialogues that are not compared. Texts are kept in --cache, an
 import argparse
 import json
 import re
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from turnwise.logs.native import read
 from turnwise.run.play.realism import Said, realism
 from turnwise.scenarios.scenario import Scenario
 from turnwise.types import Dialogue, Turn, digest
+from turnwise.users.faults import Fault, fault
 from turnwise.users.learned import LearnedUser, fit
 from turnwise.users.model import ModelUser, parsed, user_request
 from turnwise.users.user import Stage
@@ -119,7 +121,20 @@ def generate(
             if key not in made and (examples is None or mixed):
                 made[key] = by_model(model, half, examples, temperature=0.7, longest=48)
                 path.write_text(json.dumps(made))
+    made["faults"] = {
+        key: dict(Counter(found.kind for found in _faults(half, said) if found))
+        for key, said in made.items()
+        if key not in ("others", "faults")
+    }
     return made
+
+
+def _faults(half: Sequence[tuple[Dialogue, int]], said: Sequence[str]) -> list[Fault | None]:
+    """The fault of each message at its place."""
+    return [
+        fault(parsed(text), Stage(scenario_of(dialogue), 0), plain_turns(dialogue.turns[:at]))
+        for (dialogue, at), text in zip(half, said, strict=True)
+    ]
 
 
 def compare(made: dict[str, dict[str, Any]], count: int) -> None:
@@ -130,12 +145,12 @@ def compare(made: dict[str, dict[str, Any]], count: int) -> None:
         others = [Said(f"other-{at}", text) for at, text in enumerate(texts["others"])]
         rows: dict[str, Any] = {}
         for simulator, said in texts.items():
-            if simulator == "others":
+            if simulator in ("others", "faults"):
                 continue
             mine = [Said(f"{simulator}-{at}", text) for at, text in enumerate(said)]
             rows[simulator] = {
                 "messages": len(mine),
-                "empty": sum(not text.strip() for text in said),
+                "faults": texts["faults"][simulator],
                 "mean_words": float(np.mean([len(text.split()) for text in said])),
                 **{
                     one.measure: {

@@ -11,6 +11,7 @@ from turnwise.commands.screen import HINT, Styled, print_json
 from turnwise.errors import UsageError, counted, setting
 from turnwise.library.notes import Warned
 from turnwise.library.played import Played
+from turnwise.settings.data import Data
 from turnwise.settings.groups import Seeding, Showing
 from turnwise.settings.option import Count, Money, Names, Natural, Option, PathLike, Positive
 from turnwise.terminal import say, say_document, say_lines
@@ -81,8 +82,12 @@ class Play(Showing, Seeding):
     ] = "scripted"  # fmt: skip
     repeats: Annotated[Count, Option("Dialogues of each agent in each scenario.", metavar="N")] = 1
     real: Annotated[
-        PathLike | None, Option("Real dialogues, with which simulated users are compared.", metavar="LOGS")
-    ] = None
+        Data | None,
+        Option(
+            "Real dialogues, with which simulated users are compared; in Python as the data of `score`.",
+            metavar="LOGS", checked=False, record=None,
+        ),
+    ] = None  # fmt: skip
     real_kind: Annotated[
         str, Option("The key of the real dialogues that has the scenarios' `kind`.", metavar="KEY")
     ] = "meta.kind"

@@ -53,13 +53,17 @@ _ASSISTANT = re.compile(
     r" (?:has|have|is|was|will) (?:been |now |be )?\w+(?:ed|d|sent|made)\b"
     r"|\bwould you like (?:me|to (?:book|proceed|know|make|reserve|confirm))\b"
     r"|\b(?:we|i) (?:recommend|suggest|apologi[sz]e for)\b"
-    r"|\b(?:would|do|did|will) you (?:like|want|wish|prefer|fly|leave|return|travel|stay|depart|arrive"
-    r"|have (?:a|any) (?:preference|particular|specific|certain))\b"
-    r"|\b(?:would|do|did) you have in mind\b|\bany preferences?\b[^.!]*\?"
-    r"|\byou(?:'d| would)? (?:like|prefer|want)(?: to \w+)?\?"
     r"|\bi am sorry,? (?:but )?(?:there|we) |\b(?:can|shall|should|may) i book\b"
     r"|\bi (?:have|found|see) \d+ \w+ (?:available|that)\b|\bthe reference number is\b"
     r"|\bwelcome to\b",
+    re.IGNORECASE,
+)
+# Questions of somebody who serves; in small talk everybody asks so.
+_SERVING = re.compile(
+    r"\b(?:would|do|did|will) you (?:like|want|wish|prefer|fly|leave|return|travel|stay|depart|arrive"
+    r"|have (?:a|any) (?:preference|particular|specific|certain))\b"
+    r"|\b(?:would|do|did) you have in mind\b|\bany preferences?\b[^.!]*\?"
+    r"|\byou(?:'d| would)? (?:like|prefer|want)(?: to \w+)?\?",
     re.IGNORECASE,
 )
 _LEAK = re.compile(
@@ -164,7 +168,7 @@ def _faults(message: UserMessage, stage: Stage, turns: Sequence[Turn], *, reache
         yield Fault("leak", leaked)
     if any(_alike(text, reply) for reply in replies):
         yield Fault("echo", "it says what the agent said")
-    if match := _ASSISTANT.search(text):
+    if match := _ASSISTANT.search(text) or (_SERVING.search(text) if stage.facts else None):
         yield Fault("role-swap", f"it says `{match[0][:60]}`")
     if any(_alike(text, said) for said in mine) and not _asked_again(replies):
         yield Fault("repeat", "it says again what it said")

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 
-from turnwise.errors import UsageError
+from turnwise.errors import UsageError, setting
 from turnwise.scenarios.scenario import Scenario, as_goal
 from turnwise.types import Signature, Turn, digest
 from turnwise.worlds import named
@@ -93,7 +93,10 @@ class SimulatedUser(Protocol):
 
 def needs(stage: Stage, what: str, *, user: str) -> UsageError:
     """The error (not raised) for a scenario that lacks what a user needs."""
-    return UsageError(f"scenario `{stage.scenario.id}` has no {what}, which the user `{user}` needs")
+    return UsageError(
+        f"scenario `{stage.scenario.id}` has no {what}, which the user `{user}` needs; another user is named by "
+        f"{setting('--user', 'AGENT')}"
+    )
 
 
 def _leaves(value: object, path: str = "") -> list[tuple[str, object]]:

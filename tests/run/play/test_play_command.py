@@ -4,12 +4,14 @@ import json
 import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import numpy as np
 import pytest
 
 import turnwise as tw
+from tests.judge_server import Exchange, serving
 from turnwise.agents.calling import NoReply
 from turnwise.commands.play import Play
 from turnwise.errors import TooManyErrors, Unmeasured, UsageError
@@ -287,3 +289,86 @@ def test_what_cannot_be_played_is_said_before_anything_is(bots: str):
         tw.play([{"id": "a", "goal": "x"}], agents=f"{bots}:good", output="runs.jsonl")
     with pytest.raises(UsageError, match="scenario `a` has no `world`, which the user `rules` needs"):
         tw.play([{"id": "a", "goal": "x"}], agents=f"{bots}:good", output="runs.jsonl", user="rules")
+
+
+def real_logs(kinds: Sequence[str]) -> list[dict[str, Any]]:
+    """Real dialogues of two agents, of which `rude` is rated lower."""
+    records = []
+    for number in range(24):
+        agent = ("good", "rude")[number % 2]
+        said = [f"i need help with parcel {number + place} please" for place in range(3)]
+        messages = [one for text in said for one in (
+            {"role": "user", "content": text}, {"role": "assistant", "content": "Yes."})]  # fmt: skip
+        rating = {"dimension": "overall", "value": 5 - number % 2, "scale": [1, 5]}
+        meta = {"kind": kinds[number % len(kinds)]} if kinds else {}
+        records.append(
+            {"id": f"r{number}", "agent": agent, "messages": messages, "ratings": [rating], "meta": meta}
+        )
+    return records
+
+
+ASKING = "def user(messages, rng):\n    return f'i need help with parcel {rng.integers(99)} please'\n"
+
+
+def test_simulated_users_are_compared_with_real_ones_by_kind_and_agents_in_rank(bots: str, tmp_path: Path):
+    (tmp_path / f"{bots}_user.py").write_text(ASKING)
+    scenarios = [
+        {"id": f"s{number}", "kind": ("parcels", "cars")[number % 2], "goal": "help", "max_turns": 4,
+         "success": {"never_says": ["go away"]}} for number in range(10)
+    ]  # fmt: skip
+    asked = {"agents": [f"good={bots}:draws", f"rude={bots}:rude"], "user": f"{bots}_user:user", "check": False,
+             "model": "hashing"}  # fmt: skip
+    played = tw.play(scenarios, output="runs.jsonl", real=real_logs(["parcels"]), **asked)
+    by_kind = {(one.kind, one.measure): one for one in played.document.realism}
+    assert by_kind["parcels", "words"].simulated == by_kind["parcels", "words"].real == 7
+    assert by_kind["cars", "words"].status == "refused"
+    assert "0 messages of real users in 0 dialogues of kind `cars` are too few" in "\n".join(played.notes())
+    (check,) = played.document.ranks
+    assert (check.agents, check.agreeing_pairs, check.pairs) == (("good", "rude"), 1, 1)
+    assert "order 1 of 1 pair of agents alike" in "\n".join(played.notes())
+    pooled = tw.play(scenarios, output="pooled.jsonl", real=real_logs([]), **asked)
+    assert {one.kind for one in pooled.document.realism} == {"all"}
+    assert "words" in pooled.realism()
+
+
+def test_messages_that_the_scenario_says_are_not_taken_for_those_of_a_simulated_user(bots: str):
+    played = tw.play(
+        [REFUND], agents=f"{bots}:good", output="runs.jsonl", real=real_logs([]), model="hashing"
+    )
+    assert played.document.realism == ()
+    assert "is not known" in "\n".join(played.notes())
+
+
+def test_agents_and_users_behind_one_address_share_its_gate_and_calls_and_cost_are_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(tmp_path)
+
+    def behave(exchange: Exchange) -> None:
+        is_user = exchange.body["model"] == "user"
+        text = f"Where is parcel {exchange.number}?" if is_user else f"Let me see about {exchange.number}."
+        usage = {"prompt_tokens": 100, "completion_tokens": 10}
+        choice = {"message": {"content": text}, "finish_reason": "stop"}
+        exchange.send(200, json.dumps({"choices": [choice], "usage": usage}))
+
+    with serving(behave) as server:
+        start = monotonic()
+        played = tw.play(
+            [{"id": "a", "goal": "a parcel", "max_turns": 3}], agents=f"bot={server.address}", user=server.address,
+            settings={"model": "agent"}, user_settings={"model": "user"}, output="runs.jsonl", check=False,
+            rate=60 / 0.1, price="1000/0", user_price="0/1000", repeats=2,
+        )  # fmt: skip
+        seconds = monotonic() - start
+        assert len(server.requests) == 12
+        assert seconds >= 0.95 * 11 * 0.1
+        told = server.requests[0].body["messages"][0]["content"]
+    assert "a parcel" in told
+    (ends,) = played.document.ends
+    # 6 replies of 100 tokens in at 1000 a million, and 6 messages of 10 tokens out at 1000 a million
+    assert (ends.calls, ends.cost) == (12, pytest.approx(6 * 0.1 + 6 * 0.01))
+    with pytest.raises(Unmeasured, match=r"max_cost=0\.15 ended the run"), serving(behave) as server:
+        tw.play(
+            [{"id": "b", "goal": "a parcel", "max_turns": 3}], agents=f"bot={server.address}",
+            user=server.address, settings={"bot.model": "agent"}, user_settings={"model": "user"},
+            output="cut.jsonl", check=False, price="1000/0", max_cost=0.15, repeats=4, concurrency=1,
+        )  # fmt: skip

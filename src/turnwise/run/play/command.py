@@ -593,7 +593,7 @@ def _rank_checks(
             signs = [np.sign(x[a] - x[b]) * np.sign(y[a] - y[b]) for a in range(len(names)) for b in range(a)]
             yield RankCheck(
                 dimension=dimension, against=against, agents=tuple(names), kendall=finite(kendall(x, y)),
-                agreeing_pairs=sum(sign > 0 for sign in signs), pairs=len(signs),
+                agreeing_pairs=sum(bool(sign > 0) for sign in signs), pairs=len(signs),
             )  # fmt: skip
 
 

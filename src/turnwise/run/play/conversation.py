@@ -1,6 +1,7 @@
 """One conversation of an agent with a simulated user, from the first message to the reason of its end."""
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from math import isfinite
 from threading import Lock
@@ -194,7 +195,7 @@ class _Talk:
                 self.measured.calls += 1
             start = perf_counter()
             try:
-                with self.rules.user_lock or _FREE:
+                with self.rules.user_lock or nullcontext():
                     message = self.user(self.stage, self.turns, self.seeds.of_user(number, attempt))
             except NoReply as error:
                 if error.infrastructure:
@@ -261,7 +262,7 @@ class _Talk:
         self.rules.before_call()
         seed = self.seeds.of_agent(self.asked)
         self.asked += 1
-        with self.rules.agent_lock or _FREE:
+        with self.rules.agent_lock or nullcontext():
             (reply,) = self.rules.limits.ask(
                 self.agent, [ReplyRequest([*self.stage.briefing, *self.turns], seed)]
             )
@@ -279,17 +280,6 @@ class _Talk:
         cost = spend(tokens_in or 0, tokens_out or 0, cost)
         if cost is not None:
             self.measured.cost = (self.measured.cost or 0.0) + cost
-
-
-class _Free:
-    """In place of a lock where several threads may enter."""
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, *_: object) -> None: ...
-
-
-_FREE = _Free()
 
 
 def hold(
