@@ -26,7 +26,11 @@ OPTIONS: dict[str, dict[str, str]] = {
     },
     "rasa_tracker.json": {},
 }
-SKIPPED = ("README.md", "said.json", *MT_BENCH)  # MT-bench is read from its questions with the other files beside them
+SKIPPED = (
+    "README.md",
+    "said.json",
+    *MT_BENCH,
+)  # MT-bench is read from its questions with the other files beside them
 
 
 def row(path: Path, folder: Path) -> str:

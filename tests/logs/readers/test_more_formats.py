@@ -105,6 +105,54 @@ def test_thinking_blocks_of_anthropic_are_beside_the_reply_and_not_in_it(tmp_pat
     ]
 
 
+@pytest.mark.parametrize("name", ["langchain_messages", "langchain_dumpd", "pydantic_ai"])
+def test_messages_that_frameworks_wrote_have_their_roles_and_calls(name: str, tmp_path: Path) -> None:
+    (dialogue,), done = read(WRITTEN / f"{name}.json", tmp_path)
+    assert done.name == "frameworks"
+    roles = [
+        (turn.role, turn.text.replace(" ", "") if turn.role == "tool" else turn.text)
+        for turn in dialogue.turns
+    ]
+    assert roles == [
+        ("system", "You book tables."), ("user", QUESTION), ("assistant", ""), ("tool", '{"table":7}'),
+        ("assistant", REPLY),
+    ]  # fmt: skip
+    (call,) = dialogue.turns[2].tool_calls
+    assert (call["id"], call["function"]["name"]) == ("call_1", "find_table")
+    assert json.loads(call["function"]["arguments"]) == {"people": 2}
+    assert dialogue.turns[3].extra["tool_call_id"] == "call_1"
+    assert dialogue.agent == ("m1" if name == "pydantic_ai" else "unknown")
+
+
+def test_the_items_that_openai_agents_wrote_are_one_dialogue(tmp_path: Path) -> None:
+    (dialogue,), done = read(WRITTEN / "openai_agents.json", tmp_path)
+    assert done.name == "openai"
+    assert said(dialogue) == [
+        ("user", QUESTION),
+        ("assistant", ""),
+        ("tool", '{"table": 7}'),
+        ("assistant", REPLY),
+    ]
+    (call,) = dialogue.turns[1].tool_calls
+    assert (call["id"], call["function"]["name"]) == ("call_1", "find_table")
+    assert dialogue.turns[2].extra["tool_call_id"] == "call_1"
+
+
+def test_messages_that_llama_index_wrote_have_the_texts_of_their_blocks(tmp_path: Path) -> None:
+    (dialogue,), _ = read(WRITTEN / "llama_index.json", tmp_path)
+    assert said(dialogue) == [("user", QUESTION), ("assistant", REPLY)]
+
+
+def test_the_state_of_a_graph_is_one_dialogue_in_each_record(tmp_path: Path) -> None:
+    state = {
+        "thread_id": "t",
+        "messages": [{"type": "human", "content": "Hi"}, {"type": "ai", "content": "Hello"}],
+    }
+    dialogues, done = of_records([state, state | {"thread_id": "u"}], tmp_path)
+    assert (done.name, [one.id for one in dialogues]) == ("frameworks", ["t", "u"])
+    assert all(said(one) == [("user", "Hi"), ("assistant", "Hello")] for one in dialogues)
+
+
 MESSAGES = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]
 
 
