@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.text_leaves import lost, raw
 from tests.user_variables import corpora
 from turnwise.errors import DataError
 from turnwise.logs import native
@@ -406,3 +407,21 @@ def test_rows_that_reply_to_each_other_in_a_circle_are_counted(tmp_path: Path) -
     (dialogue,), done = of_records(rows, tmp_path)
     assert dialogue.id == "r"
     assert dict(done.dropped) == {"messages that reply to each other in a circle": 2}
+
+
+# Keys whose words are the shape of a file: what a message, a part or an item is.
+SHAPE = {"type", "kind", "role", "state", "block_type", "part_kind"}
+CONSTRUCTOR = ("*", "id", "*")  # of LangChain's serialised messages: the name of the class
+BY_TOOLS = sorted(
+    path.name for path in WRITTEN.glob("*.json") if not path.name.startswith(("said", "inspect"))
+)
+
+
+@pytest.mark.parametrize("name", [*BY_TOOLS, pytest.param("oasst", marks=pytest.mark.skipif(
+    not TREES.is_file(), reason="needs the trees of OpenAssistant"))])  # fmt: skip
+def test_every_text_of_a_file_that_a_tool_wrote_is_kept(name: str, tmp_path: Path) -> None:
+    source = TREES if name == "oasst" else WRITTEN / name
+    read(source, tmp_path)
+    records = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text(encoding="utf-8").splitlines()]
+    gone = lost(raw(source), records)
+    assert [place for place in gone if place[-1] not in SHAPE and place != CONSTRUCTOR] == []
