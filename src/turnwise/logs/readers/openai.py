@@ -59,15 +59,15 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
     threads: dict[str, list[dict[str, Any]]] = {}
     responses: list[tuple[dict[str, Any], str]] = []
     options = options or Options()
-    several = records(path)
-    ahead = list(islice(several, RECORDS))
+    stream = records(path)
+    ahead = list(islice(stream, RECORDS))
     if _are_items([value for value, _, _ in ahead]):
         with ahead[0][2]():
-            items = [record(value) for value, _, _ in chain(ahead, several)]
+            items = [record(value) for value, _, _ in chain(ahead, stream)]
             yield dialogue({"object": "response", "input": items, "output": []}, "1", options.roles)
         return
     skip = options.records_to_skip()
-    for value, place, located in chain(ahead, several):
+    for value, place, located in chain(ahead, stream):
         with located():
             for values, number_ in _each_stored(value, place, options):
                 if values.get("object") == "thread.message" or _is_thread(values):

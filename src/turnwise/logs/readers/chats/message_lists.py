@@ -76,10 +76,10 @@ def dialogues(
     several = records(path)
     ahead = list(islice(several, 3))
     if whole([value for value, _, _ in ahead]):
-        values = [record(value) for value, _, _ in chain(ahead, several)]
         _, _, located = ahead[0]
         with located():
-            yield from_record({"agent": agent(values), "messages": native(values)}, default_id="1")
+            messages = [record(value) for value, _, _ in chain(ahead, several)]
+            yield from_record({"agent": agent(messages), "messages": native(messages)}, default_id="1")
         return
     for value, place, located in chain(ahead, several):
         with located():
