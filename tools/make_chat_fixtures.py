@@ -1,8 +1,9 @@
-"""Write chats of LiveKit, Pipecat and Anthropic's SDK, on which their readers are tested: `python -m
+"""Write chats of agent frameworks and Anthropic's SDK, on which their readers are tested: `python -m
 tools.make_chat_fixtures FOLDER`.
 
 The packages need other releases than ours, so this runs in an environment of its own: `pip install livekit-agents
-pipecat-ai anthropic`. Anthropic's SDK asks a local server, which answers with thinking blocks as the API does.
+pipecat-ai anthropic langchain-core pydantic-ai-slim llama-index-core openai-agents`. Anthropic's SDK asks a local
+server, which answers with thinking blocks as the API does.
 `tools/make_vercel_fixture.mjs` does the same for Vercel's AI SDK.
 """
 
@@ -22,6 +23,11 @@ def main(folder: Path) -> None:
     _write(folder / "livekit_history.json", _livekit())
     _write(folder / "pipecat_context.json", _pipecat())
     _write(folder / "anthropic_thinking.json", _anthropic())
+    for name, value in _langchain().items():
+        _write(folder / f"{name}.json", value)
+    (folder / "pydantic_ai.json").write_bytes(_pydantic_ai())
+    _write(folder / "llama_index.json", _llama_index())
+    _write(folder / "openai_agents.json", _openai_agents())
 
 
 def _write(path: Path, value: Any) -> None:
@@ -64,6 +70,87 @@ def _pipecat() -> Any:
     ):
         context.add_message(message)
     return context.get_messages()
+
+
+def _langchain() -> dict[str, Any]:
+    """Messages of LangChain in its two written forms."""
+    from langchain_core.load import dumpd
+    from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage, messages_to_dict
+
+    call = {"name": "find_table", "args": {"people": 2}, "id": "call_1"}
+    result = ToolMessage('{"table": 7}', tool_call_id="call_1", name="find_table")
+    said = [
+        SystemMessage(SYSTEM),
+        HumanMessage(QUESTION),
+        AIMessage("", tool_calls=[call]),
+        result,
+        AIMessage(REPLY),
+    ]
+    return {
+        "langchain_messages": messages_to_dict(said),
+        "langchain_dumpd": [dumpd(message) for message in said],
+    }
+
+
+def _pydantic_ai() -> bytes:
+    """Requests and responses of Pydantic AI."""
+    from pydantic_ai import messages as parts
+
+    asked = [parts.SystemPromptPart(SYSTEM), parts.UserPromptPart(QUESTION)]
+    call = parts.ToolCallPart("find_table", {"people": 2}, "call_1")
+    exchanges = [
+        parts.ModelRequest(parts=asked),
+        parts.ModelResponse(parts=[call], model_name="m1"),
+        parts.ModelRequest(parts=[parts.ToolReturnPart("find_table", {"table": 7}, "call_1")]),
+        parts.ModelResponse(parts=[parts.TextPart(REPLY)], model_name="m1"),
+    ]
+    return bytes(parts.ModelMessagesTypeAdapter.dump_json(exchanges))
+
+
+def _llama_index() -> Any:
+    """Messages of LlamaIndex."""
+    from llama_index.core.llms import ChatMessage
+
+    said = [ChatMessage(role="user", content=QUESTION), ChatMessage(role="assistant", content=REPLY)]
+    return [message.model_dump(mode="json") for message in said]
+
+
+def _openai_agents() -> Any:
+    """The input list of a finished run of OpenAI's agents, which a program keeps to go on with it."""
+    from agents import Agent, Model, ModelResponse, Runner, Usage, function_tool
+    from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
+
+    def find_table(people: int) -> str:
+        """A free table for this many people."""
+        return '{"table": 7}'
+
+    class Scripted(Model):
+        """Calls the tool, then replies."""
+
+        calls = 0
+
+        async def get_response(self, *_: Any, **__: Any) -> ModelResponse:
+            self.calls += 1
+            call = ResponseFunctionToolCall(
+                arguments='{"people": 2}',
+                call_id="call_1",
+                name="find_table",
+                type="function_call",
+                id="fc_1",
+            )
+            text = ResponseOutputText(annotations=[], text=REPLY, type="output_text")
+            message = ResponseOutputMessage(
+                id="msg_1", content=[text], role="assistant", status="completed", type="message"
+            )
+            return ModelResponse(
+                output=[call if self.calls == 1 else message], usage=Usage(), response_id=None
+            )
+
+        def stream_response(self, *_: Any, **__: Any) -> Any:
+            raise NotImplementedError
+
+    agent = Agent(name="tables", instructions=SYSTEM, model=Scripted(), tools=[function_tool(find_table)])
+    return Runner.run_sync(agent, QUESTION).to_input_list()
 
 
 class _Server(BaseHTTPRequestHandler):

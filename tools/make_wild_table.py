@@ -1,6 +1,6 @@
-"""`python -m tools.make_wild_table FOLDER`: the table in docs/convert.md of how real files of other tools are read.
+"""`python -m tools.make_wild_table FOLDER...`: the table in docs/convert.md of how real files of other tools are read.
 
-Each file of the folder goes through `convert`, `validate` and `score -m length,question-rate`; the table says what was
+Each file of the folders goes through `convert`, `validate` and `score -m length,question-rate`; the table says what was
 understood. Files whose speakers have no roles are given the options in OPTIONS.
 """
 
@@ -26,7 +26,11 @@ OPTIONS: dict[str, dict[str, str]] = {
     },
     "rasa_tracker.json": {},
 }
-SKIPPED = ("README.md", *MT_BENCH)  # MT-bench is read from its questions with the other files beside them
+SKIPPED = (
+    "README.md",
+    "said.json",
+    *MT_BENCH,
+)  # MT-bench is read from its questions with the other files beside them
 
 
 def row(path: Path, folder: Path) -> str:
@@ -64,18 +68,19 @@ def _cells(text: str) -> str:
     return " ".join(text.replace("|", "/").split())
 
 
-def table(folder: Path) -> str:
+def table(*folders: Path) -> str:
     names = ("file", "read as", "dialogues", "understood", "not kept", "scores of the first agent")
     head = f"| {' | '.join(names)} |\n{'|---' * len(names)}|"
     with tempfile.TemporaryDirectory() as scratch:
-        rows = [row(path, Path(scratch)) for path in sorted(folder.iterdir()) if path.name not in SKIPPED]
+        paths = [path for folder in folders for path in sorted(folder.iterdir()) if path.name not in SKIPPED]
+        rows = [row(path, Path(scratch)) for path in paths]
     return "\n".join([head, *rows])
 
 
 def main() -> None:
     page = PAGE.read_text()
     start, end = page.index(BEGIN) + len(BEGIN), page.index(END)
-    PAGE.write_text(f"{page[:start]}\n\n{table(Path(sys.argv[1]))}\n\n{page[end:]}")
+    PAGE.write_text(f"{page[:start]}\n\n{table(*map(Path, sys.argv[1:]))}\n\n{page[end:]}")
     subprocess.run(["git", "diff", "--stat", str(PAGE)], check=False)
 
 

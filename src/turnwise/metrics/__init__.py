@@ -133,6 +133,8 @@ _OWN: dict[str, Entry] = {
     "bleu-delex": _own("task.wording:DelexicalisedBleu"),
     "entity-f1": _own("task.wording:EntityF1"),
     "mismatch": _own("task.wording:Mismatch"),
+    "joint-goal-accuracy": _own("task.states:JointGoalAccuracy"),
+    "slot-f1": _own("task.states:SlotF1"),
 }
 
 

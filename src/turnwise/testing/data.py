@@ -44,6 +44,7 @@ DIALOGUES = [
 ]
 GOAL = {"restaurant": {"info": {"food": "indian"}, "reqt": ["address"], "book": {"people": "5"}}}
 STATE = {"restaurant": {"food": "indian"}}
+OTHER = {"restaurant": {"food": "thai"}}
 QUERY = {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]}
 TOOLS = [{"type": "function", "function": {"name": "search", "parameters": QUERY}}]
 
@@ -65,7 +66,9 @@ def turn_items() -> list[Item]:
 
 
 def dialogue_items() -> list[Item]:
-    """The five dialogues of `turn_items` as whole dialogues, with a tool call in each, its schema and a cost."""
+    """The five dialogues of `turn_items` as whole dialogues, with a tool call in each, its schema, a cost, and the
+    states that the agent predicted, of which those of every second dialogue are wrong.
+    """
     last = {item.dialogue: item for item in turn_items()}
     return [
         replace(
@@ -74,7 +77,11 @@ def dialogue_items() -> list[Item]:
             turn=None,
             pair=name,
             turns=(item.turns[0], *_tool_turns(at), *item.turns[1:]),
-            meta={"tools": TOOLS, "agent_cost": 0.01 * (1 + at)},
+            meta={
+                "tools": TOOLS,
+                "agent_cost": 0.01 * (1 + at),
+                "predicted_states": {"bot": [(STATE, OTHER)[at % 2]] * (len(DIALOGUES[at]) + 1)},
+            },
         )
         for at, (name, item) in enumerate(last.items())
     ]

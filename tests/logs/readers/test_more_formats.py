@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.text_leaves import lost, raw
 from tests.user_variables import corpora
 from turnwise.errors import DataError
 from turnwise.logs import native
@@ -103,6 +104,54 @@ def test_thinking_blocks_of_anthropic_are_beside_the_reply_and_not_in_it(tmp_pat
         "thinking",
         "redacted_thinking",
     ]
+
+
+@pytest.mark.parametrize("name", ["langchain_messages", "langchain_dumpd", "pydantic_ai"])
+def test_messages_that_frameworks_wrote_have_their_roles_and_calls(name: str, tmp_path: Path) -> None:
+    (dialogue,), done = read(WRITTEN / f"{name}.json", tmp_path)
+    assert done.name == "frameworks"
+    roles = [
+        (turn.role, turn.text.replace(" ", "") if turn.role == "tool" else turn.text)
+        for turn in dialogue.turns
+    ]
+    assert roles == [
+        ("system", "You book tables."), ("user", QUESTION), ("assistant", ""), ("tool", '{"table":7}'),
+        ("assistant", REPLY),
+    ]  # fmt: skip
+    (call,) = dialogue.turns[2].tool_calls
+    assert (call["id"], call["function"]["name"]) == ("call_1", "find_table")
+    assert json.loads(call["function"]["arguments"]) == {"people": 2}
+    assert dialogue.turns[3].extra["tool_call_id"] == "call_1"
+    assert dialogue.agent == ("m1" if name == "pydantic_ai" else "unknown")
+
+
+def test_the_items_that_openai_agents_wrote_are_one_dialogue(tmp_path: Path) -> None:
+    (dialogue,), done = read(WRITTEN / "openai_agents.json", tmp_path)
+    assert done.name == "openai"
+    assert said(dialogue) == [
+        ("user", QUESTION),
+        ("assistant", ""),
+        ("tool", '{"table": 7}'),
+        ("assistant", REPLY),
+    ]
+    (call,) = dialogue.turns[1].tool_calls
+    assert (call["id"], call["function"]["name"]) == ("call_1", "find_table")
+    assert dialogue.turns[2].extra["tool_call_id"] == "call_1"
+
+
+def test_messages_that_llama_index_wrote_have_the_texts_of_their_blocks(tmp_path: Path) -> None:
+    (dialogue,), _ = read(WRITTEN / "llama_index.json", tmp_path)
+    assert said(dialogue) == [("user", QUESTION), ("assistant", REPLY)]
+
+
+def test_the_state_of_a_graph_is_one_dialogue_in_each_record(tmp_path: Path) -> None:
+    state = {
+        "thread_id": "t",
+        "messages": [{"type": "human", "content": "Hi"}, {"type": "ai", "content": "Hello"}],
+    }
+    dialogues, done = of_records([state, state | {"thread_id": "u"}], tmp_path)
+    assert (done.name, [one.id for one in dialogues]) == ("frameworks", ["t", "u"])
+    assert all(said(one) == [("user", "Hi"), ("assistant", "Hello")] for one in dialogues)
 
 
 MESSAGES = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]
@@ -358,3 +407,21 @@ def test_rows_that_reply_to_each_other_in_a_circle_are_counted(tmp_path: Path) -
     (dialogue,), done = of_records(rows, tmp_path)
     assert dialogue.id == "r"
     assert dict(done.dropped) == {"messages that reply to each other in a circle": 2}
+
+
+# Keys whose words are the shape of a file: what a message, a part or an item is.
+SHAPE = {"type", "kind", "role", "state", "block_type", "part_kind"}
+CONSTRUCTOR = ("*", "id", "*")  # of LangChain's serialised messages: the name of the class
+BY_TOOLS = sorted(
+    path.name for path in WRITTEN.glob("*.json") if not path.name.startswith(("said", "inspect"))
+)
+
+
+@pytest.mark.parametrize("name", [*BY_TOOLS, pytest.param("oasst", marks=pytest.mark.skipif(
+    not TREES.is_file(), reason="needs the trees of OpenAssistant"))])  # fmt: skip
+def test_every_text_of_a_file_that_a_tool_wrote_is_kept(name: str, tmp_path: Path) -> None:
+    source = TREES if name == "oasst" else WRITTEN / name
+    read(source, tmp_path)
+    records = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text(encoding="utf-8").splitlines()]
+    gone = lost(raw(source), records)
+    assert [place for place in gone if place[-1] not in SHAPE and place != CONSTRUCTOR] == []

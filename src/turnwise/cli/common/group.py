@@ -142,7 +142,8 @@ def _show(error: click.ClickException) -> None:
     shown = _Screen()
     if isinstance(error, click.MissingParameter) and isinstance(error.param, click.Option):
         option = error.param
-        error.message = f"{option.opts[-1]} {option.metavar or ''}: {option.help}".replace(" :", ":")
+        meaning = f"{option.opts[-1]} {option.metavar or ''}: {option.help}".replace(" :", ":")
+        error = click.MissingParameter(meaning, error.ctx, option)
     error.show(shown)
     say(shown.getvalue().removesuffix("\n"), err=True)
 

@@ -234,6 +234,11 @@ READERS: Mapping[str, Reader] = {
         "LiveKit's chat history of a session",
         '{"items": [{"type": "message", "role": "user", "content": ["hi"]}, ...]}',
     ),
+    "frameworks": Reader(
+        "turnwise.logs.readers.chats.frameworks",
+        "messages of LangChain and LangGraph, Pydantic AI and LlamaIndex",
+        '[{"type": "human", "data": {"content": "hi"}}, {"type": "ai", "data": {...}}]',
+    ),
     "anthropic": Reader(
         "turnwise.logs.readers.chats.anthropic",
         "Anthropic's messages with content blocks",
@@ -361,6 +366,7 @@ ALIASES = {
     **dict.fromkeys(("fed", "usr"), "fed-usr"),
     **dict.fromkeys(("opentelemetry", "otlp"), "otel"),
     **dict.fromkeys(("ai-sdk", "vercel-ai-sdk"), "vercel"),
+    **dict.fromkeys(("langchain", "langgraph", "pydantic-ai", "llamaindex"), "frameworks"),
     **dict.fromkeys(("oasst1", "oasst2", "openassistant"), "oasst"),
     **dict.fromkeys(("pipecat", "lmsys-chat"), "messages"),
     "inspect-ai": "inspect",

@@ -15,14 +15,14 @@ Messages of threads and items of responses keep their other keys beside them.
 Tool calls stay as they are, and so does every key that is not known here.
 """
 
-from collections.abc import Iterator, Mapping
-from itertools import islice
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, islice
 from typing import Any
 
 from turnwise.logs.checks import RuleError, array, each, number, optional, others, record, required, text
 from turnwise.logs.dialogue import TEXT_PARTS, from_record, other_entries
 from turnwise.logs.readers.messages import as_json, inner, present, text_at, tool_call
-from turnwise.logs.readers.sniff import Sample
+from turnwise.logs.readers.sniff import RECORDS, Sample
 from turnwise.logs.readers.source import Options, raise_data_error, records
 from turnwise.logs.readers.speakers import renamed
 from turnwise.types import ROLES as NATIVE_ROLES
@@ -30,6 +30,7 @@ from turnwise.types import Dialogue, Role
 
 ROLES = {"developer": "system", "function": "tool"}
 # Keys that are kept elsewhere in a dialogue.
+ITEMS = ("function_call", "function_call_output", "reasoning")  # items of a response that have no role
 BESIDE_A_LIST = "keys of a list of messages (`first_id`, `has_more` and others)"
 STORED = ("chat.completion", "response")  # kinds of stored objects
 LISTED = frozenset({"object", "data"})
@@ -42,6 +43,8 @@ RESULT = frozenset({"type", "call_id", "output"})
 def recognises(sample: Sample) -> bool:
     """Whether the first record is a response, a thread or its message, a chat, or a line of a batch."""
     values = sample.first
+    if sample.is_list and _are_items(sample.records):
+        return True
     if values.get("object") in (*STORED, "thread.message") or _is_thread(values) or _is_stored(values):
         return True
     for found in (values, values.get("body"), inner(values, "response", "body")):
@@ -56,8 +59,15 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
     threads: dict[str, list[dict[str, Any]]] = {}
     responses: list[tuple[dict[str, Any], str]] = []
     options = options or Options()
+    stream = records(path)
+    ahead = list(islice(stream, RECORDS))
+    if _are_items([value for value, _, _ in ahead]):
+        with ahead[0][2]():
+            items = [record(value) for value, _, _ in chain(ahead, stream)]
+            yield dialogue({"object": "response", "input": items, "output": []}, "1", options.roles)
+        return
     skip = options.records_to_skip()
-    for value, place, located in records(path):
+    for value, place, located in chain(ahead, stream):
         with located():
             for values, number_ in _each_stored(value, place, options):
                 if values.get("object") == "thread.message" or _is_thread(values):
@@ -68,19 +78,28 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
                     skip -= 1
                 else:
                     yield dialogue(values, number_, options.roles)
-    for chain in _chains(responses):
+    for linked in _chains(responses):
         if skip:
             skip -= 1
             continue
         try:
-            yield _chained(chain, options.roles)
+            yield _chained(linked, options.roles)
         except RuleError as error:
-            raise_data_error(error, f"{path}: response {chain[-1][1]}")
+            raise_data_error(error, f"{path}: response {linked[-1][1]}")
     for identity, several in islice(threads.items(), skip, None):
         try:
             yield _thread(identity, several)
         except RuleError as error:
             raise_data_error(error, f"{path}: thread {identity}")
+
+
+def _are_items(values: Sequence[Any]) -> bool:
+    """Whether records are items of one dialogue, as OpenAI's agents keep it: messages, and calls or reasoning, which
+    have no role.
+    """
+    listed = [value for value in values if isinstance(value, dict)]
+    kinds = [value.get("type") for value in listed if "role" not in value]
+    return len(listed) == len(values) and bool(kinds) and all(kind in ITEMS for kind in kinds)
 
 
 def _add_to_threads(
@@ -100,20 +119,20 @@ def _chains(responses: list[tuple[dict[str, Any], str]]) -> Iterator[list[tuple[
     for values, place in responses:
         if values.get("id") in continued and values.get("id") is not None:
             continue
-        chain, seen = [(values, place)], {values.get("id")}
-        while (before := known.get(chain[0][0].get("previous_response_id") or "")) is not None:
+        linked, seen = [(values, place)], {values.get("id")}
+        while (before := known.get(linked[0][0].get("previous_response_id") or "")) is not None:
             if before[0]["id"] in seen:
                 break
             seen.add(before[0]["id"])
-            chain.insert(0, before)
-        yield chain
+            linked.insert(0, before)
+        yield linked
 
 
-def _chained(chain: list[tuple[dict[str, Any], str]], roles: Mapping[str, Role]) -> Dialogue:
+def _chained(linked: list[tuple[dict[str, Any], str]], roles: Mapping[str, Role]) -> Dialogue:
     """Responses of which each continues the one before as a dialogue, with the keys of the last; what else the others
     say is in `meta.responses`.
     """
-    *earlier, (last, place) = chain
+    *earlier, (last, place) = linked
     if not earlier:
         return dialogue(last, place, roles)
     before = [_flattened(dict(values)) for values, _ in earlier]

@@ -1,6 +1,6 @@
 """Marks by which a simulated user tells the program something, such as `###STOP###`: they are no part of what was said.
 
-A message keeps its marks under `protocol`; one that was nothing but marks has an empty text.
+A message keeps its text with the marks under `source_content`; one that was nothing but marks has an empty text.
 """
 
 import re
@@ -9,7 +9,7 @@ from typing import Any
 from turnwise.logs.readers import openai
 
 MARK = re.compile(r"\s*###(?:STOP|TRANSFER|OUT-OF-SCOPE)###\s*")
-PROTOCOL = "protocol"  # the key of a message that has its marks
+WHOLE = "source_content"  # the key of a message that has its text with the marks
 
 
 def without_marks(native: dict[str, Any]) -> dict[str, Any]:
@@ -17,8 +17,7 @@ def without_marks(native: dict[str, Any]) -> dict[str, Any]:
     content = native.get("content")
     if native.get("role") != "user" or not isinstance(content, str) or not MARK.search(content):
         return native
-    marks = [mark.strip() for mark in MARK.findall(content)]
-    return {**native, "content": MARK.sub(" ", content).strip(), PROTOCOL: marks}
+    return {**native, "content": MARK.sub(" ", content).strip(), WHOLE: content}
 
 
 def message(value: Any) -> dict[str, Any]:

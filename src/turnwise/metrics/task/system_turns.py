@@ -51,7 +51,7 @@ def system_turns(item: Item, ontology: Ontology, *, predicted_states: bool = Tru
     last: Mapping[str, Any] = {}
     turns = []
     bookings = _bookings(item, len(replies))
-    raw_states = _predicted_states(item, len(replies)) if predicted_states else None
+    raw_states = predictions_of(item, len(replies)) if predicted_states else None
     states = [
         ontology.state(turn.state if raw_states is None else raw_states[number])
         for number, turn in enumerate(replies)
@@ -67,7 +67,7 @@ def system_turns(item: Item, ontology: Ontology, *, predicted_states: bool = Tru
     return turns
 
 
-def _predicted_states(item: Item, count: int) -> Sequence[Mapping[str, Any]] | None:
+def predictions_of(item: Item, count: int) -> Sequence[Mapping[str, Any]] | None:
     """The states that the system predicted, one for each of its `count` turns; None if the log has none.
 
     Another number of states is a `DataError`.

@@ -177,8 +177,9 @@ def test_a_large_file_that_is_cut_off_is_an_error(tmp_path: Path, monkeypatch: p
 def test_marks_of_the_protocol_are_no_part_of_what_the_user_said() -> None:
     from turnwise.logs.readers.protocol_marks import without_marks
 
-    both = without_marks({"role": "user", "content": "Thanks, that is all. ###STOP###"})
-    assert (both["content"], both["protocol"]) == ("Thanks, that is all.", ["###STOP###"])
+    whole = "Thanks, that is all. ###STOP###"
+    both = without_marks({"role": "user", "content": whole})
+    assert (both["content"], both["source_content"]) == ("Thanks, that is all.", whole)
     assert without_marks({"role": "user", "content": "###TRANSFER###"})["content"] == ""
     quoted = {"role": "assistant", "content": "Say ###STOP### to end."}
     assert without_marks(quoted) is quoted

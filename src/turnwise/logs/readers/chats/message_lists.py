@@ -4,7 +4,7 @@ What a message is differs between formats; where the lists are does not.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 from turnwise.logs.checks import others, record
@@ -56,30 +56,39 @@ def is_one_dialogue(values: Sequence[Any]) -> bool:
     return said and len(ids) == len({*map(str, ids)}) and not any(holder(one) for one in values)
 
 
+def unnamed(messages: Messages) -> str | None:
+    """No agent: most formats name none in their messages."""
+    return None
+
+
 def dialogues(
-    path: str, options: Options, native: Callable[[Messages], list[dict[str, Any]]]
+    path: str,
+    options: Options,
+    native: Callable[[Messages], list[dict[str, Any]]],
+    *,
+    whole: Callable[[Sequence[Any]], bool] = is_one_dialogue,
+    agent: Callable[[Messages], str | None] = unnamed,
 ) -> Iterator[Dialogue]:
-    """The dialogues of a file, whose messages `native` brings into native form."""
+    """The dialogues of a file, whose messages `native` brings into native form.
+
+    `whole` says of the first records whether they are messages of one dialogue, and `agent` whom messages name.
+    """
     several = records(path)
     ahead = list(islice(several, 3))
-    if is_one_dialogue([value for value, _, _ in ahead]):
-        values = [record(value) for value, _, _ in [*ahead, *several]]
+    if whole([value for value, _, _ in ahead]):
         _, _, located = ahead[0]
         with located():
-            yield from_record({"messages": native(values)}, default_id="1")
+            messages = [record(value) for value, _, _ in chain(ahead, several)]
+            yield from_record({"agent": agent(messages), "messages": native(messages)}, default_id="1")
         return
-    for value, place, located in [*ahead, *several]:
+    for value, place, located in chain(ahead, several):
         with located():
-            yield _dialogue(value, place, native)
-
-
-def _dialogue(value: Any, place: str, native: Callable[[Messages], list[dict[str, Any]]]) -> Dialogue:
-    """A record, or a list of messages, as a dialogue."""
-    if isinstance(value, list):
-        return from_record({"messages": native(value)}, default_id=place)
-    values = record(value)
-    key = holder(values) or "messages"
-    return from_record(of_record(values, key, native(values.get(key) or ()), place), default_id=place)
+            listed = isinstance(value, list)
+            values = {"messages": value} if listed else record(value)
+            key = holder(values) or "messages"
+            held = values.get(key) or ()
+            made = of_record(values, key, native(held), place)
+            yield from_record({**made, "agent": made["agent"] or agent(held)}, default_id=place)
 
 
 def of_record(
