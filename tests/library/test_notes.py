@@ -131,7 +131,7 @@ def test_of_many_pairs_the_widest_is_told_and_a_verdict_at_the_edge_is_named():
         )  # fmt: skip
 
     null, edge = verdict_notes(
-        with_verdicts([pair("b", 0.3, 0.6), pair("c", 0.9, 0.7), pair("d", 0.1, 0.0165)])
+        with_verdicts([pair("b", 0.3, 0.6), pair("c", 0.9, 0.7), pair("d", 0.1, 0.016)])
     )
     assert "2 pairs without a difference that was shown, of which the widest is a and c" in null
-    assert edge.endswith("may turn the verdict: a and d (p .049)")
+    assert edge.endswith("may turn the verdict: a and d (p .048)")

@@ -152,7 +152,7 @@ def accuracy_differences(
             continue
         mine, theirs = (np.array(side) for side in zip(*both, strict=True))
         gaps = correct(a)[0][mine] - correct(b)[0][theirs]
-        p, method = _test_of_gaps(gaps, [a.pairs[at] for at in mine])
+        p, interval, method = _test_of_gaps(gaps, [a.pairs[at] for at in mine])
         tests.append(
             MetricDifference(
                 metric_a=a.metric,
@@ -162,6 +162,7 @@ def accuracy_differences(
                 level="pair",
                 statistic=STATISTIC,
                 difference=float(gaps.mean()),
+                interval=interval,
                 p=finite(p),
                 n_items=len(gaps),
                 method=method,
@@ -170,11 +171,15 @@ def accuracy_differences(
     return tests
 
 
-def _test_of_gaps(gaps: Floats, pairs: Sequence[ComparedPair]) -> tuple[float, str]:
-    """p of the mean gap against 0, and the method; where all gaps are equal it is the sign test over clusters."""
+def _test_of_gaps(
+    gaps: Floats, pairs: Sequence[ComparedPair]
+) -> tuple[float, tuple[float, float] | None, str]:
+    """p of the mean gap against 0, its interval, and the method; where all gaps are equal it is the sign test over
+    clusters, without an interval.
+    """
     if np.ptp(gaps) == 0:
         p = min(1.0, 2 * 0.5 ** cluster_count(pairs)) if gaps[0] else 1.0
-        return p, "sign test by cluster, as all pairs differ alike"
+        return p, None, "sign test by cluster, as all pairs differ alike"
     mean = float(gaps.mean())
     errors, by = errors_of((gaps - mean)[:, None] / len(gaps), pairs)
-    return errors.p_value(mean), f"clustered by {by}, t"
+    return errors.p_value(mean), errors.interval(mean), f"clustered by {by}, t"

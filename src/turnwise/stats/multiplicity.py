@@ -6,7 +6,7 @@ null hypotheses once one is false. No dependence is assumed between comparisons,
 
 The step-down maximum of t statistics over resampled clusters (Romano and Wolf 2005) was tried: the correlations that it
 takes from few clusters are too high, and with ten agents it calls an equal one better in 7 % of data sets of 6 and 12
-clusters. The exact joint distribution of ten equal normal agents would allow .0012 to .0014 in the first step, where
+clusters. The exact joint distribution of ten equal normal agents would allow .0012 to .0015 in the first step, where
 Holm has .0011: little is left to gain. benchmarks/results/verdicts.json has both.
 """
 
