@@ -260,7 +260,8 @@ def _single(
     rated = {name.partition("#")[0] for name in rewards}
     unrated = [one for one in dialogues if one.agent in targets and one.id not in rated]
     last = replace(chosen, items="last", dimension=None)
-    return single([*items(dialogues, chosen), *items(unrated, last)], rewards)
+    more = items(unrated, last) if unrated else ()
+    return single([*items(dialogues, chosen), *more], rewards)
 
 
 def _complete(episodes: Episodes, targets: Sequence[str]) -> NDArray[np.bool_]:
