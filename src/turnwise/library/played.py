@@ -68,17 +68,17 @@ class Played(ResultOf[PlayRecord]):
         for one in self.document.ends:
             if faults := sum(one.simulator_faults.values()):
                 lines.append(
-                    f"{WARNING}{one.agent}: {counted(faults, 'dialogue')} ended by a fault of the simulated user "
-                    f"({_listed(one.simulator_faults)}) and not scored"
+                    f"{WARNING}{one.agent}: not scored: {counted(faults, 'dialogue')} that a fault of the simulated "
+                    f"user ended ({_listed(one.simulator_faults)})"
                 )
             if tried := sum(one.discarded.values()):
                 lines.append(
-                    f"note: {one.agent}: {counted(tried, 'message')} of the simulated user had a fault "
-                    f"({_listed(one.discarded)}) and not shown to the agent"
+                    f"note: {one.agent}: tried again, unseen by the agent: {counted(tried, 'message')} of the "
+                    f"simulated user with a fault ({_listed(one.discarded)})"
                 )
             if failed := one.ends.get("infrastructure-fault", 0):
                 lines.append(
-                    f"{WARNING}{one.agent}: {counted(failed, 'dialogue')} lost to the infrastructure and not scored"
+                    f"{WARNING}{one.agent}: not scored: {counted(failed, 'dialogue')} lost to the infrastructure"
                 )
         for reason in dict.fromkeys(one.reason for one in self.document.realism if one.reason):
             lines.append(f"note: {reason}")
