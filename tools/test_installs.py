@@ -139,6 +139,7 @@ TRIALS = (
     trial("simulate chat --agents 2 --dialogues 2 --truth 0 -o chat.jsonl"),
     trial("simulate task --agents 2 --dialogues 4 --truth 0 -o task.jsonl"),
     trial("respond demo/demo.jsonl --agent bot:reply --name mine --limit 4 -o replies.jsonl"),
+    trial("play world:booking --limit 2 --user rules --agent bot:reply --max-turns 2 -o played.jsonl"),
     trial("respond demo/demo.jsonl --agent smollm2 --name smollm2 --limit 1 -o more.jsonl", "neural"),
     trial("ope booking.jsonl --target noise-05 --rating reward --model hashing --estimator balance,fqe -o estimated"),
     trial("ope booking.jsonl --target noise-05 --rating reward --estimator balance", "models"),

@@ -69,19 +69,19 @@ class Played(ResultOf[PlayRecord]):
             if faults := sum(one.simulator_faults.values()):
                 lines.append(
                     Warned(
-                        f"{one.agent}: {counted(faults, 'dialogue')} ended by a fault of the simulated user "
-                        f"({_listed(one.simulator_faults)}) and not scored"
+                        f"{one.agent}: not scored: {counted(faults, 'dialogue')} that a fault of the simulated "
+                        f"user ended ({_listed(one.simulator_faults)})"
                     )
                 )
             if tried := sum(one.discarded.values()):
                 lines.append(
-                    f"note: {one.agent}: {counted(tried, 'message')} of the simulated user had a fault "
-                    f"({_listed(one.discarded)}) and not shown to the agent"
+                    f"note: {one.agent}: tried again, unseen by the agent: {counted(tried, 'message')} of the "
+                    f"simulated user with a fault ({_listed(one.discarded)})"
                 )
             if failed := one.ends.get("infrastructure-fault", 0):
                 lines.append(
                     Warned(
-                        f"{one.agent}: {counted(failed, 'dialogue')} lost to the infrastructure and not scored"
+                        f"{one.agent}: not scored: {counted(failed, 'dialogue')} lost to the infrastructure"
                     )
                 )
         for reason in dict.fromkeys(one.reason for one in self.document.realism if one.reason):

@@ -169,7 +169,7 @@ def test_a_dialogue_lost_to_the_infrastructure_is_tried_again_counted_and_not_sc
     assert {one.agent: one.ends for one in played.document.ends} == {
         "good": {"script": 1}, "bad": {"infrastructure-fault": 1},
     }  # fmt: skip
-    assert "1 dialogue lost to the infrastructure and not scored" in "\n".join(played.notes())
+    assert "bad: not scored: 1 dialogue lost to the infrastructure" in "\n".join(played.notes())
     with pytest.raises(TooManyErrors, match="the infrastructure failed in 1 dialogue"):
         tw.play([REFUND], agents=good_and_bad, output="other.jsonl", max_errors=0)
     with pytest.raises(Unmeasured, match="none of 1 dialogue can be scored"):
