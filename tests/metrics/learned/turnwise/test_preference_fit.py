@@ -174,7 +174,7 @@ def test_the_choices_of_hh_rlhf_are_learned_from_and_judged_honestly(tmp_path: P
     )
     after, before = found
     assert after["n_items"] == before["n_items"] == 149  # one reply is empty
-    assert before["estimate"] == pytest.approx(0.352, abs=0.03)  # as `meta --level pair` measures it
+    assert before["estimate"] == pytest.approx(0.386, abs=0.03)  # as `meta --level pair` measures it
     assert after["estimate"] > before["estimate"]
     assert 0.4 < after["estimate"] < 0.65
     start = weights_of(load_trained("turnwise", ""))
