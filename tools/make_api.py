@@ -360,7 +360,18 @@ def page() -> str:
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines())).rstrip() + "\n"
 
 
+def check_pages() -> None:
+    """End with a message if a command has no page, before anything is written."""
+    for name in COMMANDS:
+        path = DOCS / f"{PAGES.get(name, name)}.md"
+        if not path.exists():
+            raise SystemExit(
+                f"write {path.relative_to(DOCS.parent)} first: a title and a sentence on `turnwise {name}`"
+            )
+
+
 if __name__ == "__main__":
+    check_pages()
     PACKAGE.write_text(package())
     importlib.reload(turnwise)  # the page lists its names
     for path, text in pages().items():

@@ -13,7 +13,7 @@ BEGIN = f"""
 import sys
 import turnwise.commands as commands
 commands.__path__.append({str(FOLDER)!r})
-commands.COMMANDS += ("turns",)
+commands.COMMANDS += ("sizes",)
 """
 COMMAND = f"{BEGIN}\nfrom turnwise.cli.common.group import run\nsys.exit(run(sys.argv[1:]))"
 
@@ -27,7 +27,7 @@ def python(code: str, *arguments: str, cwd: Path) -> subprocess.CompletedProcess
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with data and with the finished run of the command."""
-    made = tmp_path_factory.mktemp("turns")
+    made = tmp_path_factory.mktemp("sizes")
     lengths = {"brief": (2, 3, 4), "rambling": (6, 8, 12)}
     dialogues = [
         {"agent": agent, "id": f"{agent}-{number}", "messages": [{"role": "user", "content": "Hi."}] * number}
@@ -35,9 +35,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for number in numbers
     ]
     (made / "logs.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in dialogues))
-    done = python(COMMAND, "turns", "logs.jsonl", "-o", "out", "--gate", "turns >= 100", cwd=made)
+    done = python(COMMAND, "sizes", "logs.jsonl", "-o", "out", "--gate", "messages >= 100", cwd=made)
     assert done.returncode == 1, done.stderr
-    assert "FAIL  turns >= 100  (brief)" in done.stderr
+    assert "FAIL  messages >= 100  (brief)" in done.stderr
     (made / "printed.txt").write_text(done.stdout)
     return made
 
@@ -50,12 +50,12 @@ def test_its_table_has_the_columns_of_its_record(folder: Path):
 
 def test_its_results_are_read_again_with_their_types_and_settings(folder: Path):
     document = json.loads((folder / "out" / "results.json").read_text())
-    assert document["command"] == "turns"
+    assert document["command"] == "sizes"
     assert document["origin"]["settings"]["options"] == {"shortest": 1}
     code = "from turnwise.records import decoded\ndata = open('out/results.json', 'rb').read()\n"
     code += "print(type(decoded(data).results[0]))"
     done = python(BEGIN + code, cwd=folder)
-    assert done.stdout.strip() == "<class 'turnwise.commands.turns.TurnsRecord'>", done.stderr
+    assert done.stdout.strip() == "<class 'turnwise.commands.sizes.SizeRecord'>", done.stderr
 
 
 def test_a_report_has_a_section_with_its_question_claim_and_estimates(folder: Path):
@@ -78,15 +78,15 @@ def test_a_comment_on_a_pull_request_has_its_table(folder: Path):
 
 
 def test_its_help_and_its_function_have_the_same_settings(folder: Path):
-    shown = python(COMMAND, "turns", "--help", cwd=folder).stdout
-    code = "import inspect\nfrom turnwise.commands.turns import turns\nprint(*inspect.signature(turns).parameters)"
+    shown = python(COMMAND, "sizes", "--help", cwd=folder).stdout
+    code = "import inspect\nfrom turnwise.commands.sizes import sizes\nprint(*inspect.signature(sizes).parameters)"
     parameters = python(BEGIN + code, cwd=folder).stdout.split()
-    assert {"data", "shortest", "output", "seed"} <= set(parameters)
-    assert all(f"--{name}" in shown for name in ("shortest", "output", "seed", "gate"))
+    assert {"data", "shortest", "output"} <= set(parameters)
+    assert all(f"--{name}" in shown for name in ("shortest", "output", "gate"))
 
 
 def test_its_schema_is_among_those_of_all_commands(folder: Path):
     code = "import json\nfrom turnwise.report.schema import schema\nprint(json.dumps(schema()))"
     made = json.loads(python(BEGIN + code, cwd=folder).stdout)
-    assert {"longest", "agent"} <= set(made["$defs"]["TurnsRecord"]["properties"])
-    assert "TurnsDocument" in made["$defs"]
+    assert {"longest", "agent"} <= set(made["$defs"]["SizeRecord"]["properties"])
+    assert "SizesDocument" in made["$defs"]

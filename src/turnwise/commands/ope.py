@@ -226,7 +226,6 @@ def below_table(document: OpeDocument, screen: Styled) -> str:
         for row in document.results
         if row.estimator == document.results[0].estimator and (outside := row.diagnostics.disagrees)
     ]
-    lines += [f"note: {note}" for note in document.notes]
     if any(row.estimate is not None and not row.diagnostics.calibrated for row in document.results):
         lines.append(
             "NOT CALIBRATED: these intervals account for sampling alone, and contain the truth far less often than 95 %"

@@ -134,8 +134,11 @@ class Result:
         return list(plain(self.document)["results"])
 
     def notes(self) -> list[str]:
-        """Lines on what was not scored and why, and on what limits the results; empty if there is nothing to say."""
-        return [*notes(self.findings), *unseen_parts(self.document), *automatic_raters(self.document)]
+        """Lines on what was not scored and why, on what was left out, and on what limits the results."""
+        document = self.document
+        return [
+            *notes(self.findings), *unseen_parts(document), *automatic_raters(document), *document_notes(document)
+        ]  # fmt: skip
 
     def figures(self) -> list[Figure]:
         """The figures that a report would show; empty if the run was made with `figures=False`."""
@@ -221,7 +224,7 @@ class Scores(ResultOf[ScoreRecord]):
 
     def notes(self) -> list[str]:
         """As in `Result`, and on what was left out or scored together, and estimates of few items."""
-        return [*Result.notes(self), *document_notes(self.document), *coverage(self.document.results)]
+        return [*Result.notes(self), *coverage(self.document.results)]
 
 
 # Columns of comparisons: the interval that belongs to the verdict, and what is of one comparison alone.
@@ -277,7 +280,7 @@ class Comparison(ResultOf[DifferenceRecord]):
         or compared.
         """
         document = self.document
-        found = [*Result.notes(self), *document_notes(document), *coverage(document.results)]
+        found = [*Result.notes(self), *coverage(document.results)]
         found += [*rater_notes(document.results), *verdict_notes(document.results)]
         if self.shared_agent is not None:
             found.append(
@@ -367,7 +370,7 @@ class Agreement(ResultOf[AgreementRecord]):
         """As in `Result`, on what was left out, and on preferences by few raters."""
         document = self.document
         at_pairs = [one for one in document.results if one.level == "pair" and one.metric]
-        return [*Result.notes(self), *document_notes(document), *rater_notes(at_pairs)]
+        return [*Result.notes(self), *rater_notes(at_pairs)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -550,12 +553,7 @@ class Reliability(ResultOf[PassRecord]):
 
     def notes(self) -> list[str]:
         """As in `Result`, on tasks with too few trials, on failures of the infrastructure, and on what to add first."""
-        document = self.document
-        return [
-            *Result.notes(self),
-            *document_notes(document),
-            *reliability_notes(document),
-        ]
+        return [*Result.notes(self), *reliability_notes(self.document)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

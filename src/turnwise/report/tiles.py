@@ -14,6 +14,7 @@ _ORDER: dict[Question, tuple[str, ...]] = {
                 "near-not-shown", "none-agrees", "ranks-agents", "learned-from-items"),
     "gaming": ("gameable", "hardened", "no-fraud-shown"),
     "unrated": ("unrated-ranked", "unrated-useless", "unrated-estimate", "refused", "critic-fooled", "critic-first"),
+    "reliable": ("reliable",),
     "plan": ("planned",),
 }  # fmt: skip
 NEXT = "What should I do next?"

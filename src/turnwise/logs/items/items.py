@@ -2,7 +2,7 @@
 
 A `Selection` says what is asked for; `resolve_selection` adds what the files decide of it.
 
-Two questions are resolve_selection here, once, for every metric and test. The *cluster* is what resampling and splits
+Two questions are resolved here, once, for every metric and test. The *cluster* is what resampling and splits
 must not tear apart: the task, where a record says of which task it is a trial; else the dialogue, or, where a record
 holds one selected reply only, all records that answer the same context. The *pair* is what lets two agents be compared
 on the same thing: the identical context, or the value of a key such as `meta.item`. The key `id` is the id, or the
@@ -76,7 +76,7 @@ __all__ = [
 
 def items(dialogues: Iterable[Dialogue], selection: Selection, *, whole: bool = False) -> Iterator[Item]:
     """The selected replies as items, or with `whole` one item a dialogue that has any; nothing to score raises
-    `DataError`. One pass in flat memory if the selection is resolve_selection; else the dialogues are held in memory to
+    `DataError`. One pass in flat memory if the selection is resolved; else the dialogues are held in memory to
     settle it.
     """
     asked, tally = selection, _Tally()
