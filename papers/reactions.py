@@ -2,6 +2,7 @@
 
     python -m papers.reactions train DATA      writes src/turnwise/data/models/reactions
     python -m papers.reactions table DATA      writes papers/reactions.json: each corpus by the model without it
+    python -m papers.reactions show            writes the tables of papers/reactions.md
 
 Five public corpora of dialogues that people held and rated as a whole. A dialogue's rating is the mean of its oriented
 dimensions, standardised in its corpus; corpora count equally, and agents inside a corpus. Vectors are taken relative to
@@ -204,5 +205,33 @@ def table(data: Path) -> None:
     (HERE / "reactions.json").write_text(json.dumps(result, indent=1) + "\n")
 
 
+def show() -> None:
+    """Write the tables of papers/reactions.md."""
+    found = json.loads((HERE / "reactions.json").read_text())
+    agents = ["| corpus | agents | Pearson of agents | Pearson of dialogues of one agent |", "|" + " --- |" * 4]
+    people = ["| corpus | users: least and most | the agents themselves: least and most |", "|" + " --- |" * 3]
+    for name, one in found.items():
+        of_agents = one["pearson_agents"]
+        shown = "-" if of_agents is None else f"{of_agents:.2f}"
+        agents.append(
+            f"| {name} | {one['agents']} | {shown} | {one['pearson_dialogues_of_one_agent']:.2f} |"
+        )
+        users, bots = (
+            [each[side] for agent, each in one["repeated"].items() if side == "users" or agent != "human"]
+            for side in ("users", "agent")
+        )
+        of_bots = f"{min(bots):.3f}, {max(bots):.3f}" if bots else "-"
+        people.append(f"| {name} | {min(users):.3f}, {max(users):.3f} | {of_bots} |")
+    page = HERE / "reactions.md"
+    text = page.read_text()
+    for mark, lines in (("agents", agents), ("people", people)):
+        before, after = text.partition(f"<!-- {mark} -->")[0], text.partition(f"<!-- /{mark} -->")[2]
+        text = f"{before}<!-- {mark} -->\n" + "\n".join(lines) + f"\n<!-- /{mark} -->{after}"
+    page.write_text(text)
+
+
 if __name__ == "__main__":
-    {"train": train, "table": table}[sys.argv[1]](Path(sys.argv[2]))
+    if sys.argv[1] == "show":
+        show()
+    else:
+        {"train": train, "table": table}[sys.argv[1]](Path(sys.argv[2]))

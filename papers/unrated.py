@@ -4,7 +4,8 @@ seen.
     python -m papers.unrated real DATA     every corpus with three or more rated agents, each left out, all dimensions
     python -m papers.unrated five DATA     ji2022 with five rated bots, every choice of them
     python -m papers.unrated worlds        2,000 fresh agents of four families, and 100 planted outside the range
-    python -m papers.unrated curves DATA   rated agents, rated dialogues, unrated dialogues, ratings of the target
+    python -m papers.unrated curves        a world: rated agents, rated and unrated dialogues, ratings of the target
+    python -m papers.unrated curves-real DATA   dialogues of each agent of ji2022
     python -m papers.unrated show          papers/unrated.md from papers/unrated.json
 
 The features, their groups and the rule of refusals were chosen on ji2022 and on draws below 100 of the worlds; the
@@ -59,6 +60,7 @@ FAMILIES: Mapping[str, tuple[World, Any, str]] = {
 }
 RATED, FRESH, LOGGED, TRUTH, PANELS = 16, 25, 40, 100, 20
 DRAW = 1000
+CURVE_PANELS = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -319,20 +321,25 @@ def _outside(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 # Curves -----------------------------------------------------------------------------------------------------------
 
 
-def curves(data: Path) -> dict[str, Any]:
-    """What more rated agents, rated dialogues, unrated dialogues and ratings of the target are worth."""
-    found: dict[str, Any] = {"world": {}, "ji2022": {}}
-    family = "chat mixed"
-    made = list(panels(family, range(100, 108), rated=16, fresh=10, logged=80))
-    for n in (3, 4, 5, 6, 8, 10, 12, 16):
-        found["world"][f"{n} rated agents"] = _curve(made, rated=n, of_each=40, own=40)
-    for n in (5, 10, 20, 40, 80):
-        found["world"][f"{n} rated dialogues of each"] = _curve(made, rated=12, of_each=n, own=40)
-    for n in (10, 20, 40, 80):
-        found["world"][f"{n} unrated dialogues of the target"] = _curve(made, rated=12, of_each=40, own=n)
-    found["world"]["20 ratings of the target"] = _with_ratings(made, 20)
+def curves() -> dict[str, Any]:
+    """In a world: what more rated agents, rated dialogues, unrated dialogues and ratings of the target are worth."""
+    found: dict[str, Any] = {}
+    made = list(panels("chat mixed", range(100, 100 + CURVE_PANELS), rated=RATED, fresh=10, logged=80))
+    for n in (3, 4, 5, 6, 8, 12, 16):
+        found[f"{n} rated agents"] = _curve(made, rated=n, of_each=40, own=40)
+    for n in (5, 10, 20, 80):
+        found[f"{n} rated dialogues of each of 12"] = _curve(made, rated=12, of_each=n, own=40)
+    for n in (10, 20, 80):
+        found[f"{n} unrated dialogues of the target"] = _curve(made, rated=12, of_each=40, own=n)
+    found["20 ratings of the target"] = _with_ratings(made, 20)
+    return found
+
+
+def curves_real(data: Path) -> dict[str, Any]:
+    """On ji2022: what more dialogues of each agent are worth, against the mean of all its dialogues."""
     logs, ratings = corpus(data, "ji2022")
     rng = np.random.default_rng(0)
+    found = {}
     for n in (10, 20, 40, 80, 160):
         rows: list[dict[str, Any]] = []
         for _ in range(5):
@@ -343,9 +350,7 @@ def curves(data: Path) -> dict[str, Any]:
                 ]
             )
             rows += _against_all(each_left_out(logs, ratings["mean"], np.sort(kept)), logs, ratings["mean"])
-        found["ji2022"][f"{n} dialogues of each"] = summary(rows)
-    for key, value in {**found["world"], **found["ji2022"]}.items():
-        print(key, json.dumps(value), flush=True)
+        found[f"{n} dialogues of each"] = summary(rows)
     return found
 
 
@@ -426,7 +431,13 @@ def main(arguments: Sequence[str]) -> None:
         worlds_rows = json.loads(ROWS.read_text()) if ROWS.exists() else {}
         write(json.loads(HERE.read_text()) | {"worlds": summary_of_worlds(worlds_rows)})
         return
-    parts: dict[str, Any] = {"real": real, "five": five, "worlds": worlds, "curves": curves}
+    parts: dict[str, Any] = {
+        "real": real,
+        "five": five,
+        "worlds": worlds,
+        "curves": curves,
+        "curves-real": curves_real,
+    }
     found = parts[part](*map(Path, rest))
     kept = json.loads(HERE.read_text()) if HERE.exists() else {}
     HERE.write_text(json.dumps(kept | {part: found}, indent=1) + "\n")

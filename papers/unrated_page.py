@@ -51,7 +51,10 @@ def _table(name: str, rows: Mapping[str, Mapping[str, Any]]) -> list[str]:
 def write(results: Mapping[str, Any]) -> None:
     """Put the tables between the marks of both pages."""
     real: Mapping[str, Any] = results.get("real", {})
-    worlds: Mapping[str, Any] = results.get("worlds", {})
+    worlds: dict[str, Any] = results.get("worlds", {})
+    if "all" in worlds:
+        # Families have different scales.
+        worlds["all"]["answered"]["pearson"] = None
     parts = {
         "real": _table("corpus: dimension", real),
         "worlds": _table("family", worlds),
@@ -64,9 +67,12 @@ def write(results: Mapping[str, Any]) -> None:
         parts["five"] = _table(
             "ji2022, mean", {"five rated bots": results["five"], "of these, unstable": second}
         )
-    for name, page in results.get("curves", {}).items():
-        rows = {label: one for label, one in page.items() if "reasons" in one}
-        parts[f"curves {name}"] = _table("setting", rows)
+    for name in ("curves", "curves-real"):
+        settings = {label: one for label, one in results.get(name, {}).items() if "reasons" in one}
+        if settings:
+            parts[name] = _table("setting", settings)
+    if "curves" in results:
+        parts["ratings"] = _ratings(results["curves"]["20 ratings of the target"])
     _fill(PAGE, parts)
     chosen = {"ji2022, seven bots": real["ji2022: mean"]} if "ji2022: mean" in real else {}
     chosen |= {f"simulated, {name}": found for name, found in worlds.items()}
@@ -88,6 +94,18 @@ def _outside(worlds: Mapping[str, Any]) -> list[str]:
             f"{reasons} |"
         )
     return lines
+
+
+def _ratings(found: Mapping[str, Mapping[str, float]]) -> list[str]:
+    """The table of what ratings of the target add."""
+    lines = ["| from | agents | mean error | half width | coverage |", "|" + " --- |" * 5]
+    return [
+        *lines,
+        *(
+            f"| {name} | {one['n']} | {one['error']:.3f} | {one['half_width']:.3f} | {one['coverage']:.0%} |"
+            for name, one in found.items()
+        ),
+    ]
 
 
 def _missed(real: Mapping[str, Any]) -> list[str]:

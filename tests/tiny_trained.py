@@ -95,6 +95,8 @@ def write(kind: str, path: Path) -> Path:
         return write_turnwise(path, kind)
     if kind == "guarded":
         return write_guard(path)
+    if kind == "reactions":
+        return write_reactions(path)
     trainers = {"usr-ret": retrieval.train, "maude": maude.train, "att": att.train}
     if kind.startswith("adem"):
         made = adem_training.train(adem_task(kind))
@@ -162,6 +164,22 @@ def write_guard(path: Path) -> Path:
     ]
     made = retrieval.train(task("usr-ret", dialogues=taught, settings={"epochs": 1, "guard": "fraud"}))
     folder.save(path, kind="usr-ret", tensors=made.tensors, config=made.config, card=made.card)
+    return path
+
+
+def write_reactions(path: Path) -> Path:
+    """Write a model of `reactions` with random weights: one of both its corpora, and one without each."""
+    rng = np.random.default_rng(0)
+    width = 2 * text_encoder("hashing").dimension
+    nothing = np.array([], dtype=np.uint64)
+    tensors = {
+        "weights": rng.normal(size=(3, width)).astype(np.float32),
+        "centre": np.zeros((3, width), dtype=np.float32),
+        "seen other": nothing,
+        "seen third": nothing,
+    }
+    config = {"corpora": ["other", "third"], "encoder": encoder_card("hashing")}
+    folder.save(path, kind="reactions", tensors=tensors, config=config, card={})
     return path
 
 

@@ -30,6 +30,7 @@ from turnwise.types import Item, Metric, NeedsFitting, Summed, Turn, digest
 UNSIGNED = ("cache", "concurrency", "fewest", "key", "price", "runs")
 # For each default that is a text, another valid value.
 OTHERS = {
+    "": "other",
     "overall": "fun",
     "auto": "bf16",
     "text": "schema",

@@ -209,3 +209,33 @@ def test_a_missing_alternative_leaves_out_its_dialogue_and_is_counted(tmp_path: 
     (row,) = list(found)
     assert row["n_items"] == 65
     assert any("5 items left out" in note for note in found.document.notes)
+
+
+def test_a_system_that_talks_like_no_other_is_refused_on_the_road_of_replies(tmp_path: Path) -> None:
+    """Six systems share their words, and the target, which people rate highest, has words of its own."""
+    rng = np.random.default_rng(0)
+    words = "red blue cat dog sun rain tea milk yes no".split()
+    own = "marvellous quantum harpsichord velvet orbit lantern".split()
+    lines = []
+    for place in range(40):
+        for index in range(7):
+            pool = own if index == 6 else words[index : index + 5]
+            line: dict[str, Any] = {
+                "id": f"{place} {index}",
+                "agent": f"s{index}",
+                "messages": [
+                    {"role": "user", "content": f"question {place}"},
+                    {"role": "assistant", "content": " ".join(rng.choice(pool, 4))},
+                ],
+            }
+            if index != 6:
+                value = float(np.clip(1 + 0.3 * index + 0.2 * rng.normal(), 1, 5))
+                line["ratings"] = [{"dimension": "overall", "value": value, "scale": [1, 5], "turn": 1}]
+            lines.append(line)
+    found = tw.ope(
+        written(tmp_path / "a.jsonl", lines), targets="s6", model="hashing", estimators="direct,robust"
+    )
+    assert [one["estimate"] for one in found] == [None, None]
+    codes = {one.why.code for one in found.document.results if one.why is not None}
+    assert codes <= {"dialogues-outside", "unlike-logged", "estimate-outside", "not-ranked"}
+    assert codes & {"dialogues-outside", "unlike-logged"}

@@ -68,13 +68,16 @@ class Reactions(_Attributes):
     def fit(self, items: Iterable[Item], /) -> "FittedReactions":
         """Find the agents whose users look like a program."""
         turns: dict[str, dict[str, list[str]]] = defaultdict(dict)
+        texts: set[str] = set()
         for item in items:
             mine = turns[item.agent]
             if item.dialogue in mine or len(mine) < LOOKED_AT:
                 mine[item.dialogue] = long_turns(item.turns)
+                texts.update(said(item.turns, "user"))
         shares = {agent: repeated_share(list(mine.values())) for agent, mine in turns.items()}
         programs = {agent: share for agent, share in sorted(shares.items()) if share > SAME}
-        return FittedReactions(self.without, self.trained, programs)
+        read = digest(*sorted(texts))
+        return FittedReactions(self.without, self.trained, programs, read)
 
     @property
     def reducer(self) -> "FittedReactions":
@@ -89,6 +92,7 @@ class FittedReactions(_Attributes, Ratio):
     without: str = ""
     trained: str = ""
     programs: Mapping[str, float] = field(default_factory=dict)  # agent -> share of repeated turns
+    read: str = ""  # a digest of the turns in which programs were looked for
 
     @property
     def folder(self) -> Folder:
@@ -97,11 +101,11 @@ class FittedReactions(_Attributes, Ratio):
 
     @property
     def signature(self) -> Signature:
-        """The digest of the model, what it was not fitted to, its encoder, and the agents with programs as users."""
+        """The digest of the model, what it was not fitted to, its encoder, and where programs were looked for."""
         folder = self.folder
         chosen = [("without", self.without)] if self.without else []
-        if self.programs:
-            chosen.append(("programs", digest(*self.programs)))
+        if self.read:
+            chosen.append(("users", self.read))
         return Signature("reactions", (*chosen, ("trained", folder.digest)), (encoder_of(folder).signature,))
 
     def rows(self, items: Sequence[Item], /) -> Floats:
@@ -143,7 +147,8 @@ def predicted(folder: Folder, without: str, vectors: Floats) -> Floats:
         )
     row = names.index(without)
     weights = folder.tensors["weights"][row].astype(np.float64)
-    found: Floats = (vectors - folder.tensors["centre"][row].astype(np.float64)) @ weights
+    # Not a matrix product, whose last digit may depend on how many rows there are.
+    found: Floats = np.einsum("nd,d->n", vectors - folder.tensors["centre"][row].astype(np.float64), weights)
     return found
 
 
