@@ -116,7 +116,7 @@ class Respond(Showing, Seeding, Filtering, Reading):
     def agent_settings(self) -> dict[str, Any]:
         """The settings of the agent; an address has those of its calls too."""
         own = dict(self.settings or {})
-        if self.agent.startswith(("http://", "https://")):
+        if str(self.agent).startswith(("http://", "https://")):
             return {**self._calls, "timeout": self.timeout, **own}
         return own
 
