@@ -118,7 +118,7 @@ class Respond(Showing, Seeding, Filtering, Reading):
         from turnwise.agents import is_served
 
         own = dict(self.settings or {})
-        if is_served(self.agent):
+        if is_served(str(self.agent)):
             return {**self._calls, "timeout": self.timeout, **own}
         return own
 

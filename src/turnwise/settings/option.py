@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 else:
     Function: TypeAlias = Callable[..., Any]
 Metrics: TypeAlias = str | Function | Sequence[str | Function]  # a tuple of names once checked
-NameOrFunction: TypeAlias = str | Function  # a name once checked
+NameOrFunction: TypeAlias = str | Callable[..., Any]  # a name once checked
 PathLike: TypeAlias = str | Path  # a text once checked
 Paths: TypeAlias = str | Path | Sequence[str | Path]  # one path or several; a tuple of texts once checked
 Pairs: TypeAlias = (

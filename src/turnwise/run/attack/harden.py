@@ -138,7 +138,7 @@ def harden(spec: "Harden", *, report: Callable[[str], None] = lambda _: None) ->
     The rounds end with an attack: when it finds the metric robust, when it finds no template to train on, or after the
     last round. Raises `UsageError` for a metric without a guard, without an output folder or without the search stage.
     """
-    kind = settings(spec.metric)[0]
+    kind = settings(str(spec.metric))[0]
     if kind != WRAPPER and (kind not in names() or not trainer(kind).takes_guard):
         able = [name for name, one in TRAINERS.items() if one.takes_guard]
         raise UsageError(
@@ -152,7 +152,7 @@ def harden(spec: "Harden", *, report: Callable[[str], None] = lambda _: None) ->
         (*spec.paths, *split_paths(spec.learn_from))
     ):  # separately, because files may share ids
         sha256 |= scan_data(spec.changed(contexts=(path,))).sha256
-    name, taught, rounds = spec.metric, list[str](), list[HardeningRound]()
+    name, taught, rounds = str(spec.metric), list[str](), list[HardeningRound]()
     key = digest(_journal_settings(spec), *sorted(sha256.values()))
     spec.folder.mkdir(parents=True, exist_ok=True)
     with Journal(spec.folder / "rounds.jsonl", key, reuse=spec.reuse) as journal:
@@ -168,11 +168,11 @@ def harden(spec: "Harden", *, report: Callable[[str], None] = lambda _: None) ->
                 break
             taught = list(dict.fromkeys([*done.promising, *taught]))[:MAX_TEMPLATES]
             model = spec.folder / f"model-{number + 1}"
-            name = hardened_name(spec.metric, model)
+            name = hardened_name(str(spec.metric), model)
             if not (done.learned and model.exists()):  # a model of another run is not reused
                 train_guard(spec, taught, model, set(done.contexts), report)
                 journal.put(number, structs.replace(done, learned=True))
-        agreement = _agreement(spec, (spec.metric, name)) if spec.agree_with else []
+        agreement = _agreement(spec, (str(spec.metric), name)) if spec.agree_with else []
     last = rounds[-1]
     return finish(
         AttackDocument, spec, _records(name, last), sha256, hardened=name, robust=last.robust, summary=_summary(last),
@@ -192,7 +192,7 @@ def hardened_name(metric: str, model: Path) -> str:
 def _journal_settings(spec: "Harden") -> str:
     """The settings that determine the rounds, as text for the journal's key: other settings start a new one."""
     part = spec.changed(contexts=spec.paths[:1])
-    found = _metric(part, spec.metric, scan_data(part))
+    found = _metric(part, str(spec.metric), scan_data(part))
     return repr(
         ("round", str(found.signature), spec.model, spec.seed, spec.draws, spec.options, spec.selection)
     )
@@ -276,7 +276,7 @@ def train_guard(
 
     Dialogues that start with one of `attacked_prefixes` (digests) are not used.
     """
-    kind, given = settings(spec.metric)
+    kind, given = settings(str(spec.metric))
     if kind == WRAPPER:
         kind = GUARD_KIND
     lesson = model.with_name(f"{model.name.replace('model', 'lesson')}.jsonl.gz")

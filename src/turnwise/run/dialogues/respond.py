@@ -82,7 +82,7 @@ def respond(request: "Respond", *, agent: Agent | None = None) -> Responded:
     if all failed and `TooManyErrors` if more than `max_errors` did.
     """
     census = scan(request.paths)
-    speaker = agent if agent is not None else resolve(request.agent, **request.agent_settings)
+    speaker = agent if agent is not None else resolve(str(request.agent), **request.agent_settings)
     existing, points = _count_points(request)
     signature = str(signature_or_agent(speaker)) + source_digest(speaker)
     # msgspec encodes no subclass of text, which the name of lines in memory is.

@@ -47,8 +47,8 @@ def write_self_play(request: "Respond") -> Responded:
     """
     replies = request.self_play or 1
     census = scan(request.paths)
-    agent = resolve(request.agent, **request.agent_settings)
-    partner = agent if request.user is None else resolve(request.user)
+    agent = resolve(str(request.agent), **request.agent_settings)
+    partner = agent if request.user is None else resolve(str(request.user))
     starts = [
         (dialogue, turns) for dialogue in selected_dialogues(request) if (turns := _first_turns(dialogue))
     ]
