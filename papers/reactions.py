@@ -208,14 +208,18 @@ def table(data: Path) -> None:
 def show() -> None:
     """Write the tables of papers/reactions.md."""
     found = json.loads((HERE / "reactions.json").read_text())
-    agents = ["| corpus | agents | Pearson of agents | Pearson of dialogues of one agent |", "|" + " --- |" * 4]
-    people = ["| corpus | users: least and most | the agents themselves: least and most |", "|" + " --- |" * 3]
+    agents = [
+        "| corpus | agents | Pearson of agents | Pearson of dialogues of one agent |",
+        "|" + " --- |" * 4,
+    ]
+    people = [
+        "| corpus | users: least and most | the agents themselves: least and most |",
+        "|" + " --- |" * 3,
+    ]
     for name, one in found.items():
         of_agents = one["pearson_agents"]
         shown = "-" if of_agents is None else f"{of_agents:.2f}"
-        agents.append(
-            f"| {name} | {one['agents']} | {shown} | {one['pearson_dialogues_of_one_agent']:.2f} |"
-        )
+        agents.append(f"| {name} | {one['agents']} | {shown} | {one['pearson_dialogues_of_one_agent']:.2f} |")
         users, bots = (
             [each[side] for agent, each in one["repeated"].items() if side == "users" or agent != "human"]
             for side in ("users", "agent")

@@ -179,13 +179,24 @@ def test_a_target_unlike_all_others_is_refused(capsys, talks: list[Dialogue], tm
     assert "says what nobody logged says" in said
 
 
-def test_missing_alternatives_name_the_agent_and_the_turns(
+def test_dialogues_with_missing_alternatives_are_left_out_and_counted(
     capsys, talks: list[Dialogue], tmp_path: Path
 ) -> None:
     missing = [_silent(talk, "a5") if place == 3 else talk for place, talk in enumerate(talks)]
-    said = refused(capsys, written(tmp_path / "m.jsonl", missing), "--target", "a5", code=2)
-    assert "agent `a5` has no alternative at 3 of 630 turns" in said
-    assert "`d3`" in said
+    path = written(tmp_path / "m.jsonl", missing)
+    assert run(["ope", path, "--target", "a5", "--model", "hashing", "--estimator", "robust"]) == 0
+    said = capsys.readouterr()
+    assert "1 item left out: not every agent has a reply there" in said.out + said.err
+
+
+def test_an_agent_without_any_alternative_names_the_turns(
+    capsys, talks: list[Dialogue], tmp_path: Path
+) -> None:
+    missing = [_silent(talk, "a5") for talk in talks]
+    said = refused(
+        capsys, written(tmp_path / "m.jsonl", missing), "--target", "a5", "--road", "replies", code=2
+    )
+    assert "agent `a5` has no alternative at 630 of 630 turns" in said
 
 
 def test_mixed_scales_are_an_error(capsys, talks: list[Dialogue], tmp_path: Path) -> None:
@@ -198,7 +209,9 @@ def test_mixed_scales_are_an_error(capsys, talks: list[Dialogue], tmp_path: Path
 
 
 def test_logs_without_alternatives_of_the_target_are_an_error(capsys, logs: str) -> None:
-    assert "nothing says what `nobody` would have said" in refused(capsys, logs, "--target", "nobody", code=2)
+    assert "there are neither dialogues of `nobody` nor replies of it" in refused(
+        capsys, logs, "--target", "nobody", code=2
+    )
     assert "--all" in refused(capsys, logs, code=2)
 
 
