@@ -154,6 +154,8 @@ def settings() -> list[tuple[str, str]]:
         for setting, default in parameters(name).items()
         if isinstance(default, int | float | str)
         and setting not in (*UNSIGNED, "model", "ontology", "trained")
+        # A trained model has the precision that it was fitted for; another one is refused.
+        and not (setting == "precision" and name.startswith("turnwise"))
     ]
 
 

@@ -25,7 +25,19 @@ FILES = {
     "parlai": json.dumps({"dialog": [[{"id": "human", "text": "hi"}, {"id": "bot", "text": "hello"}]]}),
     "multiwoz": json.dumps(SOUND["multiwoz"]),
     "enigma": json.dumps(SOUND["enigma"]),
-}
+    "oasst": json.dumps({
+        "message_tree_id": "m1", "tree_state": "ready_for_export",
+        "prompt": {
+            "message_id": "m1", "text": "hi", "role": "prompter",
+            "replies": [{"message_id": "m2", "parent_id": "m1", "text": "hello", "role": "assistant", "replies": []}],
+        },
+    }),
+}  # fmt: skip
+# Files that the tools themselves wrote (tests/fixtures/written/README.md).
+BY_TOOLS = {
+    "livekit": "livekit_history.json", "vercel": "vercel_ui_messages.json", "frameworks": "pydantic_ai.json"
+}  # fmt: skip
+WRITTEN = Path(__file__).parents[1] / "fixtures" / "written"
 TABLE = {"id": ["1", "1"], "role": ["user", "assistant"], "content": ["hi", "hello"], "turn": [0, 1]}
 TABLES = ("csv", "parquet", "hf")
 
@@ -35,6 +47,13 @@ def test_a_reader_keeps_the_contract(name: str, tmp_path: Path) -> None:
     good, bad = tmp_path / "good.jsonl", tmp_path / "bad.jsonl"
     good.write_text(f"{FILES[name]}\n", encoding="utf-8")
     bad.write_text(f"{FILES[name]}\n{{broken\n", encoding="utf-8")
+    check_reader(READERS[name].read, good, malformed=bad)
+
+
+@pytest.mark.parametrize("name", BY_TOOLS)
+def test_a_reader_of_a_tools_own_file_keeps_the_contract(name: str, tmp_path: Path) -> None:
+    good, bad = WRITTEN / BY_TOOLS[name], tmp_path / "bad.json"
+    bad.write_bytes(good.read_bytes()[:-20])
     check_reader(READERS[name].read, good, malformed=bad)
 
 
@@ -66,7 +85,7 @@ def test_a_reader_of_tables_keeps_the_contract(name: str, tmp_path: Path) -> Non
 
 
 def test_no_reader_is_without_a_check_of_its_contract() -> None:
-    assert {*FILES, *TABLES, *(source.reader for source in FORMS.values())} == set(READERS)
+    assert {*FILES, *BY_TOOLS, *TABLES, *(source.reader for source in FORMS.values())} == set(READERS)
 
 
 def test_what_the_native_writer_writes_is_read_back(tmp_path: Path) -> None:

@@ -41,10 +41,11 @@ def test_every_step_names_only_what_is_known_by_then(tmp_path):
         facts |= learnt if step.to == "meta" else {}
 
 
-def test_the_small_corpus_is_written_alone(tmp_path, capsys: pytest.CaptureFixture[str]):
+def test_the_small_corpora_are_written_without_a_run(tmp_path, capsys: pytest.CaptureFixture[str]):
     assert run(["demo", "--corpus", "-o", str(tmp_path / "demo")]) == 0
-    assert [path.name for path in (tmp_path / "demo").iterdir()] == ["demo.jsonl"]
-    assert run(["validate", str(tmp_path / "demo" / "demo.jsonl")]) == 0
+    names = sorted(path.name for path in (tmp_path / "demo").iterdir())
+    assert names == ["JI2022-LICENSE", "demo.jsonl", "ji2022.jsonl.gz"]
+    assert run(["validate", *(str(tmp_path / "demo" / name) for name in names[1:])]) == 0
 
 
 def test_staging_sets_people_and_the_new_agent_apart(tmp_path):
