@@ -52,7 +52,7 @@ MISTAKES = {  # line -> what mypy says of it
     8: 'Argument "on" has incompatible type',
     9: 'Argument "level" has incompatible type',
     10: '"Comparison" has no attribute "gameable"',
-    11: 'Argument 1 has incompatible type "Scores"; expected "str"',
+    11: 'Argument 1 has incompatible type "Scores"; expected "str | Callable[..., Any]"',
     12: "Too few arguments",
     13: 'Module has no attribute "scores"',
 }

@@ -115,12 +115,13 @@ def _add_to_threads(
 def _chains(responses: list[tuple[dict[str, Any], str]]) -> Iterator[list[tuple[dict[str, Any], str]]]:
     """The responses that no other continues, each after those that it continues, the first one first."""
     known = {values["id"]: (values, place) for values, place in responses if text_at(values, "id")}
-    continued = {values.get("previous_response_id") for values, _ in responses}
+    continued = {text_at(values, "previous_response_id") for values, _ in responses}
     for values, place in responses:
-        if values.get("id") in continued and values.get("id") is not None:
+        identity = text_at(values, "id")
+        if identity is not None and identity in continued:
             continue
-        linked, seen = [(values, place)], {values.get("id")}
-        while (before := known.get(linked[0][0].get("previous_response_id") or "")) is not None:
+        linked, seen = [(values, place)], {identity}
+        while (before := known.get(text_at(linked[0][0], "previous_response_id") or "")) is not None:
             if before[0]["id"] in seen:
                 break
             seen.add(before[0]["id"])

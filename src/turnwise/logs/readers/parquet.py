@@ -9,7 +9,6 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -50,7 +49,7 @@ def _of_records(path: str) -> str | None:
     if not find_spec("polars"):
         return None
     try:
-        rows = [present(_plain(row)) for _, row in islice(native_rows(path, stop=LOOKED_AT), LOOKED_AT)]
+        rows = [present(_plain(row)) for _, row in native_rows(path, stop=min(height(path), LOOKED_AT))]
     # Whoever reads the file says what is wrong with it.
     except DataError:
         return None

@@ -21,7 +21,7 @@ from turnwise.logs.readers.source import Options
 from turnwise.logs.readers.traces.logged import from_message
 from turnwise.types import Dialogue
 
-LANGCHAIN = frozenset({"human", "ai", "system", "tool", "function", "HumanMessageChunk", "AIMessageChunk"})
+LANGCHAIN = ("human", "ai", "system", "tool", "function", "HumanMessageChunk", "AIMessageChunk")
 KINDS = ("request", "response")  # of Pydantic AI
 PROMPTS = {"system-prompt": "system", "instruction": "system", "user-prompt": "user"}
 PART = frozenset({"part_kind", "content"})

@@ -22,7 +22,7 @@ from turnwise.types import Dialogue
 
 CALL, RESULT, INVOCATION = "tool-call", "tool-result", "tool-invocation"
 DYNAMIC = "dynamic-tool"  # a call whose tool is named beside it
-OF_MODEL = frozenset({CALL, RESULT})  # parts of a model's message
+OF_MODEL = (CALL, RESULT)  # parts of a model's message
 MESSAGE = frozenset({"role", "content", "parts", "toolInvocations", "reasoning"})
 PLACES = ("step-start",)  # parts that only mark a place
 Record = dict[str, Any]
