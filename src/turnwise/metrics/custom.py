@@ -70,7 +70,7 @@ class OwnMetric(Ratio):
         records = [_record(item) for item in items]
         try:
             returned = finished(self.function(records))
-        except (TypeError, AttributeError, KeyError) as error:
+        except (TypeError, AttributeError) as error:
             said = described(error, self.name)
             raise PluginError(
                 f"{self.name} was given a list of replies and raised {said}; {AT_ONCE}"
