@@ -759,8 +759,6 @@ def test_a_zip_file_with_several_files_names_them_and_their_formats(tmp_path: Pa
     ("content", "option"),
     [
         ('{"q": "hi", "a": "hello you"}\n{"q": "x", "a": "y z"}\n', "--map 'context=q,response=a'"),
-        # Columns with usual names need no map.
-        ('{"prompt": "hi", "response": "hello you"}\n', ""),
         (
             json.dumps({"conversations": [{"messages": CHAT}], "n": 1}),
             "--each 'conversations[*]' --map 'messages=messages,role=role,content=content'",
@@ -778,10 +776,20 @@ def test_json_of_an_unknown_shape_is_named_with_a_map_that_reads_it(
     for command in ("validate in.jsonl", "score in.jsonl -m length", "convert in.jsonl logs.jsonl"):
         status, said = run(f"turnwise {command}", tmp_path)
         assert (status, said.count("\n")) == (2, 0), said
-        named = " ".join(filter(None, ["turnwise convert --from json", option, "in.jsonl logs.jsonl"]))
+        named = f"turnwise convert --from json {option} in.jsonl logs.jsonl"
         assert named in said
     status, said = run(named, tmp_path)
     assert (status, "assistant  " in said) == (0, True), said
+
+
+def test_keys_with_usual_names_are_converted_without_a_map(tmp_path: Path) -> None:
+    (tmp_path / "in.jsonl").write_text('{"prompt": "hi", "response": "hello you"}\n')
+    status, said = run("turnwise convert in.jsonl logs.jsonl", tmp_path)
+    assert (status, "keys are read by their names: context=prompt,response=response" in said) == (0, True), (
+        said
+    )
+    status, said = run("turnwise score logs.jsonl -m length", tmp_path)
+    assert (status, "2.000" in said) == (0, True), said
 
 
 def test_records_of_an_unknown_shape_are_named_once_with_their_keys(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from turnwise.estimators.calibration import line
 from turnwise.meta.disagreements import on_rating_scale
 from turnwise.report import plot
 from turnwise.report.regression import Dot, draw, fit_with_band
-from turnwise.stats import correlation, interval, permutation, power, ppi, resample
+from turnwise.stats import correlation, interval, permutation, power, ppi, resample, studentised
 from turnwise.stats.pairs import effect, pairwise
 from turnwise.types import LARGEST, Floats
 
@@ -81,7 +81,14 @@ STATISTICS: dict[str, Callable[[Floats, Floats], Any]] = {
     "bca": lambda x, y: interval.bca(float(x[0]), x, y) if len(x) else None,
     "mean t": lambda x, y: interval.mean_t_interval(x),
     "jackknife t": lambda x, y: interval.jackknife_t(float(x[0]), y) if len(x) else None,
-    "welch": lambda x, y: interval.welch(0.0, x, y) if len(x) > 1 else None,
+    "paired t": lambda x, y: (
+        studentised.paired(0.0, x, np.ones(len(x)), unit=1.0).interval() if len(x) > 1 else None
+    ),
+    "welch": lambda x, y: (
+        studentised.independent(0.0, (x, y), (np.ones(len(x)), np.ones(len(y))), unit=1.0).interval()
+        if len(x) > 1
+        else None
+    ),
     "of sums": lambda x, y: interval.interval_of_sums(sums(x), mean, draws=DRAWS, rng=rng(), bounds=None),
     "of correlation": lambda x, y: interval.interval_of_correlation(
         "pearson", x, y, np.arange(len(x)), len(x), draws=DRAWS, rng=rng()
