@@ -99,7 +99,8 @@ def table(metric: Metric, rows: Rows, clusters: Sequence[int], agent: str, *, sh
     pairs = tuple(f"p{at}" for at in range(n)) if shared else ids
     return ScoreTable(
         name=str(metric.signature.name), metric=metric, rows=rows, ids=ids, dialogues=names, agents=(agent,) * n,
-        groups=("",) * n, clusters=names, pairs=pairs, weights=np.ones(n),
+        groups=("",) * n, clusters=names, pairs=pairs, tasks=("",) * n,
+        weights=np.ones(n),
     )  # fmt: skip
 
 

@@ -44,7 +44,7 @@ def test_several_values_are_given_by_comma_or_as_a_sequence(logs):
         ({"metrics": "length", "draws": "many"}, "score: `draws` must be an int >= 100, not 'many'"),
         ({"metrics": "length", "draws": 99}, "score: `draws` must be an int >= 100, not 99"),
         ({"metrics": "length", "draws": True}, "score: `draws` must be an int >= 100, not True"),
-        ({"metrics": 3}, "score: `metrics` must be a str or a sequence of str values, not 3"),
+        ({"metrics": 3}, "score: `metrics` must be a str or a sequence of str values or a function, not 3"),
         ({"metrics": "length", "role": "bot"}, "score: `role` must be one of 'assistant', 'user', not 'bot'"),
         ({"metrics": "length", "limit": 0}, "score: `limit` must be an int >= 1 or None, not 0"),
         ({"metrics": "length", "where": "a=b"}, "score: `where` must be a dict or a sequence of tuple"),

@@ -205,6 +205,8 @@ class PowerDocument(Document, frozen=True, kw_only=True, tag="power"):
 class ReliabilityDocument(Document, frozen=True, kw_only=True, tag="reliability"):
     """How often several trials of a task pass, with differences between agents and the sources of noise."""
 
+    question: ClassVar[str] = "How often does it succeed?"
+
     results: tuple[PassRecord, ...]
     # Of pass^k between two agents, on the tasks of both.
     differences: tuple[DifferenceRecord, ...] = field(default_factory=no_rows)
@@ -282,6 +284,8 @@ class TrainDocument(Document, frozen=True, kw_only=True, tag="train"):
 
 class PlayDocument(Document, frozen=True, kw_only=True, tag="play"):
     """How agents did with simulated users, and how real these are."""
+
+    question: ClassVar[str] = "How do agents fare with simulated users?"
 
     results: tuple[PlayRecord, ...]
     ends: tuple[PlayEnds, ...]

@@ -350,8 +350,8 @@ def test_a_logged_value_far_from_the_return_is_said(capsys, tmp_path: Path) -> N
     made = ("--agents", "4", "--dialogues", "10", "--samples", "1", "--truth", "0", "--delexicalised")
     assert run(["simulate", "task", *made, "-o", logs, "-q"]) == 0
     name = "critic[reward=progress,fewest=30]"
-    assert run(["ope", logs, "--target", "grade-03", "--estimator", name, "-q", "--no-calibrate"]) == 0
-    assert f"note: {name}: the logged agent is valued" in capsys.readouterr().out
+    assert run(["ope", logs, "--target", "grade-03", "--estimator", name, "--no-calibrate"]) == 0
+    assert f"note: {name}: the logged agent is valued" in capsys.readouterr().err
 
 
 def test_progress_pays_each_turn_for_what_it_fulfils(dinners: list[Dialogue]) -> None:

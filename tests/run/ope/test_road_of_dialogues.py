@@ -61,7 +61,8 @@ def test_unrated_dialogues_in_a_file_of_their_own_are_enough(
     files: tuple[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     code = run(["ope", *files, "--target", "new", "--model", "hashing"])
-    said = capsys.readouterr().out
+    printed = capsys.readouterr()
+    said = printed.out + printed.err
     assert code == 0
     assert "dialogues" in said
     assert "road: dialogues, the unrated dialogues of `new`" in said

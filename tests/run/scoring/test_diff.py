@@ -331,4 +331,4 @@ def test_a_report_has_a_section_on_the_changes(runs: tuple[str, str], tmp_path: 
     assert section.title == "What changed between two runs?"
     assert [figure.kind for figure in section.figures] == ["differences", "flips"]
     assert [figure.kind for figure in found.figures()] == ["differences", "flips"]
-    assert "bot, the new run (A)" in section.figures[0].title
+    assert section.figures[0].title == "bot, the new run minus bot, the old run"
