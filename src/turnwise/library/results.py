@@ -244,9 +244,9 @@ class Comparison(ResultOf[DifferenceRecord]):
     )  # fmt: skip
     layout: ClassVar[Layout] = Layout(
         names=("metric", "group", "agent_a", "agent_b"),
-        results=("estimate", "interval", "p_adjusted", "verdict"),
+        results=("estimate", "interval", "verdict"),
         others=(
-            ("a", "b"), "n_items", "ties", ("unpaired_a", "unpaired_b"), "effect_size", "n_clusters", "both_bad",
+            "p_adjusted", ("a", "b"), "n_items", "ties", ("unpaired_a", "unpaired_b"), "effect_size", "n_clusters", "both_bad",
             "interval_alone", "p_alone",
         ),
         keys=ADJUSTED,
