@@ -137,7 +137,7 @@ def verdicts(sets: int, rng: np.random.Generator) -> dict[str, Any]:
                     with_values(side, passed)
                     for side, passed in zip(sides, outcomes(design, rng), strict=True)
                 ]
-                record = compare(*both, agents=("a", "b"), group=None, draws=DRAWS, rng=rng)
+                record = compare(*both, agents=("a", "b"), group=None)
                 hits += record.p is not None and record.p <= LEVEL
             found[f"{design}, {title}"] = {"sampling": record.sampling, **share(hits, sets)}
             print(design, title, found[f"{design}, {title}"], flush=True)

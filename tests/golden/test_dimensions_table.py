@@ -14,7 +14,15 @@ from turnwise.metrics.learned.turnwise.familiar import Familiarity, counts
 from turnwise.metrics.learned.turnwise.lexicon import Lexicon
 
 TABLE = json.loads((Path(__file__).parents[2] / "papers" / "dimensions.json").read_text())
-EDITIONS = ["turnwise", "turnwise-large"]
+EDITIONS = [
+    "turnwise",
+    pytest.param(
+        "turnwise-large",
+        marks=pytest.mark.skip(
+            reason="dimensions of the large edition were not measured again on clean readers"
+        ),
+    ),
+]
 
 
 @pytest.mark.parametrize("edition", EDITIONS)

@@ -43,11 +43,17 @@ def test_clusters_of_different_sizes_have_fewer_degrees_of_freedom():
     assert degrees_of(np.array([1.0, 2.0, 3.0, 0.0])) == pytest.approx(36 / 14 - 1)
 
 
-def test_differences_that_are_all_alike_have_no_interval_and_the_p_of_the_sign_test():
+def test_differences_that_are_all_alike_have_the_sign_test_and_the_interval_that_inverts_it():
     test = paired(5.0, np.full(8, 5.0), np.ones(8), unit=6.0)
-    assert (test.interval(), test.method) == (None, SIGN_TEST)
+    assert (test.interval(), test.method) == ((5.0, 5.0), SIGN_TEST)
     assert test.p == 2 * 0.5**8
-    assert paired(1e-17, np.full(8, 1e-17), np.ones(8), unit=6.0).p == 1.0
+    assert test.interval(0.999) is None  # 2 / 256 is above .001
+    same = paired(1e-17, np.full(8, 1e-17), np.ones(8), unit=6.0)
+    assert (same.p, same.interval()) == (1.0, (0.0, 0.0))
+    few = paired(5.0, np.full(5, 5.0), np.ones(5), unit=6.0)  # 2 / 32 is above .05
+    assert (few.p, few.interval()) == (2 * 0.5**5, None)
+    looks = paired(5.0, np.full(8, 5.0), np.ones(8), unit=6.0, anytime=True)
+    assert (looks.p, looks.interval()) == (1.0, None)  # a sign test at every look would err more often
     labels = independent(5.0, (np.full(4, 6.0), np.full(3, 1.0)), (np.ones(4), np.ones(3)), unit=6.0)
     assert (labels.p, labels.method) == (2 / 35, LABEL_TEST)  # 35 ways to choose 4 of 7
 
@@ -64,3 +70,17 @@ def test_a_standard_error_is_recovered_from_an_interval():
     test = paired(float(gaps.mean()), left_out(gaps), np.ones(15), unit=1.0)
     again = of_interval(test.estimate, test.interval() or (0, 0), test.degrees, "t")
     assert (again.error, again.p) == (pytest.approx(test.error), pytest.approx(test.p))
+
+
+@pytest.mark.parametrize(("few", "many", "rate"), [(6, 50, 0.2), (10, 100, 0.1), (12, 12, 0.3)])
+def test_few_yes_or_no_values_that_are_all_alike_show_no_difference_to_many(few: int, many: int, rate: float):
+    rng = np.random.default_rng(0)
+    false = 0
+    for _ in range(1000):
+        a, b = ((rng.random(n) < rate).astype(float) for n in (few, many))
+        without = tuple((one.sum() - one) / (len(one) - 1) for one in (a, b))
+        test = independent(
+            a.mean() - b.mean(), (without[0], without[1]), (np.ones(few), np.ones(many)), unit=1.0
+        )
+        false += test.p <= 0.05
+    assert false <= 65  # 5 % and two standard errors

@@ -129,7 +129,7 @@ def _differences(found: Result, screen: Printing) -> str:
         "p_adjusted",
         "verdict",
     )
-    return f"\nA minus B, on the tasks of both:\n{screen.records_table(records, columns, DIFFERENCES)}"
+    return f"\nagent_a minus agent_b, on the tasks of both:\n{screen.records_table(records, columns, DIFFERENCES)}"
 
 
 def _noise(found: Result, screen: Printing) -> list[str]:

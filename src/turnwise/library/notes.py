@@ -23,6 +23,7 @@ from turnwise.records import (
     both_ends,
 )
 from turnwise.report.text import number, p_value
+from turnwise.stats.anytime import anytime_quantile
 from turnwise.stats.computing.tails import t_quantile
 from turnwise.types import TASK
 
@@ -424,8 +425,14 @@ def _excluded(metric: str, group: str | None, records: Sequence[Tested]) -> str:
     )
     said = f"{some}{_sides(widest)}, at most {number(widest.at_most_apart)}{of} apart"
     more = ""
-    if widest.standard_error is not None and widest.degrees:
-        quantiles = t_quantile(widest.degrees, 1 - LEVEL / 2) + t_quantile(widest.degrees, 0.8)
+    if widest.standard_error is not None and widest.degrees and widest.at_most_apart is not None:
+        alpha = LEVEL / (widest.family_size or 1)
+        limit = (
+            anytime_quantile(widest.degrees, alpha)
+            if widest.anytime
+            else t_quantile(widest.degrees, 1 - alpha / 2)
+        )
+        quantiles = limit + t_quantile(widest.degrees, 0.8)
         what = "ratings" if widest.family == "people" else "runs"
         smaller = number(quantiles * widest.standard_error / 2)
         more = f"; four times as many {what} would show {smaller} in 4 of 5 studies"

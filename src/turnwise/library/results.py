@@ -246,7 +246,8 @@ class Comparison(ResultOf[DifferenceRecord]):
         names=("metric", "group", "agent_a", "agent_b"),
         results=("estimate", "interval", "verdict"),
         others=(
-            "p_adjusted", ("a", "b"), "n_items", "ties", ("unpaired_a", "unpaired_b"), "effect_size", "n_clusters", "both_bad",
+            "p_adjusted", ("a", "b"), "n_items", "ties", ("unpaired_a", "unpaired_b"), "effect_size", "n_clusters",
+            "both_bad",
             "interval_alone", "p_alone",
         ),
         keys=ADJUSTED,

@@ -23,20 +23,25 @@ def ranked(rows: Sequence[RankedAgent], verdicts: Iterable[DifferenceRecord]) ->
     Agents without an estimate come last and have no rank.
     """
     known = [row for row in rows if row.estimate is not None]
-    best_first = sorted(known, key=lambda row: row.value if row.better == "lower" else -row.value)
-    places = {row.agent: at for at, row in enumerate(best_first)}
-    above: dict[str, set[str]] = {name: set() for name in places}
-    differ: set[tuple[int, int]] = set()
+    above: dict[str, set[str]] = {row.agent: set() for row in known}
     for one in verdicts:
         if one.shown and one.leader is not None:
             other = str(one.agent_b if one.leader == one.agent_a else one.agent_a)
-            if other in places and one.leader in places:
+            if other in above and one.leader in above:
                 above[other].add(one.leader)
-                differ.add((places[other], places[one.leader]))
-                differ.add((places[one.leader], places[other]))
+    # By the verdicts first: a mean over all items may have another order than the items that two agents share.
+    sign = -1 if any(row.better != "lower" for row in known) else 1
+    best_first = sorted(known, key=lambda row: (len(above[row.agent]), sign * row.value, row.agent))
+    places = {row.agent: at for at, row in enumerate(best_first)}
+    differ = {
+        (places[one], places[other])
+        for name, better in above.items()
+        for leader in better
+        for one, other in ((name, leader), (leader, name))
+    }
     n = len(best_first)
     letters = tie_letters(n, differ)
-    below = {name: sum(name in those for those in above.values()) for name in places}
+    below = {name: sum(name in better for better in above.values()) for name in places}
     return [
         *(
             replace(

@@ -1,8 +1,9 @@
 """What may be said of several comparisons together: adjusted p-values, intervals and verdicts.
 
 People's judgements (`rating:DIMENSION`, `preference:DIMENSION`) are one family, everything else another. Inside a
-family the chance of a single false verdict is at most 5 % (`stats.multiplicity`), and the intervals hold together with
-95 %. So a metric that is added changes nothing of what is said of people, nor a second dimension what metrics say.
+family the chance of a single false verdict is at most 5 % (`stats.multiplicity`), and Bonferroni's intervals hold
+together with 95 %, or 91 to 94 % where some of them are cut. So a metric that is added changes nothing of what is said
+of people, nor a second dimension what metrics say.
 
 An interval of a step-down procedure cannot say more of a difference than the step that showed it: where only a later
 step shows a difference, its interval is cut at 0. It has 0 inside exactly where the difference was not shown.
@@ -72,7 +73,9 @@ def _possible(records: Sequence[DifferenceRecord] | Sequence[ChangeRecord]) -> f
         compared = [one for one in mine if isinstance(one, DifferenceRecord) and one.win_rate is None]
         agents = {name for one in compared for name in (one.agent_a, one.agent_b)}
         every = len(agents) * (len(agents) - 1) // 2 == len(mine) == len(compared)
-        alike = len({(one.sampling, one.sampling == "paired" and one.n_items) for one in compared}) == 1
+        alike = len({one.sampling for one in compared}) == 1 and not any(
+            one.unpaired_a or one.unpaired_b or one.thinned_a or one.thinned_b for one in compared
+        )
         sets.append(true_counts(len(agents)) if every and alike else free)
     return together(sets)
 

@@ -74,7 +74,7 @@ class Tested(Record, frozen=True, kw_only=True):
     @property
     def decisive(self) -> tuple[float, float] | None:
         """The ends of the interval that belongs to the verdict."""
-        return both_ends(self.interval_adjusted) or self.bounds
+        return self.bounds if self.family is None else both_ends(self.interval_adjusted)
 
 
 class DifferenceRecord(Tested, frozen=True, kw_only=True):

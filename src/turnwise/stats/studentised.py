@@ -6,7 +6,14 @@ by cluster, which also holds for statistics that are no sums, such as distinct-2
 large rather than too small there (Efron and Stein 1981).
 
 With clusters of different sizes the jackknife error is less certain than that of as many equal ones: the degrees of
-freedom are those of their effective number (Kish 1965). Two independent samples are added as by Welch.
+freedom are those of their effective number (Kish 1965). Two independent samples are added as by Welch, except where one
+of them does not vary at all: few yes-or-no values that are all alike do not show that others would be, so both are
+given the variance of their pool (6 against 50 values with the same rate of .2: 27 % false differences by Welch, .4 % by
+the pool).
+
+Where nothing varies, p is that of the sign test, or of the permutation of labels, and the interval inverts it too: any
+value but the estimate itself is as unlikely as the sign test allows, so the interval is that one value where this is
+below the level, and there is none where clusters are too few.
 
 What was tried first: BCa and subsampling intervals beside a permutation test disagreed in 8 of 200 comparisons, and
 1,000 draws turned 3 of 100 verdicts near the limit with the seed. Error rates and power beside the permutation test
@@ -28,6 +35,9 @@ TOO_FEW = "none: fewer than 2 clusters"
 UNDEFINED = "none: undefined without one of the clusters"
 SIGN_TEST = f"{NO_VARIATION}; sign test by cluster"
 LABEL_TEST = f"{NO_VARIATION}; exact permutation of agent labels"
+# Clusters of each of two samples from which on the error at any time is held. With equal normal agents of which one
+# has 4 to 10 times the clusters, looks from 2 clusters on reject 6.3 to 7.6 %, from 6 on 2.1 to 2.3 %.
+FIRST_LOOK = 6
 _ROUNDING = 1e-12  # of the size of the numbers: a smaller spread is an error of rounding
 
 
@@ -40,6 +50,9 @@ class Studentised:
     degrees: float
     method: str
     exact_p: float = float("nan")  # without a standard error
+    elsewhere: float = float(
+        "nan"
+    )  # without a standard error, where nothing varies: p of any other value than 0
     anytime: bool = False  # whether interval and p hold however often the data was looked at before
 
     @property
@@ -51,11 +64,9 @@ class Studentised:
         return anytime_p(t, self.degrees) if self.anytime else 2 * t_cdf(self.degrees, -abs(t))
 
     def interval(self, level: float = 0.95) -> Interval | None:
-        """The interval that excludes a value where its p is below 1 - level; None without a standard error, and where
-        there are too few clusters for one that holds at any time.
-        """
+        """The interval that excludes a value where its p is below 1 - level; None where there are too few clusters."""
         if self.error is None:
-            return None
+            return (self.estimate, self.estimate) if self.elsewhere < 1 - level else None
         return t_interval(self.estimate, self.error, self.degrees, level, anytime=self.anytime)
 
 
@@ -83,8 +94,7 @@ def paired(
         return Studentised(estimate, None, 0.0, UNDEFINED)
     variance = _jackknife_variance(left_out)
     if sqrt(variance) <= _ROUNDING * unit:
-        p = 1.0 if abs(estimate) <= _ROUNDING * unit else min(1.0, 2 * 0.5**n)
-        return Studentised(estimate, None, n - 1.0, SIGN_TEST, p)
+        return _unvarying(estimate, n - 1.0, SIGN_TEST, min(1.0, 2 * 0.5**n), unit, anytime=anytime)
     return Studentised(estimate, sqrt(variance), degrees_of(sizes), METHOD, anytime=anytime)
 
 
@@ -100,19 +110,44 @@ def independent(
 
     Where neither sample varies, p is that of the permutation of labels, of which only two are as extreme.
     """
-    if min(map(len, left_out)) < 2:
-        return Studentised(estimate, None, 0.0, f"{TOO_FEW} of one agent")
+    fewest = FIRST_LOOK if anytime else 2
+    if min(map(len, left_out)) < fewest:
+        return Studentised(estimate, None, 0.0, f"none: fewer than {fewest} clusters of one agent")
     if not all(np.isfinite(values).all() for values in left_out):
         return Studentised(estimate, None, 0.0, UNDEFINED)
     first, second = variances = [_jackknife_variance(values) for values in left_out]
     total = first + second
     if sqrt(total) <= _ROUNDING * unit:
         n_a, n_b = map(len, left_out)
-        p = 1.0 if abs(estimate) <= _ROUNDING * unit else min(1.0, 2 / comb(n_a + n_b, n_a))
-        return Studentised(estimate, None, n_a + n_b - 2.0, LABEL_TEST, p)
+        exact = min(1.0, 2 / comb(n_a + n_b, n_a))
+        return _unvarying(estimate, n_a + n_b - 2.0, LABEL_TEST, exact, unit, anytime=anytime)
+    if sqrt(min(variances)) <= _ROUNDING * unit:
+        return _pooled(estimate, variances, sizes, anytime=anytime)
     shares = [variance / total for variance in variances]
     degrees = 1 / sum(share**2 / degrees_of(one) for share, one in zip(shares, sizes, strict=True))
     return Studentised(estimate, sqrt(total), degrees, f"Welch's {METHOD}", anytime=anytime)
+
+
+def _unvarying(
+    estimate: float, degrees: float, method: str, p: float, unit: float, *, anytime: bool
+) -> Studentised:
+    """The exact test of an estimate without any variation; `p` is that of values that it is not, for a single look."""
+    is_zero = abs(estimate) <= _ROUNDING * unit
+    if anytime:
+        return Studentised(estimate, None, degrees, f"none at any time: {NO_VARIATION}", 1.0)
+    return Studentised(0.0 if is_zero else estimate, None, degrees, method, 1.0 if is_zero else p, p)
+
+
+def _pooled(
+    estimate: float, variances: list[float], sizes: tuple[Floats, Floats], *, anytime: bool
+) -> Studentised:
+    """The test of two samples of which one does not vary, with the variance of both together."""
+    numbers = [degrees_of(own) + 1 for own in sizes]
+    spreads = [variance * number for variance, number in zip(variances, numbers, strict=True)]
+    degrees = sum(numbers) - 2
+    spread = sum((number - 1) * own for number, own in zip(numbers, spreads, strict=True)) / degrees
+    error = sqrt(spread * sum(1 / number for number in numbers))
+    return Studentised(estimate, error, degrees, f"Student's {METHOD}, pooled", anytime=anytime)
 
 
 def of_interval(

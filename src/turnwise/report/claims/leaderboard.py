@@ -56,6 +56,8 @@ def _claim(
     best = "the best" if rated and better else "the lowest" if better == "lower" else "the highest"
     if not any(agent.n_below for agent in agents):
         badge, verdict = "can't tell", f"The {n} agents are not told apart by {by}{where}"
+    elif not first:
+        badge, verdict = "can't tell", f"Each of the {n} agents is below another by {by}{where}"
     elif len(first) == 1:
         verdict = f"{first[0]} is {best} of {n} agents by {by}{where}"
     elif len(first) <= MAX_LEADERS:

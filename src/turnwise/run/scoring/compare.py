@@ -125,11 +125,12 @@ def compare(spec: "Compare") -> CompareDocument:
 
 
 def _check_directions(spec: "Compare", census: Census) -> None:
-    """Raise `UsageError` for a dimension or metric of which an end is said to be good and that is not compared."""
+    """Raise `UsageError` for a dimension or metric that has an end that is good, or a margin, and is not compared."""
     known = (*census.dimensions, *spec.metrics)
     for flag, names in (
         ("--lower-is-better", spec.lower_dimensions),
         ("--higher-is-better", spec.higher_dimensions),
+        ("--margin", [name for name in spec.margins if name]),
     ):
         for name in names:
             if name not in known:
@@ -225,14 +226,20 @@ def _by_task(a: ScoreTable, b: ScoreTable, *, named: bool) -> tuple[tuple[ScoreT
 def _by_people(spec: "Compare", census: Census) -> Compared:
     """The differences between the agents by people's ratings, for the conclusions beside the metrics' differences.
 
-    The dimension is `overall`, else the first whose name says that it is about the whole, such as `reward`, else the
-    first. Empty without ratings, if they have several scales or directions, or if an agent held no dialogue of its own.
+    The dimension is the first whose name says that it is about the whole, such as `overall` or `reward`, else the only
+    one. Empty without ratings or with several dimensions of which none is about the whole, if they have several scales
+    or directions, or if an agent held no dialogue of its own.
     """
     agents = _agents(spec, census)
     known = census.dimensions
     if not known or not set(agents) <= set(census.agents):
         return Compared()
-    dimension = min(known, key=lambda name: (name != "overall", name not in GOOD))
+    about_whole = [name for name in known if name.startswith("overall")] or [
+        name for name in known if name in GOOD
+    ]
+    if not about_whole and len(known) > 1:
+        return Compared()
+    dimension = (about_whole or list(known))[0]
     if len(known[dimension].scales) > 1 or len(known[dimension].directions) > 1:
         return Compared()
     name = names_of(census, dimension)[0]
