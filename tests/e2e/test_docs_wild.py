@@ -24,7 +24,7 @@ def on_wild_files(page: Path) -> list[list[Example]]:
 def test_the_examples_on_files_of_other_tools_print_what_the_page_shows(name: str, tmp_path: Path) -> None:
     (page,) = (one for one in pages() if one.name == name)
     blocks = on_wild_files(page)
-    assert len(blocks) >= 2
+    assert blocks
     for path in WILD.iterdir():
         (tmp_path / path.name).symlink_to(path)
     for block in blocks:

@@ -52,7 +52,7 @@ def _figure(
     metrics = [name for name in scored if spans[name][1] > spans[name][0]][:MAX_METRICS]
     title = f"turn after turn: {dialogue.id} ({dialogue.agent})"
     panel = plot.Panel.with_axes((1, len(items)), (-0.05, 1.05), integer_ticks=True)
-    panel.axes("reply", "score, scaled to the range of the run")
+    panel.axes("reply", "score, 0 to 1 in this run")
     for series, metric in enumerate(metrics):
         low, high = spans[metric]
         values = [item.scores.get(metric) for item in items]
