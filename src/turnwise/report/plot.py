@@ -172,7 +172,7 @@ class Panel:
     def text(
         self, x: float, y: float, words: str, *, anchor: str = "start", style: str = "", tip: str = ""
     ) -> None:
-        """Add text, if there is any, at a position in picture coordinates; `style` is a CSS class, `tip` the tooltip."""
+        """Add text, if there is any, at a position in picture coordinates; `style` is a class, `tip` a tooltip."""
         if not words:
             return
         inside = f"<title>{escape(tip)}</title>" if tip and tip != words else ""
