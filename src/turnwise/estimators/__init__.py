@@ -108,6 +108,11 @@ def describe(name: str) -> Card:
     return card
 
 
+def extra_of(name: str) -> str | None:
+    """The extra that an own estimator needs beside that of its encoder; None if it needs none."""
+    return "neural" if _OWN.get(name, "").startswith("neural.") else None
+
+
 def settings(name: str) -> tuple[str, dict[str, Any]]:
     """Split `name[key=value,...]` into the name and a dict of the settings, empty if there are none."""
     return registry.settings(name, "fqe[ridge=10]")

@@ -23,7 +23,6 @@ from turnwise.records import (
     both_ends,
 )
 from turnwise.report.text import number, p_value
-from turnwise.stats.anytime import anytime_quantile
 from turnwise.stats.computing.tails import t_quantile
 from turnwise.types import TASK
 
@@ -426,6 +425,8 @@ def _excluded(metric: str, group: str | None, records: Sequence[Tested]) -> str:
     said = f"{some}{_sides(widest)}, at most {number(widest.at_most_apart)}{of} apart"
     more = ""
     if widest.standard_error is not None and widest.degrees and widest.at_most_apart is not None:
+        from turnwise.stats.anytime import anytime_quantile  # imports numpy, which --help has no need of
+
         alpha = LEVEL / (widest.family_size or 1)
         limit = (
             anytime_quantile(widest.degrees, alpha)

@@ -15,7 +15,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from turnwise import registry
-from turnwise.errors import PluginError, UsageError, unknown
+from turnwise.errors import MissingExtra, PluginError, UsageError, unknown
 from turnwise.plugin_code import described
 from turnwise.registry import Offer
 
@@ -94,9 +94,9 @@ _OWN: dict[str, Entry] = {
     "maude": _learned("contrastive.maude:Maude"),
     "att": _learned("contrastive.att:Att"),
     "guarded": _learned("guard.metric:guarded"),
-    "adem": _learned("adem.metric:Adem"),
-    "adem-c": _learned("adem.metric:AdemC"),
-    "adem-r": _learned("adem.metric:AdemR"),
+    "adem": _learned("adem.metric:Adem", "neural"),
+    "adem-c": _learned("adem.metric:AdemC", "neural"),
+    "adem-r": _learned("adem.metric:AdemR", "neural"),
     "adem-start": _own("learned.adem.metric:AdemStart"),
     **{f"distinct-{n}": _own("features.variety:Distinct", order=n) for n in (1, 2)},
     **{f"entropy-{n}": _own("features.variety:Entropy", order=n) for n in (1, 2)},
@@ -220,7 +220,14 @@ def resolve(
         raise UsageError(f"metric `{name}`: {error}; its settings are: {known}") from None
     registry.check(written, maker, f"metric `{name}`")
     if entry.owner == "turnwise":
-        return maker(**chosen)
+        try:
+            return maker(**chosen)
+        except MissingExtra as error:
+            if entry.extra is None:
+                raise
+            raise MissingExtra(
+                f"`{plain}`", entry.extra
+            ) from error  # a part of it may need less than the whole
     offer = _offer(plain, entry)
     made: Metric | NeedsFitting = offer.make(maker, chosen)
     _check_plugin_metric(offer, made)

@@ -235,7 +235,7 @@ def _estimators() -> Entries:
             "level": "system",
             "needs": ["alternatives"],
             "says": card.meaning,
-            "missing": missing(extra_of(ENCODER)),  # `ope` encodes texts for every estimator
+            "missing": missing(estimators.extra_of(name) or extra_of(ENCODER)),  # `ope` encodes texts for all
             "card": card,
         }
 
