@@ -352,8 +352,12 @@ def verdict(trial: Trial, here: frozenset[str], code: int, output: str) -> str:
         return WRONG
     if trial.says and trial.says in output:
         return OK if code == 2 and not named else WRONG
+    if missing == {"neural"} and "models" in here and code == 0:
+        return OK  # what the network gave is in the cache of an environment before this one
     if missing:
-        return f"needs {min(named)}" if code in (2, 3) and len(named) == 1 and named <= missing else WRONG
+        # `neural` holds all of `models`, whose part may be the first that is found missing.
+        accepted = missing | ({"models"} - here if "neural" in missing else set())
+        return f"needs {min(named)}" if code in (2, 3) and len(named) == 1 and named <= accepted else WRONG
     return OK if code == 0 else WRONG
 
 
