@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import turnwise as tw
+from turnwise.commands.demo import CORPORA, LICENCES
 from tests.tiny_trained import tiny_trained
 from turnwise.cli.common.group import run
 from turnwise.extras import CORE, EXTRAS
@@ -67,7 +68,8 @@ def test_the_demo_corpus_is_valid(tmp_path):
 
 def test_the_ratings_of_seven_bots_are_written_beside_it_with_their_licence(tmp_path):
     folder = tw.demo_corpus(tmp_path / "demo").parent
-    assert {path.name for path in folder.iterdir()} == {"demo.jsonl", "ji2022.jsonl.gz", "JI2022-LICENSE"}
+    assert {path.name for path in folder.iterdir()} == {*CORPORA, *LICENCES}
+    assert "Copyright (c) 2024 Sierra" in (folder / "TAU-BENCH-LICENSE").read_text()
     assert "Copyright (c) 2021 TianboJi" in (folder / "JI2022-LICENSE").read_text()
     checked = tw.validate(folder / "ji2022.jsonl.gz")
     assert checked.ok

@@ -1,20 +1,25 @@
-"""The whole loop on an embedded world: a dozen agents, their raters, and a report."""
+"""Seven bots that people rated, and every question about them; ends with a report."""
 
 import shutil
 from dataclasses import dataclass, field
+from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
-from msgspec import Meta
-
 from turnwise.commands.function import function
 from turnwise.commands.screen import Quiet
-from turnwise.settings.groups import Command, Resumption, Seeding
+from turnwise.settings.groups import Command, Resumption
 from turnwise.settings.option import Option, PathLike
 from turnwise.terminal import say
 
-MADE_UP, RATED, RATED_LICENCE = "demo.jsonl", "ji2022.jsonl.gz", "JI2022-LICENSE"  # in `turnwise.data`
-TRUTH = 50  # times the dialogues: conversations behind an agent's true mean, whose error is then a seventh of theirs
+# Files in `turnwise.data`, with what is in them.
+CORPORA = {
+    "demo.jsonl": "40 made-up dialogues of four agents, rated by three made-up people",
+    "ji2022.jsonl.gz": "280 dialogues of seven bots, rated by the people who talked to them (Ji et al. 2022, MIT)",
+    "assistants.jsonl.gz": "142 answers of assistants and people, ranked by people (OpenAssistant, Apache-2.0)",
+    "airline.jsonl.gz": "four trials of gpt-4o on each of 50 tasks (tau-bench, MIT)",
+}
+LICENCES = ("JI2022-LICENSE", "TAU-BENCH-LICENSE")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,11 +33,12 @@ class InFolder(Command):
 
 @dataclass(frozen=True, kw_only=True)
 class DemoCorpus(InFolder):
-    """Write the two corpora of the documentation: the command `turnwise demo --corpus`.
+    """Write the corpora of the documentation: the command `turnwise demo --corpus`.
 
     demo.jsonl is made up: 40 dialogues of four agents, rated by three people, whose figures mean nothing. Its path is
-    returned. Beside it, ji2022.jsonl.gz has 280 dialogues of seven bots, rated by the people who talked to them (Ji et
-    al. 2022), and JI2022-LICENSE its licence. The rest of `turnwise demo` shows the command line and has no function.
+    returned. The others are excerpts of published data: ji2022.jsonl.gz (seven bots, rated by the people who talked to
+    them; Ji et al. 2022), assistants.jsonl.gz (answers that people ranked; OpenAssistant) and airline.jsonl.gz (trials
+    of gpt-4o; tau-bench), with their licences. The rest of `turnwise demo` shows the command line and has no function.
     """
 
     command: ClassVar[str] = "demo"
@@ -40,22 +46,17 @@ class DemoCorpus(InFolder):
 
     def run(self) -> Path:
         """Write them."""
-        from importlib.resources import as_file, files
-
         folder = Path(self.output)
         folder.mkdir(parents=True, exist_ok=True)
-        for name in (MADE_UP, RATED, RATED_LICENCE):
+        for name in (*CORPORA, *LICENCES):
             with as_file(files("turnwise.data") / name) as corpus:
                 shutil.copyfile(corpus, folder / name)
-        return folder / MADE_UP
+        return folder / next(iter(CORPORA))
 
     def show(self, path: Path, _: Quiet) -> None:
         """Say what was written."""
-        say(f"{path}: 40 made-up dialogues of four agents, rated by three made-up people")
-        say(
-            f"{path.with_name(RATED)}: 280 dialogues of seven bots, rated by the people who talked to them "
-            f"(Ji et al. 2022, {RATED_LICENCE})"
-        )
+        for name, what in CORPORA.items():
+            say(f"{path.with_name(name)}: {what}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,18 +64,17 @@ class Playing(Quiet):
     """Settings of the command line of `demo`."""
 
     quiet: Annotated[bool, Option("No progress bar.", flags="-q --quiet")] = False
-    corpus: Annotated[
-        bool, Option("Only write the embedded corpora, demo.jsonl and ji2022.jsonl.gz, to DIR, and stop.")
-    ] = False  # fmt: skip
+    corpus: Annotated[bool, Option("Only write the corpora that ship to DIR, and stop.")] = False
 
 
 @dataclass(frozen=True, kw_only=True)
-class Demo(Seeding, InFolder):
-    """The whole loop on an embedded world: a dozen agents, their raters, and a report.
+class Demo(InFolder):
+    """Seven bots that people rated, and every question about them; ends with a report.
 
-    Agents chat in a simulated world and are rated by simulated people. Metrics score them and are compared with the
-    ratings, and the best metric is attacked. An agent that nobody rated is estimated, and the two best are compared.
-    The truth is known, and no result says anything about a real system. An interrupted demo resumes.
+    Which bot is best, did a persona help, which metric can be believed, can it be gamed, what would people say of a bot
+    that nobody rated, how many ratings are enough: each is one command on an excerpt of published ratings (Ji et al.
+    2022). Then answers of assistants that people ranked, trials of gpt-4o on tasks, and a check in a made-up world whose
+    truth is known. An interrupted demo resumes.
 
     \b
       turnwise demo -o demo
@@ -86,24 +86,18 @@ class Demo(Seeding, InFolder):
     configurable: ClassVar[bool] = False
     resumption: ClassVar[Resumption] = "always"
 
-    dialogues: Annotated[int, Meta(ge=12), Option("Dialogues of each agent.", metavar="N")] = 20
-
     @classmethod
     def on_command_line(cls, screen: Playing, given: dict[str, Any]) -> int:
         """Play the steps, or write the corpora."""
         demo = cls(**given)
+        corpora = DemoCorpus(demo.output)
+        path = corpora.run()
         if screen.corpus:
-            corpus = DemoCorpus(demo.output)
-            corpus.show(corpus.run(), screen)
+            corpora.show(path, screen)
             return 0
-        return demo.play(quiet=screen.quiet)
-
-    def play(self, *, quiet: bool) -> int:
-        """Run the steps and write the report; returns the exit code of the first step that fails, else 0."""
         from turnwise.cli.demo.steps import Player
 
-        size = f"--dialogues {self.dialogues} --samples 2 --truth {TRUTH * self.dialogues} --seed {self.seed}"
-        return Player(Path(self.output), size, quiet).play()
+        return Player(Path(demo.output), screen.quiet).play()
 
 
 COMMAND = Demo

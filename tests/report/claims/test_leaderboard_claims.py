@@ -64,7 +64,7 @@ def test_agents_that_nobody_is_above_lead_together():
 def test_many_leading_agents_are_counted_and_those_that_are_not_the_best_named():
     means = {name: 60.0 - place for place, name in enumerate("abcdef")}
     claim = said(board(means, {"af", "bf"}))
-    assert claim.verdict == "f is not the best of 6 agents by people's ratings; any of the other 5 may be"
+    assert claim.verdict == "Any of 5 of 6 agents may be the best by people's ratings; f is not"
     assert claim.evidence == ""
 
 

@@ -49,7 +49,9 @@ def test_metrics_whose_difference_was_not_shown_cannot_be_told_apart(p: float | 
     best, other = record("judge", 0.62, 0.5, 0.7), record("length", 0.615, 0.5, 0.7)
     (claim,) = made(best, other, differences=(difference("length", "judge", -0.005, p),))
     assert claim.kind == "best-tied"
-    assert claim.verdict == "judge and length cannot be told apart by their agreement with people"
+    assert claim.verdict == (
+        "judge agrees with people almost as one rater does, but was not shown to agree more than length"
+    )
 
 
 def test_a_difference_the_other_way_round_does_not_count():

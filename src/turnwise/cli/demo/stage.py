@@ -1,59 +1,41 @@
-"""The data of `turnwise demo`, from a simulated family of agents: who stands for people, who is not rated yet.
+"""The files of `turnwise demo` beside the corpora that ship: one bot without its ratings, and what people said.
 
-One agent of the family, the one without a failing, plays the people: its dialogues are theirs, and what it would
-have said at a point is the reference there. Another is new: it has no rated dialogue, and is known only by what it
-would have said in the dialogues of the others. Everything here is made up, and says so in `meta`.
+`rated.jsonl` has the dialogues of six bots with people's ratings, `new.jsonl` those of the seventh without them; their mean is kept in
+`uncovered.json`, to be looked at afterwards. `people.jsonl` has the same dialogues with the roles changed: what the person said is
+the reply, so that people's own replies are there to be beaten.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+import statistics
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Final, Literal
+
+import msgspec
 
 from turnwise.logs import native
-from turnwise.types import Dialogue, Turn
+from turnwise.types import Dialogue
 
-HUMAN = "human"
-
-
-@dataclass(frozen=True, slots=True)
-class Staged:
-    """The two files that `stage` writes."""
-
-    logs: Path  # rated dialogues of all agents but these two
-    people: Path
+HUMAN: Final = "human"
+OTHER: Final[dict[str, Literal["user", "assistant"]]] = {"user": "assistant", "assistant": "user"}
 
 
-def stage(simulated: Path, folder: Path, *, people: str, new: str) -> Staged:
-    """Write `logs.jsonl` and `people.jsonl` to `folder` from simulated logs; `people` is the agent that plays
-    the people, and `new` the one that nobody has rated.
-    """
-    staged = Staged(folder / "logs.jsonl", folder / "people.jsonl")
-    native.write(_logs(simulated, people=people, new=new), str(staged.logs))
-    native.write(_people(simulated, people), str(staged.people))
-    return staged
+def stage(corpus: Path, folder: Path, *, new: str, dimension: str) -> None:
+    """Write the four files; `new` is the bot whose ratings of `dimension` are hidden."""
+    dialogues = list(native.read(str(corpus)))
+    native.write((one for one in dialogues if one.agent != new), str(folder / "rated.jsonl"))
+    own = [one for one in dialogues if one.agent == new]
+    native.write((replace(one, ratings=()) for one in own), str(folder / "new.jsonl"))
+    native.write(_people(dialogues), str(folder / "people.jsonl"))
+    values = [rating.value for one in own for rating in one.ratings if rating.dimension == dimension]
+    mean = {"mean": statistics.mean(values), "se": statistics.stdev(values) / len(values) ** 0.5}
+    (folder / "uncovered.json").write_bytes(msgspec.json.encode({"agents": {new: {dimension: mean}}}))
 
 
-def _logs(simulated: Path, *, people: str, new: str) -> Iterator[Dialogue]:
-    """The dialogues of all agents but the two, with what `people` would have said as references."""
-    for dialogue in native.read(str(simulated)):
-        if dialogue.agent not in (people, new):
-            yield replace(dialogue, turns=tuple(_with_references(turn, people) for turn in dialogue.turns))
-
-
-def _with_references(turn: Turn, people: str) -> Turn:
-    """The turn with the replies of `people` as its references, and no longer as alternatives; unchanged if
-    there are none.
-    """
-    if people not in turn.alternatives:
-        return turn
-    said = dict.fromkeys(reply.content for reply in turn.alternatives[people])
-    others = {agent: replies for agent, replies in turn.alternatives.items() if agent != people}
-    return replace(turn, references=tuple(said), alternatives=others)
-
-
-def _people(simulated: Path, people: str) -> Iterator[Dialogue]:
-    """The dialogues of `people` under the agent `human`, without alternatives and ratings."""
-    for dialogue in native.read(str(simulated)):
-        if dialogue.agent == people:
-            turns = tuple(replace(turn, alternatives={}) for turn in dialogue.turns)
+def _people(dialogues: Sequence[Dialogue]) -> Iterator[Dialogue]:
+    """The dialogues with the roles changed, from the bot's first message on, without ratings."""
+    for dialogue in dialogues:
+        first = next((at for at, turn in enumerate(dialogue.turns) if turn.role == "assistant"), None)
+        if first is not None:
+            turns = tuple(replace(turn, role=OTHER[turn.role]) for turn in dialogue.turns[first:])
             yield replace(dialogue, agent=HUMAN, turns=turns, ratings=())

@@ -4,26 +4,25 @@ import logging
 import shlex
 import sys
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from turnwise.terminal import columns, say
 
 if TYPE_CHECKING:
-    from turnwise.records import AgreementRecord
     from turnwise.report.claims import Claim
     from turnwise.report.runs import Run
 
-# Agents of the family: the one that plays the people, and the one that nobody has rated.
-PEOPLE, NEW = "lively-good", "plain-forgets"
-PLAIN = ("rouge-l", "chrf", "distinct-2", "length")
-WHOLE = "distinct-2"  # has no number for a single reply, so it cannot be attacked
-LEARNED = ("usr-ret", "turnwise")
+BOTS: Final = "ji2022.jsonl.gz"
+NEW: Final = "biencoder_p"  # the bot whose ratings are hidden: the first of the seven by name
+PLAIN: Final = "length,distinct-2"  # metrics without a model
+LEARNED: Final = "maude,turnwise"
+PRIOR: Final = "reactions[without=ji2022]"  # as it was fitted before it saw these ratings
 MODEL, WITHOUT = "minilm", "hashing"  # encoder of texts, and what there is without it
-REFUSED = 4  # an answer too
+REFUSED: Final = 4  # an answer too
 NARROWEST, WIDEST = 40, 110  # columns of what is printed: longer lines are hard to read on any terminal
 
 
@@ -32,138 +31,108 @@ class Step(NamedTuple):
 
     to: str  # what it writes: a folder of results, or logs
     question: str
-    line: str  # names in braces are found out on the way
+    line: str  # {folder}, {metrics} and {model} are filled in
+    learned: bool = False  # left out without the models
 
 
-STEPS = (
+STEPS: Final = (
     Step(
-        "chat.jsonl",
-        "Twelve agents chat, and are rated; one more is not",
-        "simulate chat --family failings --agents 14 {size}",
+        "best",
+        "People talked to seven bots and rated them. Which is best?",
+        f"compare {{folder}}/{BOTS} -m rating:overall --pair none",
     ),
     Step(
-        "score",
-        "How good are the replies? Classic metrics, distances between distributions, learned metrics",
-        "score {logs} -m {metrics} -m {distances} --real {people} --draws 200",
+        "persona",
+        "Did a persona help?",
+        f"compare {{folder}}/{BOTS} -m rating:overall --agents polyencoder,polyencoder_p --pair none",
     ),
     Step(
-        "meta",
-        "Which metric agrees with the raters?",
-        "meta {logs} -m {metrics} --dimension overall --statistic spearman --draws 200",
+        "trust",
+        "Which metric can be believed on these dialogues?",
+        f"meta {{folder}}/{BOTS} -m {{metrics}},{PRIOR} --dimension overall --level dialogue --statistic spearman",
     ),
     Step(
-        "meta-distance",
-        "Which distance between distributions agrees with the raters, agent by agent?",
-        "meta {logs} -m {distances} --real {people} --level system --dimension overall --statistic spearman "
-        "--no-intervals",
+        "gamed",
+        "Can maude be gamed, a metric of whether a reply fits?",
+        "attack maude --contexts {folder}/people.jsonl --count 60 --budget 2000 --no-perturb",
+        learned=True,
     ),
     Step(
         "attack",
-        "Can {best} be gamed?",
-        "attack {best} --contexts {people} --count 60 --budget 2000 --no-perturb",
+        "And turnwise?",
+        "attack turnwise --contexts {folder}/people.jsonl --count 60 --budget 2000 --no-perturb",
+        learned=True,
     ),
     Step(
-        "ope",
-        "What would people say of {new}, whom nobody has rated?",
-        "ope {logs} --target {new} --rating overall --truth {truth} --model {model} --estimator robust,fqe,dice-linear",
+        "unrated",
+        f"What would people say of {NEW}, if nobody had rated it? Its ratings are uncovered afterwards",
+        f"ope {{folder}}/rated.jsonl {{folder}}/new.jsonl --target {NEW} --rating overall --truth {{folder}}/uncovered.json",
+    ),
+    Step(
+        "unrated-all",
+        "How often is that right? Each bot is left out in turn",
+        f"ope {{folder}}/{BOTS} --all --rating overall",
+    ),
+    Step(
+        "ratings",
+        "How many ratings show a difference of ten points, and does a metric save some?",
+        f"power {{folder}}/{BOTS} -m rating:overall --difference 10 --unpaired{{beside}}",
+    ),
+    Step(
+        "assistants",
+        "People ranked answers of today's assistants. Which metric agrees with them?",
+        "meta {folder}/assistants.jsonl.gz -m {metrics} --level pair",
+    ),
+    Step(
+        "reliable",
+        "Does an agent that books flights succeed every time? gpt-4o, four trials of each task",
+        "reliability {folder}/airline.jsonl.gz -m rating:reward --k 1-4",
     ),
     Step(
         "booking.jsonl",
-        "Twelve agents sell flights; the worth of each sale is known",
-        "simulate booking --family graded --agents 12 {size}",
+        "A check where the truth is known: made-up agents sell flights",
+        "simulate booking --family graded --agents 12 --dialogues 20 --samples 2 --truth 1000",
     ),
     Step(
-        "ope-all",
-        "How accurate are such estimates? Every seller is left out in turn and compared with the truth",
-        "ope {sales} --all --rating reward --truth {worth} --model {model} --estimator robust",
-    ),
-    Step(
-        "compare",
-        "Is {first} better than {second}? The raters put these two first",
-        "compare {logs} -m {best},{others} --as {first},{second} --limit 120",
+        "check",
+        "Each seller is estimated from what it would have said, and compared with the truth",
+        "ope {folder}/booking.jsonl --all --rating reward --truth {folder}/booking.truth.json --model {model} "
+        "--estimator robust",
     ),
 )
-SUMMARISED = (
-    "meta",
-    "attack",
-    "ope",
-    "ope-all",
-    "compare",
-)  # steps whose first sentence is printed at the end
 
 
 @dataclass
 class Player:
-    """The steps of the demo, run in one folder."""
+    """The steps of the demo, run in one folder that has the corpora."""
 
     folder: Path
-    size: str  # size of the simulated worlds, as options
     quiet: bool
 
     def play(self) -> int:
         """Run all steps and write the report; stops with the exit code of the first step that fails, else returns 0."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        _say(
-            "Made-up agents chat with made-up people, and made-up raters judge them: the truth is known here, and no "
-            "figure means anything about a real system."
-        )
-        if not has_models():
+        from turnwise.cli.demo.stage import stage
+
+        stage(self.folder / BOTS, self.folder, new=NEW, dimension="overall")
+        steps = steps_here()
+        if len(steps) < len(STEPS):
             _say(
-                f"left out, because they need a model that is not here: {', '.join(LEARNED)}; texts are encoded by "
+                f"left out, because they need a model that is not here: {LEARNED}; texts are encoded by "
                 f"`{WITHOUT}`. To have them: pip install 'turnwise[models]' and turnwise fetch {MODEL}"
             )
-        logging.getLogger("turnwise.encode").setLevel(
-            logging.ERROR
-        )  # an attack tries replies longer than is read
-        facts = self._facts()
-        for number, step in enumerate(STEPS, start=1):
             say()
-            _say(f"[{number}/{len(STEPS)}] {step.question.format_map(facts)}")
-            line = [word for part in step.line.split() for word in _words(part, facts)]
-            simulated = step.to.endswith(".jsonl")
-            if code := self._simulate_once(line, step.to) if simulated else self._run(line, step.to):
+        # An attack tries replies longer than is read.
+        logging.getLogger("turnwise.encode").setLevel(logging.ERROR)
+        for number, step in enumerate(steps, start=1):
+            _say(f"[{number}/{len(steps)}] {step.question}")
+            line = words(step, self.folder)
+            if code := self._simulate_once(line, step.to) if step.to.endswith(".jsonl") else self._run(line, step.to):
                 return code
-            if not simulated:
-                for claim in self._claims(step.to):
-                    _say(f"-> {claim}")
-            facts |= self._names_for_later_steps(step.to)
-        self._report()
+            for claim in self._claims(step)[:1]:
+                _say(f"-> {claim}")
+            say()
+        self._report(steps)
         return 0
-
-    def _facts(self) -> dict[str, str]:
-        """Name -> text for the names in braces of the steps that are known before the first one."""
-        ready = has_models()
-        files = {"logs": "logs.jsonl", "people": "people.jsonl", "truth": "chat.truth.json", "sales": "booking.jsonl",
-                 "worth": "booking.truth.json"}  # fmt: skip
-        model = MODEL if ready else WITHOUT
-        return {
-            **{name: str(self.folder / file) for name, file in files.items()},
-            "size": self.size,
-            "new": NEW,
-            "model": model,
-            "metrics": ",".join((*PLAIN, *(LEARNED if ready else ()))),
-            "distances": f"fbd[model={model}],prd[model={model}]",
-        }
-
-    def _names_for_later_steps(self, name: str) -> dict[str, str]:
-        """Name -> text for the names that later steps take from the finished step `name`; after the first
-        simulation, also writes its logs.
-        """
-        from turnwise.cli.demo.stage import stage
-        from turnwise.records import MetaDocument
-        from turnwise.report.claims import ranked
-
-        if name == "chat.jsonl":
-            stage(self.folder / name, self.folder, people=PEOPLE, new=NEW)
-        if name != "meta":
-            return {}
-        document = _read(self.folder / name).document
-        found = document.results if isinstance(document, MetaDocument) else ()
-        order = [one.metric for one in ranked(found) if one.metric != WHOLE]
-        best = next((name for name in order if name in LEARNED), order[0])
-        first, second = two_best(found)
-        others = ",".join(metric for metric in ("rouge-l", "length") if metric != best)
-        return {"best": best, "first": first, "second": second, "others": others}
 
     def _simulate_once(self, line: list[str], file: str) -> int:
         """Simulate logs, unless the same command has written them before; returns the exit code."""
@@ -194,39 +163,41 @@ class Player:
         IN_DEMO.reset(step)
         return 0 if code == REFUSED else code
 
-    def _claims(self, name: str) -> "list[Claim]":
-        """The claims of step `name`, with what the steps before it know of its metrics."""
+    def _claims(self, step: Step) -> "list[Claim]":
+        """The claims of a step, with what the steps before it know of its metrics; none of simulated logs."""
         from turnwise.report.claims import claims_of
 
-        done = [step.to for step in STEPS if (self.folder / step.to / "results.json").exists()]
-        return claims_of(_read(self.folder / name), [_read(self.folder / one) for one in done])
+        if step.to.endswith(".jsonl"):
+            return []
+        done = [one.to for one in STEPS if (self.folder / one.to / "results.json").exists()]
+        return claims_of(_read(self.folder / step.to), [_read(self.folder / one) for one in done])
 
-    def _report(self) -> None:
-        """Write the report in three forms, and print what follows from the results."""
+    def _report(self, steps: Sequence[Step]) -> None:
+        """Write the report in three forms."""
         from turnwise.report.report import report, write
 
-        folders = [str(self.folder / step.to) for step in STEPS if not step.to.endswith(".jsonl")]
-        made = report(folders, title="turnwise demo: a made-up world")
+        folders = [str(self.folder / step.to) for step in steps if not step.to.endswith(".jsonl")]
+        made = report(folders, title="turnwise demo: seven bots, rated by people")
         for form in ("html", "md", "json"):
             write(made, self.folder / f"report.{form}")
-        say()
-        _say("What follows")
-        for name in SUMMARISED:
-            for claim in self._claims(name)[:1]:
-                _say(f"* {claim}")
         say(f"The report: {self.folder / 'report.html'}")
 
 
-def two_best(records: "Sequence[AgreementRecord]") -> tuple[str, str]:
-    """The two agents that people rate highest, the best first."""
-    systems = next(one.systems for one in records if one.systems and one.dimension == "overall")
-    first, second, *_ = sorted(systems, key=lambda one: -(one.people or 0.0))
-    return first.agent, second.agent
+def steps_here() -> tuple[Step, ...]:
+    """The steps that can run with what is installed."""
+    return STEPS if has_models() else tuple(step for step in STEPS if not step.learned)
 
 
-def _words(part: str, facts: Mapping[str, str]) -> list[str]:
-    """A part of a step's line with the names in braces replaced: one word, or several for `{size}`."""
-    return facts["size"].split() if part == "{size}" else [part.format_map(facts)]
+def words(step: Step, folder: Path) -> list[str]:
+    """The words of a step's command line, without `-o`."""
+    ready = has_models()
+    filled = step.line.format(
+        folder="{folder}",
+        metrics=f"{PLAIN},{LEARNED}" if ready else PLAIN,
+        beside=" --with turnwise" if ready else "",
+        model=MODEL if ready else WITHOUT,
+    )
+    return [word.format(folder=folder) for word in filled.split()]
 
 
 def _read(folder: Path) -> "Run":

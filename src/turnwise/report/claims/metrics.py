@@ -126,10 +126,12 @@ def _main_claim(
     facts = (*agree, *above, *([_fact(best, "near", "one rater", 1, group)] if trusted else []))
     evidence = person or "how far raters agree is unknown"
     if tied:
-        names = listed([best.metric, *(one.metric for one in tied)], 6)
+        less = [one.metric for one in others if one not in tied]
         return replace(
-            claim, kind="best-tied" if trusted else "agrees-tied", badge="caution", facts=facts, evidence=evidence,
-            verdict=f"{names} cannot be told apart by their agreement with {who.words}",
+            claim, kind="best-tied" if trusted else "agrees-tied", badge="caution", facts=facts,
+            evidence="; ".join([evidence, *([f"{listed(less)} agree{'s' * (len(less) == 1)} less"] if less else [])]),
+            verdict=f"{best.metric} agrees with {who.words}{' almost as one rater does' if trusted else ''}, but was not "
+            f"shown to agree more than {listed([one.metric for one in tied], 5)}",
         )  # fmt: skip
     words = {
         (True, True): f"{best.metric} agrees with people almost as one rater does",

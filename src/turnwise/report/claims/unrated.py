@@ -1,17 +1,18 @@
 """Claims on agents that nobody has rated, or whose return in a task is not known, from `ope`.
 
-`unrated-ranked` is made where the interval of the estimate holds at most a quarter of the known agents; it asserts that
-the agents outside the interval are better or worse. Otherwise `unrated-useless` says that the estimate cannot rank the
-agent, and how many dialogues of it would. A critic that values a control as high as a system ranks nobody.
+`unrated-ranked` is made where the interval of the estimate holds at most a quarter of the known agents, `unrated-partly`
+where it holds more, but not all; both assert that the agents outside the interval are better or worse. Otherwise
+`unrated-useless` says that the estimate cannot rank the agent. How many dialogues of it would is said of both. A critic that
+values a control as high as a system ranks nobody.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 
 from turnwise.records import CriticCheck, EstimateRecord, KnownMeans, OpeDocument
-from turnwise.report.claims.claim import Claim, Fact
-from turnwise.report.figure import with_estimate, with_interval
+from turnwise.report.claims.claim import Claim, Fact, listed
+from turnwise.report.figure import common_digits, with_estimate, with_interval
 from turnwise.report.runs import RunOf
 from turnwise.report.text import number
 
@@ -25,6 +26,7 @@ class _Words:
 
     estimate: str
     ranked: str  # {1} and {2} are the numbers of agents below and above, {3} that of all
+    partly: str  # {1} is 'above A and below B', {2} the number of agents that are left, {3} that of all
     known: str  # what is known of the agents
     agents: str
     unseen: str
@@ -33,11 +35,13 @@ class _Words:
 
 RATINGS = _Words(
     estimate="{0} would get {1} on {2}", ranked="{0} would be rated above {1} and below {2} of {3} agents",
+    partly="{0} would be rated {1}; whether it is better than the other {2} of {3} agents is open",
     known="means", agents="rated agents", unseen="nobody rated it", collect="Rate",
 )  # fmt: skip
 RETURNS = _Words(
     estimate="{0} would return {1} (discounted {2})",
     ranked="{0} would return more than {1} and less than {2} of {3} agents",
+    partly="{0} would come {1}; whether it returns more than the other {2} of {3} agents is open",
     known="returns", agents="logged agents", unseen="it held none of these dialogues", collect="Log",
 )  # fmt: skip
 
@@ -73,7 +77,12 @@ def _target(run: RunOf[OpeDocument], record: EstimateRecord) -> Claim:
     critic = critics.get(name) or critics.get(f"{name} {rating}")
     if critic and critic.fooled:
         return _fooled(run, name, critic)
-    truth = f"; the truth, known here, is {number(record.truth)}" if record.truth is not None else ""
+    digits = common_digits([record])
+    truth = (
+        ""
+        if record.truth is None
+        else f"; the truth, known here, is {number(record.truth, 3 if digits is None else digits + 1)}"
+    )
     unseen = words.unseen if record.logged is None else "estimated without its own dialogues"
     bounds, known = record.bounds, _known(run, rating)
     means = {} if known is None else _others(known, target)
@@ -85,21 +94,30 @@ def _target(run: RunOf[OpeDocument], record: EstimateRecord) -> Claim:
             verdict=plain, evidence=f"{unseen}{truth}",
         )  # fmt: skip
     inside = [name for name, mean in means.items() if bounds[0] <= mean <= bounds[1]]
+    below = [name for name, mean in means.items() if mean < bounds[0]]
+    above = [name for name, mean in means.items() if mean > bounds[1]]
+    claim = Claim(
+        kind="unrated-ranked", question="unrated", run=run.name, interval=bounds, subject=target, figure="estimates",
+        facts=tuple(
+            Fact(
+                subject=target, relation="above", object=name, quantity=f"rating:{rating}",
+                direction=1 if name in below else -1, basis="estimated",
+            )
+            for name in (*below, *above)
+        ),
+        verdict=words.ranked.format(target, len(below), len(above), len(means)),
+        number=plain, evidence=f"{unseen}{truth}",
+    )  # fmt: skip
     if len(inside) <= FEW * len(means):
-        below = [name for name, mean in means.items() if mean < bounds[0]]
-        above = [name for name, mean in means.items() if mean > bounds[1]]
-        return Claim(
-            kind="unrated-ranked", question="unrated", run=run.name,
-            interval=bounds, subject=target, figure="estimates",
-            facts=tuple(
-                Fact(
-                    subject=target, relation="above", object=name, quantity=f"rating:{rating}",
-                    direction=1 if name in below else -1, basis="estimated",
-                )
-                for name in (*below, *above)
-            ),
-            verdict=words.ranked.format(target, len(below), len(above), len(means)),
-            number=plain, evidence=f"{unseen}{truth}",
+        return claim
+    advice = _advice(target, known, means, words.collect)
+    if below or above:
+        place = " and ".join(
+            f"{side} {listed(names)}" for side, names in (("above", below), ("below", above)) if names
+        )
+        return replace(
+            claim, kind="unrated-partly", badge="caution", advice=advice,
+            verdict=words.partly.format(target, place, len(inside), len(means)),
         )  # fmt: skip
     return Claim(
         kind="unrated-useless", question="unrated", badge="can't tell", run=run.name, interval=bounds, subject=target,
@@ -107,7 +125,7 @@ def _target(run: RunOf[OpeDocument], record: EstimateRecord) -> Claim:
         verdict=f"The estimate for {target} is too uncertain to rank it",
         number=f"{with_interval(record)} on {rating} contains the {words.known} of {len(inside)} of {len(means)} "
         f"{words.agents}",
-        evidence=f"{unseen}{truth}", advice=_advice(target, known, means, words.collect),
+        evidence=f"{unseen}{truth}", advice=advice,
     )  # fmt: skip
 
 
