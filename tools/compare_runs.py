@@ -236,7 +236,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("folders", type=Path, nargs="*", metavar="BEFORE AFTER", help="two output folders")
     parser.add_argument("--before", metavar="REV", help="run the demo of this commit and of the working tree")
-    parser.add_argument("--dialogues", default="12", metavar="N", help="dialogues of each agent of the demos")
     parser.add_argument("--docs", action="store_true", help="with --before: compare the pages too")
     parser.add_argument(
         "--keep", type=Path, metavar="DIR", help="with --before: keep the two runs in this new folder"
@@ -251,7 +250,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if given.before:
             folder = given.keep or Path(stack.enter_context(TemporaryDirectory()))
             folder.mkdir(parents=True, exist_ok=True)
-            before, after = demos(given.before, folder.resolve(), ["--dialogues", given.dialogues])
+            before, after = demos(given.before, folder.resolve(), [])
         else:
             before, after = given.folders
         by_file = compare(before, after) | (of_docs(given.before) if given.docs else {})
