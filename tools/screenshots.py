@@ -1,6 +1,6 @@
-"""`python -m tools.screenshots`: the pictures of docs/images, from the demo corpus, with headless Chromium.
+"""`python -m tools.screenshots`: the pictures of docs/images, from the corpora that ship, with headless Chromium.
 
-Makes a report and takes its picture; serves `turnwise rate` on a free port, passes the start page as a rater would, and
+Plays the demo and takes the picture of its report, light and dark; makes a report and takes its picture; serves `turnwise rate` on a free port, passes the start page as a rater would, and
 takes pictures of a rater's page and of the admin page; serves `turnwise view` on a run and takes pictures of its list
 and of a dialogue. Needs the extra `web`, playwright and Chromium.
 """
@@ -67,8 +67,12 @@ def viewer(folder: Path) -> Iterator[str]:
             server.terminate()
 
 
-def open_page(browser: Browser, link: str, *, width: int = 1100, height: int = 800) -> Page:
-    page = browser.new_page(viewport={"width": width, "height": height})
+def open_page(
+    browser: Browser, link: str, *, width: int = 1100, height: int = 800, dark: bool = False
+) -> Page:
+    page = browser.new_page(
+        viewport={"width": width, "height": height}, color_scheme="dark" if dark else "light"
+    )
     page.goto(link)
     return page
 
@@ -92,6 +96,10 @@ def main() -> None:
         folder = Path(name)
         call(folder, "demo", "--corpus", "-o", "demo")
         browser = driver.chromium.launch(executable_path=chromium, args=flags)
+        call(folder, "demo", "-o", "played", "-q")
+        played = (folder / "played" / "report.html").as_uri()
+        take(open_page(browser, played, height=940), "demo")
+        take(open_page(browser, played, height=940, dark=True), "demo-dark")
         report = write_report(folder)
         take(open_page(browser, report), "report")
         figure = open_page(browser, report)
