@@ -1,9 +1,10 @@
 """What the claims of `turnwise demo` on an excerpt become on all of the published data.
 
-`python -m papers.demo_check DATA` plays the demo, asks the same of all 2,036 dialogues of the seven bots (DATA/ji2022.jsonl.gz, without
-the bot that checked raters) and of all ranked answers in the first 60 trees of OpenAssistant (../wild_more beside DATA), and compares each
-fact that the demo's claims state. A fact is contradicted if the whole data shows the opposite. The result is papers/demo_check.json;
-the exit code is 1 if one is contradicted.
+`python -m papers.demo_check DATA` plays the demo, asks the same of all 2,036 dialogues of the seven bots
+(DATA/ji2022.jsonl.gz, without the bot that checked raters) and of all ranked answers in the first 60 trees of
+OpenAssistant (../wild_more beside DATA), and compares each fact that the demo's claims state. A fact is
+contradicted if the whole data shows the opposite. The result is papers/demo_check.json; the exit code is 1 if one
+is contradicted.
 """
 
 import json
@@ -83,7 +84,7 @@ def facts(folder: Path) -> Iterator[tuple[Key, int]]:
 
 
 def inside_agents(folder: Path) -> Iterator[tuple[Key, int]]:
-    """Agreement inside agents from results.json. Claims leave out turnwise, which learned from 3 of 23,661 replies here."""
+    """Agreement inside agents; claims leave out turnwise, which learned from 3 of 23,661 replies here."""
     document = json.loads((folder / "results.json").read_text())
     for one in document["results"]:
         low, high = one["within_agents_interval"]

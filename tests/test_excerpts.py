@@ -35,12 +35,16 @@ def test_the_trials_of_gpt_4o_have_the_published_pass_rates() -> None:
 
 
 @pytest.mark.parametrize("name", SOURCES)
-def test_the_rule_makes_the_file_that_ships(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_rule_makes_the_file_that_ships(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     if not (WILD / SOURCES[name]).is_file():
         pytest.skip("needs the published files")
     tw.convert(WILD / SOURCES[name], tmp_path / "native.jsonl", agent="gpt-4o" if name == "airline" else None)
     monkeypatch.setattr(make_excerpts, "DATA", tmp_path)
     monkeypatch.setattr("sys.argv", ["make_excerpts", name, str(tmp_path / "native.jsonl")])
     make_excerpts.main()
-    ships, again = (gzip.decompress((folder / f"{name}.jsonl.gz").read_bytes()) for folder in (DATA, tmp_path))
+    ships, again = (
+        gzip.decompress((folder / f"{name}.jsonl.gz").read_bytes()) for folder in (DATA, tmp_path)
+    )
     assert again == ships

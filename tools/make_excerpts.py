@@ -1,16 +1,17 @@
 """Write src/turnwise/data/assistants.jsonl.gz or airline.jsonl.gz, two excerpts for `turnwise demo`.
 
-`python -m tools.make_excerpts assistants FILE` reads what `turnwise convert` made of OpenAssistant's trees (LAION-AI/Open-Assistant,
-Apache-2.0). The rule:
+`python -m tools.make_excerpts assistants FILE` reads what `turnwise convert` made of OpenAssistant's trees
+(LAION-AI/Open-Assistant, Apache-2.0). The rule:
 
 1. The replies to the first message of a tree are taken, each as a dialogue of two messages, if people ranked them.
-2. A tree is left out if the rules of `turnwise convert --redact` find personal data in one of these dialogues, or if a reader
-   found some that rules do not know, such as somebody's health (`LEFT_OUT`: the first digits of the sha256 of its id).
+2. A tree is left out if the rules of `turnwise convert --redact` find personal data in one of these dialogues, or
+   if a reader found some that rules do not know, such as somebody's health (`LEFT_OUT`: the first digits of the
+   sha256 of its id).
 3. Ids are numbered anew, in order. Only texts and ranks are kept.
 
-`python -m tools.make_excerpts airline FILE` reads what `turnwise convert --agent gpt-4o` made of the published trials of gpt-4o on the 50
-airline tasks of tau-bench (sierra-research/tau-bench, MIT). All 200 are taken; of each, the user's first message and the last one of the
-agent. The people in them are invented.
+`python -m tools.make_excerpts airline FILE` reads what `turnwise convert --agent gpt-4o` made of the published
+trials of gpt-4o on the 50 airline tasks of tau-bench (sierra-research/tau-bench, MIT). All 200 are taken; of each,
+the user's first message and the last one of the agent. The people in them are invented.
 """
 
 import gzip
@@ -35,7 +36,9 @@ def main() -> None:
     chosen = list(CHOOSE[name](file))
     lines = b"".join(native.dump(dialogue) + b"\n" for dialogue in chosen)
     target = DATA / f"{name}.jsonl.gz"
-    target.write_bytes(gzip.compress(lines, mtime=0))  # without a time, so that the same dialogues are the same bytes
+    target.write_bytes(
+        gzip.compress(lines, mtime=0)
+    )  # without a time, so that the same dialogues are the same bytes
     print(f"{target.name}: {len(chosen)} dialogues, {target.stat().st_size / 1000:.0f} KB")
 
 
@@ -49,8 +52,12 @@ def assistants(file: str) -> Iterator[Dialogue]:
         if sha256(name.encode()).hexdigest()[:10] in LEFT_OUT:
             continue
         # A reply has one id, that of the path through it which is judged; longer paths are cut after it.
-        first = {key: _cut(path) for key, path in tree.items() if any(one.turn == 1 for one in path.preferences)}
-        first |= {key: _cut(tree[key]) for path in first.values() for key in (one.other for one in path.preferences)}
+        first = {
+            key: _cut(path) for key, path in tree.items() if any(one.turn == 1 for one in path.preferences)
+        }
+        first |= {
+            key: _cut(tree[key]) for path in first.values() for key in (one.other for one in path.preferences)
+        }
         if any(redact(dialogue).counts for dialogue in first.values()):
             continue
         anew = {key: f"oa{number + place:03}" for place, key in enumerate(first, start=1)}

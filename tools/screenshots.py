@@ -1,8 +1,9 @@
 """`python -m tools.screenshots`: the pictures of docs/images, from the corpora that ship, with headless Chromium.
 
-Plays the demo and takes the picture of its report, light and dark; makes a report and takes its picture; serves `turnwise rate` on a free port, passes the start page as a rater would, and
-takes pictures of a rater's page and of the admin page; serves `turnwise view` on a run and takes pictures of its list
-and of a dialogue. Needs the extra `web`, playwright and Chromium.
+Plays the demo and takes the picture of its report, light and dark; makes a report and takes its picture; serves
+`turnwise rate` on a free port, passes the start page as a rater would, and takes pictures of a rater's page and of
+the admin page; serves `turnwise view` on a run and takes pictures of its list and of a dialogue. Needs the extra
+`web`, playwright and Chromium.
 """
 
 import os

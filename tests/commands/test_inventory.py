@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 import turnwise as tw
-from turnwise.commands.demo import CORPORA, LICENCES
 from tests.tiny_trained import tiny_trained
 from turnwise.cli.common.group import run
+from turnwise.commands.demo import CORPORA, LICENCES
 from turnwise.extras import CORE, EXTRAS
 from turnwise.settings.option import split_names
 

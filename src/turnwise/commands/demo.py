@@ -73,8 +73,8 @@ class Demo(InFolder):
 
     Which bot is best, did a persona help, which metric can be believed, can it be gamed, what would people say of a bot
     that nobody rated, how many ratings are enough: each is one command on an excerpt of published ratings (Ji et al.
-    2022). Then answers of assistants that people ranked, trials of gpt-4o on tasks, and a check in a made-up world whose
-    truth is known. An interrupted demo resumes.
+    2022). Then answers of assistants that people ranked, trials of gpt-4o on tasks, and a check in a made-up world
+    whose truth is known. An interrupted demo resumes.
 
     \b
       turnwise demo -o demo

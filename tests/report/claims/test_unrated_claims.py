@@ -8,7 +8,9 @@ from turnwise.report.claims import claims_of
 MEANS = {str(at): float(at) for at in range(1, 9)}
 
 
-def estimated(low: float, high: float, estimator: str = "mean", truth: float | None = None, **sections: Any) -> Any:
+def estimated(
+    low: float, high: float, estimator: str = "mean", truth: float | None = None, **sections: Any
+) -> Any:
     record = {"target": "new", "rating": "overall", "estimate": (low + high) / 2, "interval": [low, high],
               "logged": None, "truth": truth, "status": "ok", "estimator": estimator}  # fmt: skip
     known = [{"rating": "overall", "means": MEANS, "spread": 1.0, "scale": [1, 8]}]
@@ -26,7 +28,10 @@ def test_an_interval_that_holds_all_agents_ranks_nobody():
 def test_an_interval_that_holds_most_agents_names_those_outside():
     claim = estimated(2.5, 8.5, truth=7.25)
     assert (claim.kind, claim.badge) == ("unrated-partly", "caution")
-    assert claim.verdict == "new would be rated above 1 and 2; whether it is better than the other 6 of 8 agents is open"
+    assert (
+        claim.verdict
+        == "new would be rated above 1 and 2; whether it is better than the other 6 of 8 agents is open"
+    )
     assert claim.number == "new would get 5.5 [2.5, 8.5] on overall"
     assert claim.evidence.endswith("; the truth, known here, is 7.25")
     assert {(fact.object, fact.direction) for fact in claim.facts} == {("1", 1), ("2", 1)}

@@ -1,8 +1,8 @@
 """The files of `turnwise demo` beside the corpora that ship: one bot without its ratings, and what people said.
 
-`rated.jsonl` has the dialogues of six bots with people's ratings, `new.jsonl` those of the seventh without them; their mean is kept in
-`uncovered.json`, to be looked at afterwards. `people.jsonl` has the same dialogues with the roles changed: what the person said is
-the reply, so that people's own replies are there to be beaten.
+`rated.jsonl` has the dialogues of six bots with people's ratings, `new.jsonl` those of the seventh without them;
+their mean is kept in `uncovered.json`, to be looked at afterwards. `people.jsonl` has the same dialogues with the
+roles changed: what the person said is the reply, so that people's own replies are there to be beaten.
 """
 
 import statistics

@@ -66,7 +66,8 @@ STEPS: Final = (
     Step(
         "unrated",
         f"What would people say of {NEW}, if nobody had rated it? Its ratings are uncovered afterwards",
-        f"ope {{folder}}/rated.jsonl {{folder}}/new.jsonl --target {NEW} --rating overall --truth {{folder}}/uncovered.json",
+        f"ope {{folder}}/rated.jsonl {{folder}}/new.jsonl --target {NEW} --rating overall "
+        "--truth {folder}/uncovered.json",
     ),
     Step(
         "unrated-all",
@@ -126,7 +127,11 @@ class Player:
         for number, step in enumerate(steps, start=1):
             _say(f"[{number}/{len(steps)}] {step.question}")
             line = words(step, self.folder)
-            if code := self._simulate_once(line, step.to) if step.to.endswith(".jsonl") else self._run(line, step.to):
+            if (
+                code := self._simulate_once(line, step.to)
+                if step.to.endswith(".jsonl")
+                else self._run(line, step.to)
+            ):
                 return code
             for claim in self._claims(step)[:1]:
                 _say(f"-> {claim}")

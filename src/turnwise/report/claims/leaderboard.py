@@ -65,7 +65,9 @@ def _claim(
     else:
         others = [agent.agent for agent in agents if agent.n_above]
         are = "are" if len(others) > 1 else "is"
-        verdict = f"Any of {len(first)} of {n} agents may be {best} by {by}{where}; {listed(others)} {are} not"
+        verdict = (
+            f"Any of {len(first)} of {n} agents may be {best} by {by}{where}; {listed(others)} {are} not"
+        )
     digits = common_digits(agents)
     named = "; ".join(
         f"{one.agent} {in_words(one.estimate, one.bounds, digits)}" for one in agents[:MAX_LEADERS]

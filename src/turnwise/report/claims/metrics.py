@@ -130,8 +130,8 @@ def _main_claim(
         return replace(
             claim, kind="best-tied" if trusted else "agrees-tied", badge="caution", facts=facts,
             evidence="; ".join([evidence, *([f"{listed(less)} agree{'s' * (len(less) == 1)} less"] if less else [])]),
-            verdict=f"{best.metric} agrees with {who.words}{' almost as one rater does' if trusted else ''}, but was not "
-            f"shown to agree more than {listed([one.metric for one in tied], 5)}",
+            verdict=f"{best.metric} agrees with {who.words}{' almost as one rater does' if trusted else ''}, "
+            f"but was not shown to agree more than {listed([one.metric for one in tied], 5)}",
         )  # fmt: skip
     words = {
         (True, True): f"{best.metric} agrees with people almost as one rater does",

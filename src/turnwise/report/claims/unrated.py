@@ -1,9 +1,9 @@
 """Claims on agents that nobody has rated, or whose return in a task is not known, from `ope`.
 
-`unrated-ranked` is made where the interval of the estimate holds at most a quarter of the known agents, `unrated-partly`
-where it holds more, but not all; both assert that the agents outside the interval are better or worse. Otherwise
-`unrated-useless` says that the estimate cannot rank the agent. How many dialogues of it would is said of both. A critic that
-values a control as high as a system ranks nobody.
+`unrated-ranked` is made where the interval of the estimate holds at most a quarter of the known agents,
+`unrated-partly` where it holds more, but not all; both assert that the agents outside the interval are better or
+worse. Otherwise `unrated-useless` says that the estimate cannot rank the agent. How many dialogues of it would is
+said of both. A critic that values a control as high as a system ranks nobody.
 """
 
 from collections.abc import Iterator, Mapping
