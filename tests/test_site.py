@@ -1,10 +1,15 @@
 """The documentation site: links between pages, papers and files of the repository."""
 
+import posixpath
+
 import pytest
 
 pytest.importorskip("mkdocs", reason="needs the extra `docs`")
 
-from tools.site_pages import PAGES, ROOT, reference_pages, rewrite_links
+from mkdocs.config import load_config
+
+from tools.site_pages import LINK, PAGES, ROOT, reference_pages, rewrite_links, search_weight
+from turnwise.commands import COMMANDS
 
 FORGE = "https://forge.example/turnwise"
 
@@ -27,6 +32,11 @@ def test_a_link_of_the_repository_leads_to_the_same_page_on_the_site(page: str, 
     assert rewrite_links(f"see [it]({link}).", page, FORGE) == f"see [it]({expected})."
 
 
+def test_the_picture_of_the_readme_is_found_from_its_page():
+    text = '<img src="docs/images/demo.png">'
+    assert rewrite_links(text, "first-result.md", FORGE) == '<img src="../images/demo.png">'
+
+
 @pytest.mark.parametrize("link", ["https://example.org/a.md", "#here", "../no/such/file.md"])
 def test_other_links_stay_as_they_are(link: str):
     assert rewrite_links(f"[it]({link})", "score.md", FORGE) == f"[it]({link})"
@@ -40,6 +50,40 @@ def test_fenced_blocks_stay_as_they_are():
 def test_every_page_from_outside_of_docs_exists():
     assert all((ROOT / source).is_file() for source in PAGES)
     assert "reference/turnwise.md" in reference_pages()
+
+
+def pages_of(entries: object) -> list[str]:
+    """The pages under an entry of the navigation."""
+    if isinstance(entries, str):
+        return [entries]
+    values = entries.values() if isinstance(entries, dict) else entries
+    return [page for value in values for page in pages_of(value)]  # type: ignore[attr-defined]
+
+
+def test_the_navigation_is_short_and_every_other_page_is_linked_from_it():
+    listed = pages_of(load_config(str(ROOT / "mkdocs.yml")).nav)
+    assert len(listed) <= 35
+    docs = {one.name: one for one in (ROOT / "docs").glob("*.md")}
+    outside = {page: ROOT / source for source, page in PAGES.items() if page.endswith(".md")}
+    texts = {page: path.read_text() for page, path in (docs | outside).items()}
+    made = reference_pages()
+    linked = {
+        posixpath.normpath(posixpath.join(posixpath.dirname(page), link[1]))
+        for page in listed
+        for link in LINK.finditer(made.get(page) or rewrite_links(texts[page], page, FORGE))
+    }
+    assert sorted({*texts, *made} - {*listed, *linked}) == []
+
+
+def test_every_command_has_a_page_among_the_commands():
+    page = (ROOT / "docs" / "commands.md").read_text()
+    assert [name for name in COMMANDS if f"`{name}`" not in page] == []
+
+
+def test_who_searches_finds_how_to_before_papers():
+    nav = load_config(str(ROOT / "mkdocs.yml")).nav
+    pages = ["judge.md", "score.md", "papers/adem.md"]
+    assert [search_weight(page, nav) for page in pages] == [2.0, 1.0, 0.2]
 
 
 def test_pictures_are_small():

@@ -1,12 +1,13 @@
 """`python -m tools.screenshots`: the pictures of docs/images, from the corpora that ship, with headless Chromium.
 
-Plays the demo and takes the picture of its report, light and dark; makes a report and takes its picture; serves
-`turnwise rate` on a free port, passes the start page as a rater would, and takes pictures of a rater's page and of
-the admin page; serves `turnwise view` on a run and takes pictures of its list and of a dialogue. Needs the extra
-`web`, playwright and Chromium.
+Plays the demo and takes pictures of its report, light and dark, and of some of its sections; makes the report of
+the tutorial and one more, and takes their pictures; serves `turnwise rate` on a free port, passes the start page
+as a rater would, and takes pictures of a rater's page and of the admin page; serves `turnwise view` on a run and
+takes pictures of its list and of a dialogue. Needs the extra `web`, playwright and Chromium.
 """
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -16,18 +17,31 @@ from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, FloatRect, Page, sync_playwright
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
 LIMIT = 200_000  # bytes a picture
+TALLEST = 700.0  # pixels of a section
 TURNWISE = [sys.executable, "-m", "turnwise"]
 METRICS = "rouge-l,length,distinct-2"
+ANSWER = [  # docs/tutorial.md
+    "simulate booking --family wordings --agents 10 --dialogues 60 --samples 2 --truth 1000 --seed 5 -q -o sales.jsonl",
+    "ope sales.jsonl --all --rating reward --model hashing --estimator robust -o answer -q",
+    "report answer -o answer.html --title Sales",
+]
 RUNS = {
     "score": ["-m", METRICS],
     "meta": ["-m", METRICS, "--dimension", "all", "--statistic", "spearman"],
     "compare": ["-m", METRICS, "--agents", "good,dull", "--pair", "meta.topic"],
 }
 RATED = "demo/ji2022.jsonl.gz"
+SECTIONS = {  # picture -> the folder of the demo whose section it shows
+    "meta": "trust",
+    "attack": "gamed",
+    "ope": "unrated",
+    "power": "ratings",
+    "reliability": "reliable",
+}
 STUDY = "[quality]\nshared = 0\nchecks = 0\nrepeats = 0\n"
 
 
@@ -78,9 +92,18 @@ def open_page(
     return page
 
 
-def take(page: Page, name: str) -> None:
+def take_section(page: Page, run: str, name: str) -> None:
+    """The top of the section of one run, without what is folded below it."""
+    section = page.locator("section", has=page.locator("p.about", has_text=re.compile(rf"/{run}:")))
+    box = section.bounding_box()
+    if box is None:
+        raise SystemExit(f"the report shows no section of {run}")
+    take(page, name, clip={**box, "height": min(box["height"], TALLEST)})
+
+
+def take(page: Page, name: str, clip: FloatRect | None = None) -> None:
     path = IMAGES / f"{name}.png"
-    page.screenshot(path=path)
+    page.screenshot(path=path, clip=clip, full_page=clip is not None)
     size = path.stat().st_size
     print(f"{path.name}: {size / 1000:.0f} kB")
     if size > LIMIT:
@@ -99,8 +122,11 @@ def main() -> None:
         browser = driver.chromium.launch(executable_path=chromium, args=flags)
         call(folder, "demo", "-o", "played", "-q")
         played = (folder / "played" / "report.html").as_uri()
-        take(open_page(browser, played, height=940), "demo")
-        take(open_page(browser, played, height=940, dark=True), "demo-dark")
+        take(open_page(browser, played, height=860), "demo")
+        take(open_page(browser, played, height=860, dark=True), "demo-dark")
+        page = open_page(browser, played)
+        for picture, run in SECTIONS.items():
+            take_section(page, run, picture)
         report = write_report(folder)
         take(open_page(browser, report), "report")
         figure = open_page(browser, report)
@@ -111,6 +137,9 @@ def main() -> None:
         call(folder, "compare", RATED, "-m", "rating:overall", "--pair", "none", "-o", "ranked/board", "-q")
         call(folder, "report", "ranked", "-o", "ranked.html", "--title", "Seven bots")
         take(open_page(browser, (folder / "ranked.html").as_uri(), height=900), "leaderboard")
+        for line in ANSWER:
+            call(folder, *line.split())
+        take(open_page(browser, (folder / "answer.html").as_uri(), height=760), "answer")
         with rating_app(folder) as links:
             rater = open_page(browser, links["anna"], height=480)
             start_rating(rater, finished=12)

@@ -2,11 +2,13 @@
 
 * The papers' pages, the README, the changelog and the contributors' pages are read from their places.
 * The pages of the API reference hold one directive of mkdocstrings each, and are made here.
+* A page of how-to counts most in the search, a paper's page least.
 * A link that works in the repository's file view works on the site: it leads to the page, or to the file on the forge.
 """
 
 import posixpath
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,7 @@ import turnwise
 ROOT = Path(__file__).parents[1]
 FENCE = re.compile(r"(^```.*?^```[^\n]*$)", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\((?![a-z]+:|#|/)([^)\s#]+)(#[^)\s]*)?\)")
+PICTURE = re.compile(r'(?<=")docs/(?=images/)')  # in HTML, which MkDocs leaves as it is
 # Path in the repository -> path on the site
 PAGES = {
     "README.md": "first-result.md",
@@ -41,6 +44,14 @@ PUBLIC = (
     "turnwise.types",
     "turnwise.errors",
 )
+BACKGROUND = (
+    "api.md",
+    "changelog.md",
+    "decisions.md",
+    "contributing.md",
+    "security.md",
+    "code-of-conduct.md",
+)
 MEMBER = "    options: {show_root_heading: true, show_root_full_path: false, show_root_toc_entry: true}"
 
 
@@ -59,17 +70,13 @@ def top_page() -> str:
     """The page of `turnwise`: its functions, then its classes, each in the order of `__all__`."""
     functions = [name for name in turnwise.__all__ if name[0].islower()]
     classes = [name for name in turnwise.__all__ if name[0].isupper()]
-    parts = ["# turnwise", f"::: turnwise\n    options: {{members: [{', '.join(functions)}]}}"]
+    others = ", ".join(f"[{name}]({name}.md)" for name in PUBLIC[1:])
+    parts = [
+        "# turnwise",
+        f"Other public modules: {others}.",
+        f"::: turnwise\n    options: {{members: [{', '.join(functions)}]}}",
+    ]
     return "\n\n".join([*parts, *(f"::: turnwise.{name}\n{MEMBER}" for name in classes)]) + "\n"
-
-
-def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Lists the reference pages under "Public interface" of the navigation."""
-    for section in config.nav or ():
-        for entry in section.get("Reference", ()):
-            if "Public interface" in entry:
-                entry["Public interface"] = [{Path(page).stem: page} for page in reference_pages()]
-    return config
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -81,7 +88,16 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, **_: Any) -> str:
+    page.meta["search"] = {"boost": search_weight(page.file.src_uri, config.nav or ())}
     return rewrite_links(markdown, page.file.src_uri, str(config.repo_url))
+
+
+def search_weight(page: str, nav: Sequence[Any]) -> float:
+    """What a page counts in the search: who looks for a word wants to do something first, and to check us last."""
+    if page.startswith(("papers/", "reference/")) or page in BACKGROUND:
+        return 0.2
+    how_to = next((section["How-to"] for section in nav if "How-to" in section), ())
+    return 2.0 if any(page in entry.values() for entry in how_to) else 1.0
 
 
 def rewrite_links(markdown: str, page: str, forge: str) -> str:
@@ -101,4 +117,6 @@ def rewrite_links(markdown: str, page: str, forge: str) -> str:
         return f"]({posixpath.relpath(place, posixpath.dirname(page) or '.')}{link[2] or ''})"
 
     parts = FENCE.split(markdown)
+    if source == "README.md":
+        parts = [PICTURE.sub("../", part) for part in parts]
     return "".join(part if part.startswith("```") else LINK.sub(on_site, part) for part in parts)

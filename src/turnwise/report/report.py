@@ -173,7 +173,7 @@ def _section(run: Run, made: Sequence[Claim], *, alone: bool) -> Section:
 
 def _missing_note(record: Record) -> str:
     """A note on a finding without a result: what it is about, its status and its reason."""
-    keys = ("metric", "target", "rating", "estimator", "agent", "dimension", "level", "statistic")
+    keys = ("metric", "strategy", "target", "rating", "estimator", "agent", "dimension", "level", "statistic")
     return f"{' '.join(record.named(*keys))}: {record.status}: {record.reason}"
 
 

@@ -1,6 +1,7 @@
 """Lists of names with a dot and an interval each: agents by a metric, strategies by gain, estimators."""
 
 from collections.abc import Iterator, Sequence
+from textwrap import shorten
 from typing import NamedTuple
 
 from turnwise.records import (
@@ -23,6 +24,8 @@ from turnwise.report.runs import Run, RunOf
 from turnwise.report.text import number
 
 MAX_ROWS = 30  # maximum rows of a picture; the table has all
+MAX_STRATEGIES = 12
+STRATEGY_LETTERS = 36  # of a strategy's name in the picture; some are whole replies
 
 
 class Row(NamedTuple):
@@ -163,6 +166,7 @@ def strategies(run: RunOf[AttackDocument]) -> Iterator[Figure]:
         title=title,
         meaning="How far each strategy scores above what people said in the same contexts. Right of the line, with its "
         "whole interval, is a fraud: the metric prefers it to people."
+        + f" Drawn are the {MAX_STRATEGIES} with the largest gain; the table has all." * (len(mine) > MAX_STRATEGIES)
         + lower_is_better_note(mine[:1], ", so a gain is how far it scores below people"),
         notes=provenance_notes(mine, more=["intervals of the gain share 5 % among all that were tested"]),
         head=("strategy", "kind", "gain", "low", "high", "beats people in", "fraud", "description"),
@@ -171,7 +175,11 @@ def strategies(run: RunOf[AttackDocument]) -> Iterator[Figure]:
             for r in mine
         ),
         svg=interval_list(
-            [Row(str(r.strategy), r.gain or 0.0, both_ends(r.gain_interval), int(bool(r.significant))) for r in mine],
+            [
+                Row(shorten(str(r.strategy), STRATEGY_LETTERS, placeholder="…"), r.gain or 0.0,
+                    both_ends(r.gain_interval), int(bool(r.significant)))
+                for r in mine[:MAX_STRATEGIES]
+            ],
             title, along=f"gain over people, {metric}", rules=(0.0,), legend=("not above people", "fraud"),
         ),
     )  # fmt: skip
