@@ -27,7 +27,7 @@ $(VENV)/.models: $(VENV)/.core
 	$(PIP) -e '.[models]'
 	touch $@
 
-demo: $(VENV)/.models ## the whole loop on embedded worlds; ends with out/demo/report.html
+demo: $(VENV)/.models ## every question on data that people rated; ends with out/demo/report.html
 	-$(BIN)/turnwise fetch -q minilm # without it the demo leaves out what needs it, and says so
 	OMP_NUM_THREADS=1 $(BIN)/turnwise demo -o out/demo
 

@@ -1,1 +1,1 @@
-"""The whole loop on embedded worlds, played in a terminal."""
+"""Every question of turnwise, asked of published data in a terminal."""
