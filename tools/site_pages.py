@@ -52,6 +52,64 @@ BACKGROUND = (
     "security.md",
     "code-of-conduct.md",
 )
+# Page -> what people call it who look for it; the search counts these words far above those of the text.
+CALLED = {
+    "adem.md": ("ADEM", "train on my own ratings"),
+    "agents-with-tools.md": ("tool calls", "function calling", "agents with tools", "trajectories"),
+    "attack-a-judge.md": ("prompt injection", "jailbreak a judge", "attack a judge"),
+    "attack.md": ("attack a metric", "gaming", "adversarial", "robust metric"),
+    "calibrate.md": ("prediction-powered inference", "calibrate a judge", "few ratings"),
+    "ci.md": ("CI", "GitHub Actions", "GitLab", "pytest", "regression test", "pull request", "quality gate"),
+    "commands.md": ("commands", "CLI", "command line"),
+    "compare-preferences.md": ("preferences", "pairwise", "win rate", "Bradley-Terry", "Elo", "arena"),
+    "compare-ratings.md": ("compare ratings", "compare people's ratings"),
+    "compare.md": ("compare two agents", "A/B test", "significance", "which bot is better"),
+    "convert.md": (
+        "import",
+        "CSV",
+        "Parquet",
+        "LangChain",
+        "LangGraph",
+        "Hugging Face dataset",
+        "OpenAI",
+        "Langfuse traces",
+    ),
+    "demo.md": ("demo",),
+    "diff.md": ("regression", "two versions", "has it got worse"),
+    "export.md": ("export", "Langfuse", "LangSmith", "OpenTelemetry", "LaTeX"),
+    "extend.md": ("custom metric", "plugin", "own metric", "own reader"),
+    "format.md": ("format", "JSONL", "schema"),
+    "glossary.md": ("glossary", "terms"),
+    "judge.md": (
+        "LLM as a judge",
+        "LLM judge",
+        "hallucination",
+        "faithfulness",
+        "rubric",
+        "G-Eval",
+        "OpenAI",
+        "Ollama",
+    ),
+    "leaderboard.md": ("leaderboard", "rank several agents", "ties"),
+    "learned.md": ("learned metric", "turnwise metric", "reference-free"),
+    "meta.md": ("correlation with people", "correlation with humans", "agreement with people", "Spearman"),
+    "models.md": ("GPU", "models", "download", "offline", "weights", "air gap"),
+    "ope.md": ("off-policy evaluation", "OPE", "ENIGMA", "DICE"),
+    "play.md": ("simulated users", "scenarios", "user simulator", "multi-turn test"),
+    "power.md": ("how many ratings", "sample size", "power", "how many dialogues"),
+    "rate-crowd.md": ("crowd", "Prolific", "Mechanical Turk", "MTurk"),
+    "rate.md": ("annotation app", "annotate", "label", "human evaluation", "rating app"),
+    "ratings.md": ("inter-annotator agreement", "raters", "Krippendorff", "kappa"),
+    "reliability.md": ("pass^k", "pass@k", "pass k", "trials", "flaky"),
+    "report.md": ("report", "HTML", "figures", "plots"),
+    "scale.md": ("million dialogues", "big data", "Ray", "cluster", "parallel"),
+    "score.md": ("BLEU", "ROUGE", "perplexity", "score replies", "BERTScore", "metrics"),
+    "statistics.md": ("p value", "p-value", "confidence interval", "bootstrap", "multiple comparisons"),
+    "train.md": ("train", "fine-tune"),
+    "trust.md": ("which metric", "choose a metric", "trust"),
+    "unrated.md": ("no ratings", "unrated agent", "new bot", "without ratings"),
+    "view.md": ("view dialogues", "browse logs", "viewer"),
+}
 MEMBER = "    options: {show_root_heading: true, show_root_full_path: false, show_root_toc_entry: true}"
 
 
@@ -89,6 +147,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, **_: Any) -> str:
     page.meta["search"] = {"boost": search_weight(page.file.src_uri, config.nav or ())}
+    page.meta["tags"] = list(CALLED.get(page.file.src_uri, ()))
     return rewrite_links(markdown, page.file.src_uri, str(config.repo_url))
 
 

@@ -1,0 +1,74 @@
+"""The search of the documentation site, in a browser: a page of how-to or of a command is found before a paper's."""
+
+import http.server
+import threading
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+pytest.importorskip("mkdocs", reason="needs the extra `docs`")
+
+from mkdocs.commands.build import build
+from mkdocs.config import load_config
+from tools.site_pages import ROOT
+
+pytestmark = pytest.mark.slow
+
+CHOSEN_ON = {  # the names that pages are called by (`tools.site_pages.CALLED`) were chosen with these
+    "LLM as a judge": "judge", "how many ratings": "power", "p value": "statistics", "hallucination": "judge",
+    "langchain": "convert", "compare two agents": "compare", "confidence interval": "statistics",
+    "ci github actions": "ci", "import csv": "convert", "annotation app": "rate", "mechanical turk": "rate-crowd",
+    "prompt injection": "attack-a-judge", "gpu": "models", "custom metric": "extend", "leaderboard": "leaderboard",
+    "no ratings": "unrated", "off-policy evaluation": "ope", "BLEU": "score", "export langfuse": "export",
+    "inter-annotator agreement": "ratings", "million dialogues": "scale", "tool calls": "agents-with-tools",
+}  # fmt: skip
+REPORTED = {  # and these were not looked at
+    "cohen kappa": "ratings", "github action": "ci", "ollama": "judge", "rouge": "score", "bertscore": "score",
+    "mturk": "rate-crowd", "elo": "compare-preferences", "a/b test": "compare", "jailbreak": "attack-a-judge",
+    "sample size": "power", "which metric should I use": "trust", "read parquet": "convert",
+    "unrated bot": "unrated", "bootstrap interval": "statistics", "simulate a user": "play",
+    "gaming a metric": "attack", "offline": "models", "write my own plugin": "extend",
+    "several trials of a task": "reliability", "html report": "report",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of the site, built and served."""
+    folder = tmp_path_factory.mktemp("site")
+    build(load_config(str(ROOT / "mkdocs.yml"), site_dir=str(folder)))
+    handler = partial(Quiet, directory=str(folder))
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_: Any) -> None:
+        """Say nothing."""
+
+
+def found(browser: Any, site: str, words: str) -> str:
+    """The page that the search names first."""
+    page = browser.new_page()
+    page.goto(f"{site}/?q={quote(words)}")
+    first = page.locator(".md-search-result__item > a").first
+    first.wait_for(timeout=30_000)
+    place = str(first.get_attribute("href")).split("?")[0].removeprefix(site)
+    page.close()
+    return Path(place).parts[1]
+
+
+@pytest.mark.parametrize("questions", [CHOSEN_ON, REPORTED], ids=["chosen on", "reported"])
+def test_nine_of_ten_questions_lead_to_the_page_that_answers_them(
+    questions: dict[str, str], browser: Any, site: str
+):
+    wrong = {
+        words: came for words, page in questions.items() if (came := found(browser, site, words)) != page
+    }
+    assert len(wrong) <= len(questions) / 10, wrong
