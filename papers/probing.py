@@ -40,7 +40,8 @@ from turnwise.logs import native
 from turnwise.logs.items.items import Selection, all_items
 from turnwise.logs.scan import scan
 from turnwise.metrics import names
-from turnwise.records import AttackDocument, plain
+from turnwise.records import plain
+from turnwise.report.documents import AttackDocument
 from turnwise.run.attack.command import scorer
 from turnwise.run.scoring.shards import prepare
 from turnwise.run.scoring.tally import generator

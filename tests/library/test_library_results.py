@@ -5,7 +5,8 @@ from pathlib import Path
 
 import turnwise as tw
 from turnwise.library.results import Attack, cells
-from turnwise.records import AttackDocument, Origin, RunSettings, StrategyRecord, plain
+from turnwise.records import Origin, RunSettings, StrategyRecord, plain
+from turnwise.report.documents import AttackDocument
 
 
 def test_the_table_of_an_attack_says_which_strategies_are_frauds() -> None:

@@ -16,7 +16,8 @@ from turnwise.commands.train import Train
 from turnwise.errors import TurnwiseError, UsageError, counted, unknown
 from turnwise.library.results import Attack as AttackResult
 from turnwise.library.results import Hardened, result
-from turnwise.records import AttackDocument, StrategyRecord
+from turnwise.records import StrategyRecord
+from turnwise.report.documents import AttackDocument
 from turnwise.report.text import number
 from turnwise.settings.data import Data
 from turnwise.settings.groups import (

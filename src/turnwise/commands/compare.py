@@ -14,7 +14,7 @@ from turnwise.errors import DataError, UsageError
 from turnwise.library.results import Comparison, result
 from turnwise.logs.items.selection import Selection
 from turnwise.logs.memory import is_folder
-from turnwise.records import CompareDocument
+from turnwise.report.documents import CompareDocument
 from turnwise.report.fitting import Layout
 from turnwise.settings.groups import (
     AsAgents,

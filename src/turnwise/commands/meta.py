@@ -12,8 +12,9 @@ from turnwise.commands.opening import opened
 from turnwise.commands.screen import Gated, Gating
 from turnwise.errors import UsageError, counted
 from turnwise.library.results import Agreement, result
-from turnwise.records import AgreementRecord, MetaDocument
+from turnwise.records import AgreementRecord
 from turnwise.report import text
+from turnwise.report.documents import MetaDocument
 from turnwise.report.fitting import Layout
 from turnwise.settings.groups import Drawing, Evaluating, LowerIsBetter, Resumption, Selecting
 from turnwise.settings.option import Metrics, Names, Option

@@ -11,7 +11,8 @@ from turnwise.commands.opening import opened
 from turnwise.commands.screen import Gated, Gating, Styled
 from turnwise.errors import UsageError, setting
 from turnwise.library.results import Estimates, result
-from turnwise.records import CriticCheck, Number, OpeDocument
+from turnwise.records import CriticCheck, Number
+from turnwise.report.documents import OpeDocument
 from turnwise.report.fitting import Layout
 from turnwise.settings.data import Data
 from turnwise.settings.groups import Filtering, Reading, Seeding, Showing, Working, Writing

@@ -12,8 +12,9 @@ from typing import Annotated, Any, Literal, Protocol
 from turnwise.errors import TurnwiseError, UsageError
 from turnwise.library.notes import Warned
 from turnwise.library.results import Result, cells
-from turnwise.records import CompareDocument, Part, Record, ScoreDocument, ToolRecord, plain
+from turnwise.records import Part, Record, ToolRecord, plain
 from turnwise.report import gate, results, typeset
+from turnwise.report.documents import CompareDocument, ScoreDocument
 from turnwise.report.fitting import Layout, sized
 from turnwise.settings.groups import Command
 from turnwise.settings.option import Option

@@ -9,19 +9,18 @@ from turnwise.records import (
     LEVEL,
     AgreementRecord,
     ChangeRecord,
-    DiffDocument,
     DifferenceRecord,
     Document,
     EstimateRecord,
     PreferenceFit,
     Record,
-    ReliabilityDocument,
     ScoreRecord,
     StatisticRecord,
     Tested,
     WhyNot,
     both_ends,
 )
+from turnwise.report.documents import DiffDocument, ReliabilityDocument
 from turnwise.report.text import number, p_value
 from turnwise.stats.computing.tails import t_quantile
 from turnwise.types import TASK

@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 from turnwise.errors import counted, setting
 from turnwise.library.notes import Warned
 from turnwise.library.results import Result, ResultOf, cells
-from turnwise.records import PlayDocument, PlayRecord, plain
+from turnwise.records import PlayRecord, plain
+from turnwise.report.documents import PlayDocument
 from turnwise.report.fitting import HINT, Layout, sized
 
 ENDS = {

@@ -29,30 +29,32 @@ from turnwise.library.notes import (
 from turnwise.library.rater_notes import rater_notes
 from turnwise.records import (
     AgreementRecord,
-    AttackDocument,
-    CalibrateDocument,
     ChangeRecord,
-    CompareDocument,
-    DiffDocument,
     DifferenceRecord,
     Document,
     EstimateRecord,
     MeanRecord,
-    MetaDocument,
-    OpeDocument,
     PassRecord,
     PlanRecord,
-    PowerDocument,
     Record,
-    ReliabilityDocument,
-    ScoreDocument,
     ScoreRecord,
     StatisticRecord,
     StrategyRecord,
-    TrainDocument,
     plain,
 )
 from turnwise.report import text
+from turnwise.report.documents import (
+    AttackDocument,
+    CalibrateDocument,
+    CompareDocument,
+    DiffDocument,
+    MetaDocument,
+    OpeDocument,
+    PowerDocument,
+    ReliabilityDocument,
+    ScoreDocument,
+    TrainDocument,
+)
 from turnwise.report.figure import Figure
 from turnwise.report.fitting import Layout, sized
 from turnwise.report.run_files import RunFiles

@@ -4,8 +4,9 @@ from collections.abc import Iterator, Sequence
 from math import nan
 
 from turnwise.errors import counted
-from turnwise.records import EstimateRecord, OpeDocument
+from turnwise.records import EstimateRecord
 from turnwise.report import plot
+from turnwise.report.documents import OpeDocument
 from turnwise.report.figure import Figure, provenance_notes
 from turnwise.report.lines import Curves
 from turnwise.report.results import file_name

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from turnwise.records import ScoreDocument
+from turnwise.report.documents import ScoreDocument
 from turnwise.report.figure import Exchange, Figure, provenance_notes, with_estimate
 from turnwise.report.lines import Explanation, ItemLine
 from turnwise.report.runs import RunOf

@@ -8,8 +8,9 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from zlib import crc32
 
-from turnwise.records import AgreementRecord, MetaDocument
+from turnwise.records import AgreementRecord
 from turnwise.report import plot
+from turnwise.report.documents import MetaDocument
 from turnwise.report.figure import (
     Figure,
     learned_note,

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 from turnwise.errors import Refused, UsageError, setting
 from turnwise.logs.scan import Census, scan
 from turnwise.metrics import PREFERENCE, RATING, is_preference, is_rating
-from turnwise.records import PlanRecord, PowerCurve, PowerDocument
+from turnwise.records import PlanRecord, PowerCurve
+from turnwise.report.documents import PowerDocument
 from turnwise.run.power.curve import curve_of, plan_of
 from turnwise.run.power.design import Design, given_designs
 from turnwise.run.power.pilot import pilot_designs, pilots, preference_design, scores_beside, usual_turns

@@ -14,7 +14,8 @@ from turnwise.meta.compare import compare as compare_tables
 from turnwise.meta.table import ScoreTable
 from turnwise.meta.verdicts import with_verdicts
 from turnwise.metrics.rows import quotient
-from turnwise.records import DifferenceRecord, NoiseRecord, PassRecord, ReliabilityDocument
+from turnwise.records import DifferenceRecord, NoiseRecord, PassRecord
+from turnwise.report.documents import ReliabilityDocument
 from turnwise.run.scoring.attempts import NOTHING, Measured, Trial, measure, read_trials
 from turnwise.run.scoring.noise import noise_of
 from turnwise.run.scoring.rated import rating_names
