@@ -4,7 +4,8 @@ import json
 from pathlib import Path
 
 import turnwise as tw
-from turnwise.library.results import Attack, cells
+from turnwise.commands.attack import Attack
+from turnwise.library.results import cells
 from turnwise.records import Origin, RunSettings, StrategyRecord, plain
 from turnwise.report.documents import AttackDocument
 

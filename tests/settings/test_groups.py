@@ -6,7 +6,7 @@ import turnwise as tw
 from turnwise.commands.calibrate import Calibrate
 from turnwise.commands.compare import Compare
 from turnwise.commands.meta import MetaEvaluate
-from turnwise.commands.power import Power
+from turnwise.commands.power import PlanStudy
 from turnwise.logs.items.items import Selection
 from turnwise.settings.option import as_text
 
@@ -25,7 +25,7 @@ def test_settings_are_recorded_under_the_names_of_results_json() -> None:
     assert [name for name, _ in Calibrate(data=DEMO, metrics="length", labels="random").options] == [
         "fit", "labels", "level", "rescale", "to",
     ]  # fmt: skip
-    assert [name for name, _ in Power(sd=1, difference=0.3).options] == [
+    assert [name for name, _ in PlanStudy(sd=1, difference=0.3).options] == [
         "agents", "agreement", "alpha", "beside", "correlation", "cost_dialogue", "cost_judge", "cost_rating",
         "difference", "have", "icc", "level", "paired", "people", "power", "rater_icc", "rater_sd", "raters",
         "scored", "sd", "ties", "turns", "win_rate",
@@ -36,7 +36,7 @@ def test_the_selection_has_the_settings_that_a_command_has() -> None:
     asked = MetaEvaluate(data=DEMO, by=["meta.a", "file"], where={"agent": "good"}, dimension="all", limit=3)
     assert asked.selection == Selection(by="meta.a,file", where=(("agent", "good"),), limit=3)
     assert MetaEvaluate(data=DEMO, dimension="overall").selection.dimension == "overall"
-    assert Power(sd=1, difference=0.3, pair="id").selection == Selection(pair="id")
+    assert PlanStudy(sd=1, difference=0.3, pair="id").selection == Selection(pair="id")
 
 
 def test_a_changed_command_leaves_the_other_as_it_is() -> None:

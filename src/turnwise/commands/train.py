@@ -9,8 +9,12 @@ from turnwise.commands.function import function
 from turnwise.commands.opening import opened
 from turnwise.commands.screen import Styled, print_json
 from turnwise.errors import UsageError
-from turnwise.library.results import Trained, result
+from turnwise.library.notes import common_notes
+from turnwise.library.results import Result, ResultOf, result
 from turnwise.logs.items.selection import Selection
+from turnwise.records import StatisticRecord
+from turnwise.report.documents import TrainDocument
+from turnwise.report.fitting import Layout
 from turnwise.settings.groups import (
     Filtering,
     LowerIsBetter,
@@ -36,6 +40,34 @@ def _settings(texts: Sequence[str]) -> dict[str, Any]:
             raise UsageError(f"--set takes KEY=VALUE, as in --set epochs=10, and not `{text}`")
         values |= settings(f"set[{text}]")[1]
     return values
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Trained(ResultOf[StatisticRecord]):
+    """A trained model: its folder, and what it was measured at on replies that it was not trained on."""
+
+    columns: ClassVar[tuple[str, ...]] = (
+        "metric", "statistic", "estimate", "interval", "n_items", "n_clusters",
+    )  # fmt: skip
+    layout: ClassVar[Layout] = Layout(
+        names=("metric", "statistic"), results=("estimate", "interval"), others=("n_items", "n_clusters")
+    )
+
+    document: TrainDocument
+
+    def notes(self) -> list[str]:
+        """As in `Result`; statistics share their items."""
+        return common_notes(self.document, self.findings, shared=True)
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the model."""
+        return Path("" if self.document.model is None else self.document.model.folder)
+
+    def __str__(self) -> str:
+        return f"{Result.__str__(self)}\nwritten to {self.folder}".lstrip("\n")
+
+    __repr__ = __str__
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,4 +185,4 @@ class Train(Showing, Seeding, Filtering, LowerIsBetter, Reading, OneMetric):
 
 COMMAND = Train
 train = function(Train)
-__all__ = ["train"]
+__all__ = ["Trained", "train"]

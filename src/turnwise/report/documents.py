@@ -388,14 +388,21 @@ def document_types() -> dict[str, type[Document]]:
 
 def document_type(command: str) -> type[Document] | None:
     """The type of a command's document, whose module is loaded if it declares one; None if no command has this name."""
-    if command not in document_types() and command.isidentifier():
-        module = f"turnwise.commands.{command}"  # by its name, because commands are in a layer above
-        try:
-            import_module(module)
-        except ModuleNotFoundError as error:
-            if error.name != module:
-                raise
+    if command not in document_types():
+        load(command)
     return document_types().get(command)
+
+
+def load(command: str) -> None:
+    """Load the module of a command, if there is one."""
+    if not command.isidentifier():
+        return
+    module = f"turnwise.commands.{command}"  # by its name, because commands are in a layer above
+    try:
+        import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name != module:
+            raise
 
 
 def decoded(data: bytes) -> Document:

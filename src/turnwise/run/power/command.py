@@ -15,12 +15,12 @@ from turnwise.run.scoring.raters import one_dimension
 from turnwise.run.spec import finish
 
 if TYPE_CHECKING:
-    from turnwise.commands.power import Power
+    from turnwise.commands.power import PlanStudy
 
 RATERS = (1, 2, 3, 5)  # numbers of raters that are planned for, unless the spec names others
 
 
-def run(spec: "Power") -> PowerDocument:
+def run(spec: "PlanStudy") -> PowerDocument:
     """Run `turnwise power`."""
     plans: list[PlanRecord] = []
     curves: list[PowerCurve] = []
@@ -75,7 +75,7 @@ def _default_metric(census: Census) -> str:
 
 
 def _add(
-    spec: "Power",
+    spec: "PlanStudy",
     name: str,
     designs: Sequence[Design],
     turns: Sequence[int],
