@@ -17,7 +17,7 @@ def reasons(run: RunOf[ScoreDocument]) -> Iterator[Figure]:
         return  # items.jsonl may be long
     found: dict[str, list[tuple[float, ItemLine, Explanation]]] = {}
     for line in run.lines("items.jsonl", ItemLine):
-        for metric, said in (line.explanations or {}).items():
+        for metric, said in line.explained():
             score = line.scores.get(metric)
             if score is not None and said.reason:
                 found.setdefault(metric, []).append((score, line, said))
