@@ -16,7 +16,7 @@ from turnwise.records import MeanRecord, plain
 from turnwise.report import text
 from turnwise.report.documents import CalibrateDocument
 from turnwise.report.fitting import Layout
-from turnwise.settings.groups import Evaluating, Grouping
+from turnwise.settings.groups import Evaluating, Grouping, Rescaling
 from turnwise.settings.option import Count, Option
 
 SHOWN = 6  # differences that the table shows whether or not they were shown to be there
@@ -100,7 +100,7 @@ def _unused_scores(document: CalibrateDocument) -> list[str]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Calibrate(Grouping, Evaluating):
+class Calibrate(Rescaling, Grouping, Evaluating):
     """Mean ratings of agents from a metric's scores on everything and people's ratings on some.
 
     The metric scores every item; people rated some of each agent. The estimate is the mean rating of all items of the
@@ -141,7 +141,6 @@ class Calibrate(Grouping, Evaluating):
             metavar="N", record_default=False,
         ),
     ] = None  # fmt: skip
-    rescale: Annotated[bool, Option("Map ratings of different scales to 0-1.")] = False
     items: Annotated[
         ItemChoice | None,
         Option(

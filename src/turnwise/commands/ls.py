@@ -11,7 +11,7 @@ from turnwise.commands.screen import TRACES, Styled, print_json
 from turnwise.extras import install
 from turnwise.metrics.attacks import GuardEffect
 from turnwise.run.inventory import EstimatorEntry, Listed, Listing, MetricEntry, OwnModel, listed
-from turnwise.settings.groups import Command, Resumption
+from turnwise.settings.groups import Command, Restated, Resumption
 from turnwise.settings.option import Names, Option, split_names
 from turnwise.terminal import say, say_lines
 
@@ -22,10 +22,10 @@ UNSTATED = "none stated"  # licence of a file, in the cards of models
 class Cards(Styled):
     """Settings of the command line of `ls`."""
 
-    quiet: Annotated[bool, Option("No notes on plugins that cannot be used.", flags="-q --quiet")] = False
-    verbose: Annotated[
-        bool, Option(f"Print the whole cards of metrics and estimators. {TRACES}", flags="-v --verbose")
-    ] = False
+    restated: ClassVar[Restated] = {
+        "quiet": {"help": "No notes on plugins that cannot be used."},
+        "verbose": {"help": f"Print the whole cards of metrics and estimators. {TRACES}"},
+    }
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,7 +17,15 @@ from turnwise.records import AgreementRecord, plain
 from turnwise.report import text
 from turnwise.report.documents import MetaDocument
 from turnwise.report.fitting import Layout
-from turnwise.settings.groups import Drawing, Evaluating, LowerIsBetter, Resumption, Selecting
+from turnwise.settings.groups import (
+    Drawing,
+    Evaluating,
+    LowerIsBetter,
+    Rescaling,
+    Restated,
+    Resumption,
+    Selecting,
+)
 from turnwise.settings.option import Metrics, Names, Option
 from turnwise.terminal import visible
 from turnwise.types import MetaLevel
@@ -96,7 +104,7 @@ class Agreement(ResultOf[AgreementRecord]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class MetaEvaluate(Gated, Drawing, LowerIsBetter, Selecting, Evaluating):
+class MetaEvaluate(Gated, Rescaling, Drawing, LowerIsBetter, Selecting, Evaluating):
     """Does a metric agree with people? At turn, dialogue and system level.
 
     Correlations are signed: a metric that ranks backwards is negative. Each is shown over all items, inside agents
@@ -112,6 +120,7 @@ class MetaEvaluate(Gated, Drawing, LowerIsBetter, Selecting, Evaluating):
     command: ClassVar[str] = "meta"
     resumption: ClassVar[Resumption] = "rows"
     function: ClassVar[str] = "meta_evaluate"
+    restated: ClassVar[Restated] = {"lower_is_better": {"record_default": True}}
 
     metrics: Annotated[
         Metrics,
@@ -139,13 +148,6 @@ class MetaEvaluate(Gated, Drawing, LowerIsBetter, Selecting, Evaluating):
         Meta(ge=1e-6, lt=1),
         Option("Half-width of an interval for which the needed amount of data is reported."),
     ] = 0.05
-    lower_is_better: Annotated[
-        Names,
-        Option(
-            "Dimensions on which a high rating is bad, where the data does not say so itself.",
-            metavar="DIMENSIONS", record="lower",
-        ),
-    ] = ()  # fmt: skip
     differences: Annotated[
         bool,
         Option(
@@ -174,7 +176,6 @@ class MetaEvaluate(Gated, Drawing, LowerIsBetter, Selecting, Evaluating):
             record_default=False,
         ),
     ] = False  # fmt: skip
-    rescale: Annotated[bool, Option("Map ratings of different scales to 0-1.")] = False
     screen: Annotated[
         bool,
         Option("Leave out raters who fail attention checks or agree with nobody; prints who and why."),

@@ -12,7 +12,7 @@ from turnwise.errors import UsageError, counted, setting
 from turnwise.library.notes import Warned
 from turnwise.library.played import Played
 from turnwise.settings.data import Data
-from turnwise.settings.groups import Seeding, Showing
+from turnwise.settings.groups import Restarting, Seeding, Showing
 from turnwise.settings.option import Count, Money, Names, Natural, Option, PathLike, Positive
 from turnwise.terminal import say, say_document, say_lines
 
@@ -37,7 +37,7 @@ class Printing(Styled):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Play(Showing, Seeding):
+class Play(Restarting, Showing, Seeding):
     """Let agents talk to simulated users in scenarios, and say how real these users are.
 
     SCENARIOS are files in YAML or TOML (docs/play.md), goldens of DeepEval, tasks of tau2 or tests of promptfoo, or
@@ -167,7 +167,6 @@ class Play(Showing, Seeding):
         Natural, Option("Stop when more dialogues than this are lost to the infrastructure.", record=None)
     ] = 20
     draws: Annotated[Count, Option("Resamples behind an interval.")] = 1000
-    restart: Annotated[bool, Option("Ignore what an interrupted run has done.", record=None)] = False
 
     def __post_init__(self) -> None:
         """As in `Checked`; no agent, or a limit on cost without a price, raises `UsageError`."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Annotated, Any, ClassVar
+from typing import Any, ClassVar
 
 from turnwise.commands.function import function
 from turnwise.commands.opening import opened
@@ -21,8 +21,7 @@ from turnwise.library.results import ResultOf, result
 from turnwise.records import ScoreRecord, plain
 from turnwise.report.documents import ScoreDocument
 from turnwise.report.fitting import Layout
-from turnwise.settings.groups import AsAgents, Drawing, Evaluating, Resumption, Selecting, Trying
-from turnwise.settings.option import Option
+from turnwise.settings.groups import AsAgents, Drawing, Evaluating, Resumption, Selecting, Trying, Unnamed
 
 DISTANCES = ("floor", "thinned", "at_infinity", "n_real")  # further columns of a distance (docs/distances.md)
 
@@ -53,7 +52,7 @@ class Scores(ResultOf[ScoreRecord]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Score(Gated, Trying, Drawing, AsAgents, Selecting, Evaluating):
+class Score(Gated, Unnamed, Trying, Drawing, AsAgents, Selecting, Evaluating):
     """Score replies, dialogues and agents with metrics.
 
     Each score has a 95 % interval that resamples whole dialogues, and a count of what could not be scored and
@@ -67,10 +66,6 @@ class Score(Gated, Trying, Drawing, AsAgents, Selecting, Evaluating):
 
     command: ClassVar[str] = "score"
     resumption: ClassVar[Resumption] = "rows"
-
-    agent: Annotated[
-        str | None, Option("The agent's name where the records name none.", metavar="NAME", record=None)
-    ] = None
 
     def run(self) -> Scores:
         """Score the data."""

@@ -20,7 +20,8 @@ from turnwise.settings.groups import (
     LowerIsBetter,
     OneMetric,
     Reading,
-    ScoredRole,
+    Restated,
+    RoleOption,
     Seeding,
     Showing,
 )
@@ -88,6 +89,7 @@ class Train(Showing, Seeding, Filtering, LowerIsBetter, Reading, OneMetric):
 
     command: ClassVar[str] = "train"
     screen_class = Styled
+    restated: ClassVar[Restated] = {"lower_is_better": {"record": None}}
 
     metric: Annotated[
         str, Option("The name of a trainer: turnwise, usr-ret, maude, hred, ...", flags="METRIC", record=None)
@@ -112,13 +114,6 @@ class Train(Showing, Seeding, Filtering, LowerIsBetter, Reading, OneMetric):
             "What people rated or chose by. Default: overall, else the only one.", metavar="D", record=None
         ),
     ] = None
-    lower_is_better: Annotated[
-        Names,
-        Option(
-            "Dimensions on which a high rating is bad, where the data does not say so itself.",
-            metavar="DIMENSIONS", record=None,
-        ),
-    ] = ()  # fmt: skip
     settings: Annotated[
         Mapping[str, Any] | None,
         Option(
@@ -130,7 +125,7 @@ class Train(Showing, Seeding, Filtering, LowerIsBetter, Reading, OneMetric):
         Names | None,
         Option("Standardise ratings within each value of KEY, e.g. meta.corpus.", metavar="KEY", record=None),
     ] = None
-    role: Annotated[ScoredRole, Option("Whose messages are scored.", record=None)] = "assistant"
+    role: RoleOption = "assistant"
     model: Annotated[
         PathLike | None,
         Option("The encoder, language model or trained folder to build on.", metavar="NAME|DIR", record=None),
