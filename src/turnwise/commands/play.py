@@ -178,16 +178,6 @@ class Play(Restarting, Showing, Seeding):
                 f"{setting('--max-cost')} needs {setting('--price', 'IN/OUT')} of a million tokens"
             )
 
-    @property
-    def paths(self) -> tuple[str, ...]:
-        """The files whose checksums results.json has: none, because scenarios may be values."""
-        return ()
-
-    @property
-    def folder(self) -> Path | None:
-        """None: results are written beside the log."""
-        return None
-
     def run(self) -> Played:
         """Hold the dialogues, and write the log and what is beside it."""
         from turnwise.library.data import files

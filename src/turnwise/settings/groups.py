@@ -92,6 +92,16 @@ class Command(Checked):
         return tuple(sorted(recorded))
 
     @property
+    def paths(self) -> tuple[str, ...]:
+        """The files whose checksums results have, once the data has been opened (`opened`)."""
+        return ()
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder that results are written to."""
+        return None
+
+    @property
     def lower_dimensions(self) -> tuple[str, ...]:
         """Dimensions on which a low rating is good whatever the data says, where the command has that setting."""
         return ()
