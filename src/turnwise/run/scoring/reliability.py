@@ -69,8 +69,8 @@ class TaskShare:
     signature: Signature
 
     def rows(self, items: Sequence[Any], /) -> Rows:
-        """Nothing: shares are counted from trials."""
-        raise NotImplementedError
+        """The share of each task, and 1."""
+        return np.stack([np.array(items, dtype=np.float64), np.ones(len(items))], axis=1)
 
     def of_sums(self, sums: Floats, /) -> Floats:
         """The sum of shares over the number of tasks."""
@@ -274,10 +274,11 @@ def _table(name: str, agent: str, counts: Counts, k: int, signature: Signature) 
     """The share of each task as a table of scores."""
     shares = _shares(counts, "pass^k", k) if counts.tasks else np.zeros(0)
     ids, n = counts.tasks, len(counts.tasks)
+    metric = TaskShare(signature)
     return ScoreTable(
         name=name,
-        metric=TaskShare(signature),
-        rows=np.stack([shares, np.ones(n)], axis=1),
+        metric=metric,
+        rows=metric.rows(shares.tolist()),
         ids=ids,
         dialogues=ids,
         agents=(agent,) * n,
