@@ -24,7 +24,6 @@ __version__ = "0.2.0"
 _TYPES = {  # module -> its public names, beside those of the commands
     "errors": "DataError MissingExtra Refused TooManyErrors TurnwiseError Unmeasured UsageError",
     "library.own_judge": "judge",
-    "library.played": "Played",
     "library.results": "Result",
     "library.written": "Replies Simulated",
     "records": "Record",
@@ -45,7 +44,7 @@ _COMMANDS = {
     "commands.ls": "list_available",
     "commands.meta": "Agreement meta_evaluate",
     "commands.ope": "Estimates ope",
-    "commands.play": "play",
+    "commands.play": "Played play",
     "commands.power": "Power power",
     "commands.rate": "ExportedRatings RatingLinks export_ratings rate",
     "commands.reliability": "Reliability reliability",
@@ -82,6 +81,7 @@ if TYPE_CHECKING:
     from turnwise.commands.meta import meta_evaluate as meta_evaluate
     from turnwise.commands.ope import Estimates as Estimates
     from turnwise.commands.ope import ope as ope
+    from turnwise.commands.play import Played as Played
     from turnwise.commands.play import play as play
     from turnwise.commands.power import Power as Power
     from turnwise.commands.power import power as power
@@ -111,7 +111,6 @@ if TYPE_CHECKING:
     from turnwise.errors import Unmeasured as Unmeasured
     from turnwise.errors import UsageError as UsageError
     from turnwise.library.own_judge import judge as judge
-    from turnwise.library.played import Played as Played
     from turnwise.library.results import Result as Result
     from turnwise.library.written import Replies as Replies
     from turnwise.library.written import Simulated as Simulated

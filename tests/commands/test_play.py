@@ -1,6 +1,6 @@
 """What `play` prints of its result."""
 
-from turnwise.library.played import Played
+from turnwise.commands.play import Played
 from turnwise.records import Origin, PlayEnds, PlayRecord, RunSettings
 from turnwise.report.documents import PlayDocument
 
