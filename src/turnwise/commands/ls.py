@@ -1,4 +1,4 @@
-"""List metrics, estimators, readers, agents, worlds, trainers, statistics and weights."""
+"""List metrics, estimators, readers, agents, worlds, trainers, statistics, weights and schemas."""
 
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar
@@ -29,16 +29,17 @@ class Cards(Styled):
 
 @dataclass(frozen=True, kw_only=True)
 class Ls(Command):
-    """List metrics, estimators, readers, agents, worlds, trainers, statistics, weights, rubrics and checked judges.
+    """List metrics, estimators, readers, agents, worlds, trainers, statistics, weights, rubrics, judges and schemas.
 
-    With names, only these; metrics and estimators with their whole cards, as -v prints them of all. A plugin that
-    cannot be used is left out and reported.
+    With names, only these; metrics and estimators with their whole cards, as -v prints them of all, and JSON Schemas as
+    they are. A plugin that cannot be used is left out and reported.
 
     \b
       turnwise ls metrics
       turnwise ls metrics turnwise fbd
       turnwise ls metrics 'turnwise[trained=DIR]'
       turnwise ls weights
+      turnwise ls schemas config > turnwise.schema.json
     """
 
     command: ClassVar[str] = "ls"
@@ -65,6 +66,9 @@ class Ls(Command):
             say_lines(f"note: {problem}", err=True)
         if screen.style == "json":
             print_json(listing.records())
+        elif self.names and self.kind == "schemas":
+            for entry in listing:
+                print_json(entry["schema"])
         elif (screen.verbose or self.names) and len(listing) and "card" in listing.entries[0]:
             say("\n\n".join(map(_card, listing)))
         else:

@@ -23,6 +23,7 @@ Listed = Literal[
     "weights",
     "rubrics",
     "judges",
+    "schemas",
 ]  # what can be listed
 # What a list shows: see `Layout`.
 LAYOUT = Layout(
@@ -42,7 +43,7 @@ LAYOUT = Layout(
     others=("download", "level", "kind", "sha256"),
 )
 OF_CARDS = frozenset(  # what an entry has for its card, and a table does not show
-    "card attacks guarded hardened question model agreement text ratings plain".split()
+    "card attacks guarded hardened question model agreement text ratings plain schema".split()
 )
 MORE_METRICS = """\
 -m also takes names that depend on the data or on your code:
@@ -383,6 +384,17 @@ def _judges() -> Entries:
     return found, []
 
 
+def _schemas() -> Entries:
+    """A record for each kind of file, with its JSON Schema."""
+    from turnwise.run.schemas import SCHEMAS
+
+    found = [
+        {"name": name, "kind": "schema", "says": one.says, "schema": one.make()}
+        for name, one in SCHEMAS.items()
+    ]
+    return found, []
+
+
 _LISTS: Mapping[str, Callable[[], Entries]] = {
     "metrics": _metrics,
     "estimators": _estimators,
@@ -394,6 +406,7 @@ _LISTS: Mapping[str, Callable[[], Entries]] = {
     "weights": _weights,
     "rubrics": _rubrics,
     "judges": _judges,
+    "schemas": _schemas,
 }
 
 
