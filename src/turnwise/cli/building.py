@@ -11,7 +11,7 @@ import click
 from click.core import ParameterSource
 from msgspec import Meta
 
-from turnwise.cli.common.config import configure, ignore_found
+from turnwise.cli.common.config import Configured, configure, ignore_found
 from turnwise.plugin_code import TRACEBACKS
 from turnwise.run.workers.threads import limited_threads
 from turnwise.settings.groups import Command
@@ -27,7 +27,7 @@ def command_line(command: type[Command]) -> click.Command:
     parameters = [_parameter(setting) for setting in (*own, *shown) if not setting.option.only_python]
     if command.configurable:
         parameters[:0] = _config()
-    return click.Command(
+    return Configured(
         command.command,
         params=parameters,
         help=cleandoc(command.__doc__ or ""),

@@ -45,7 +45,7 @@ def test_the_nearest_counts(project: Path, capsys: pytest.CaptureFixture[str]):
 
 def test_data_may_be_in_it(project: Path, capsys: pytest.CaptureFixture[str]):
     Path("turnwise.toml").write_text(f"data = 'logs.jsonl'\n{LENGTH}")
-    assert said(capsys, "score").startswith("turnwise.toml: DATA..., --metric, --limit ")
+    assert said(capsys, "score").startswith("turnwise.toml: DATA, --metric, --limit ")
 
 
 def test_above_the_repository_nothing_is_looked_for(project: Path, capsys: pytest.CaptureFixture[str]):
@@ -71,8 +71,15 @@ def test_a_folder_above_that_everybody_may_write_to_is_passed_over(
 
 def test_the_command_line_counts_more(project: Path, capsys: pytest.CaptureFixture[str]):
     Path("turnwise.toml").write_text(LENGTH)
-    assert run(["score", "logs.jsonl", "-m", "distinct-1", "--limit", "4"]) == 0
-    assert "distinct-1" in capsys.readouterr().out
+    assert run(["score", "logs.jsonl", "-m", "distinct-1"]) == 0
+    captured = capsys.readouterr()
+    assert "distinct-1" in captured.out
+    assert captured.err.startswith("turnwise.toml: --limit (--no-config")
+
+
+def test_it_is_named_where_its_value_is_wrong(project: Path, capsys: pytest.CaptureFixture[str]):
+    Path("turnwise.toml").write_text("[score]\nmetric = 'length'\nlimit = 'two'\n")
+    assert said(capsys, "score", "logs.jsonl", code=2).startswith("turnwise.toml: --metric, --limit ")
 
 
 def test_no_config_and_another_file_leave_it_out(project: Path, capsys: pytest.CaptureFixture[str]):

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 from click.types import BoolParamType
 
 from turnwise.errors import UsageError, nearest
@@ -20,7 +21,19 @@ from turnwise.settings.schema import CONFIG, FORMER
 from turnwise.terminal import say
 
 COMMON = "common"
-_IGNORED = "turnwise.no_config"  # key of `ctx.meta`
+_IGNORED, _FOUND = "turnwise.no_config", "turnwise.found_config"  # keys of `ctx.meta`
+
+
+class Configured(click.Command):
+    """A command whose options may have their defaults from a file."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """As click's; standard error says which file was found and what it sets, also where a value is wrong."""
+        try:
+            return super().parse_args(ctx, args)
+        finally:
+            if _FOUND in ctx.meta:
+                _say_found(ctx, ctx.meta[_FOUND])
 
 
 def ignore_found(ctx: click.Context, _: click.Parameter, given: bool) -> None:
@@ -31,8 +44,8 @@ def ignore_found(ctx: click.Context, _: click.Parameter, given: bool) -> None:
 def configure(ctx: click.Context, option: click.Parameter, path: str | None) -> str | None:
     """The callback of --config: use the values of the file as defaults, which the command line overrides.
 
-    Without a path it is the `turnwise.toml` that is found, and standard error says which and what it sets. Shared keys
-    may be those of any command, a section has only those of its command; an unknown section or key raises `UsageError`.
+    Without a path it is the `turnwise.toml` that is found. Shared keys may be those of any command, a section has only
+    those of its command; an unknown section or key raises `UsageError`.
     """
     found = None if path or ctx.resilient_parsing or ctx.meta.get(_IGNORED) else found_config()
     name = path or (os.path.relpath(found) if found else None)
@@ -53,7 +66,7 @@ def configure(ctx: click.Context, option: click.Parameter, path: str | None) -> 
     own = _values(f"{name}: [{mine}]", sections.get(mine, {}), known[mine])
     ctx.default_map = {**shared, **common, **own}
     if found:
-        _say_found(ctx, name)
+        ctx.meta[_FOUND] = name
     return name
 
 
@@ -84,7 +97,12 @@ def _folders(here: Path) -> Iterator[Path]:
 def _say_found(ctx: click.Context, name: str) -> None:
     """Say on standard error which file was found and what it sets for this command; nothing if it sets nothing."""
     given = set(ctx.default_map or ())
-    keys = [_shown(parameter) for parameter in ctx.command.params if parameter.name in given]
+    keys = [
+        _shown(parameter)
+        for parameter in ctx.command.params
+        if parameter.name in given
+        and ctx.get_parameter_source(parameter.name) is not ParameterSource.COMMANDLINE
+    ]
     if keys:
         say(f"{name}: {', '.join(keys)} (--no-config leaves it out)", err=True)
 
@@ -92,7 +110,7 @@ def _say_found(ctx: click.Context, name: str) -> None:
 def _shown(parameter: click.Parameter) -> str:
     """How a message names a parameter: its long option, or an argument's name."""
     long = [text for text in parameter.opts if text.startswith("--")]
-    return long[0] if long else parameter.human_readable_name
+    return long[0] if long else parameter.human_readable_name.strip("[].")
 
 
 def _configurable(ctx: click.Context, option: click.Parameter) -> dict[str, dict[str, click.Parameter]]:
