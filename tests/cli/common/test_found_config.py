@@ -1,5 +1,6 @@
 """`turnwise.toml` is found by itself: where, what it says, and when it is left alone."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -67,6 +68,18 @@ def test_a_folder_above_that_everybody_may_write_to_is_passed_over(
     (project / "turnwise.toml").write_text(LENGTH)
     project.chmod(0o777)
     assert "Missing option" in said(capsys, "score", "logs.jsonl", code=2)
+
+
+def test_a_folder_that_is_gone_has_none(project: Path, capsys: pytest.CaptureFixture[str]):
+    logs = Path.cwd()
+    gone = project / "gone"
+    gone.mkdir()
+    os.chdir(gone)
+    gone.rmdir()
+    try:
+        assert said(capsys, "score", str(logs / "logs.jsonl"), "-m", "length", "-q") == ""
+    finally:
+        os.chdir(logs)
 
 
 def test_the_command_line_counts_more(project: Path, capsys: pytest.CaptureFixture[str]):

@@ -80,18 +80,29 @@ def found_config() -> Path | None:
 
     if IN_DEMO.get():  # the steps of the demo are the same everywhere
         return None
-    return next((file for folder in _folders(Path.cwd()) if (file := folder / CONFIG).is_file()), None)
+    try:
+        here = Path.cwd()
+    except FileNotFoundError:  # the folder was removed
+        return None
+    return next((file for folder in _folders(here) if os.path.isfile(file := folder / CONFIG)), None)
 
 
 def _folders(here: Path) -> Iterator[Path]:
     """The folders in which `turnwise.toml` is looked for, the nearest first."""
     home = Path(os.path.expanduser("~"))
     for folder in (here, *here.parents):
-        everybody = os.name == "posix" and folder.stat().st_mode & stat.S_IWOTH
-        if folder == here or not everybody:
+        if folder == here or not _open_to_all(folder):
             yield folder
-        if folder == home or (folder / ".git").exists():
+        if folder == home or os.path.exists(folder / ".git"):
             return
+
+
+def _open_to_all(folder: Path) -> bool:
+    """Whether everybody may write to a folder, or nothing can be known of it; Windows does not say."""
+    try:
+        return os.name == "posix" and bool(folder.stat().st_mode & stat.S_IWOTH)
+    except OSError:
+        return True
 
 
 def _say_found(ctx: click.Context, name: str) -> None:
