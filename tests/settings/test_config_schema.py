@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.console import ROOT, fences
 from turnwise.cli.common.config import _configurable
 from turnwise.cli.common.group import cli
 from turnwise.run.inventory import listed
@@ -87,6 +88,13 @@ def test_the_schema_of_studies_knows_their_keys():
     assert problems("study", "mode = 'pairwise'\n[[question]]\nname = 'overall'\nscale = [1, 7]") == []
     assert problems("study", "mod = 'pairwise'")
     assert problems("study", "[[question]]\nnam = 'overall'")
+
+
+@pytest.mark.parametrize(("page", "name"), [("judge.md", "rubric"), ("rate.md", "study")])
+def test_the_schemas_accept_what_the_pages_show(page, name):
+    shown = [one.text for one in fences(ROOT / "docs" / page) if one.kind == "toml"]
+    assert shown
+    assert [problems(name, text) for text in shown] == [[]] * len(shown)
 
 
 def test_every_schema_is_one_and_is_printed(capsys: pytest.CaptureFixture[str]):
