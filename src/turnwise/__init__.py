@@ -41,6 +41,7 @@ _COMMANDS = {
     "commands.doctor": "Extra Installation doctor",
     "commands.export": "ExportedScores export_scores",
     "commands.fetch": "fetch",
+    "commands.init": "InitialFiles init",
     "commands.ls": "list_available",
     "commands.meta": "Agreement meta_evaluate",
     "commands.ope": "Estimates ope",
@@ -76,6 +77,8 @@ if TYPE_CHECKING:
     from turnwise.commands.export import ExportedScores as ExportedScores
     from turnwise.commands.export import export_scores as export_scores
     from turnwise.commands.fetch import fetch as fetch
+    from turnwise.commands.init import InitialFiles as InitialFiles
+    from turnwise.commands.init import init as init
     from turnwise.commands.ls import list_available as list_available
     from turnwise.commands.meta import Agreement as Agreement
     from turnwise.commands.meta import meta_evaluate as meta_evaluate
