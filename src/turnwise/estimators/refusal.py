@@ -15,6 +15,7 @@ from turnwise.encode.episodes import leave_out
 from turnwise.errors import Refused
 from turnwise.estimators.baselines.nearest import neighbours
 from turnwise.estimators.calibration import FEWEST
+from turnwise.estimators.directions import directions
 from turnwise.estimators.outside import Distance, distance
 from turnwise.estimators.vectors import vectors
 from turnwise.types import Episodes
@@ -29,7 +30,6 @@ OUTSIDE = 0.1
 # ratings of usr_persona such an interval was given where the mean was .47 (papers/enigma-real.md).
 INSIDE = 0.1
 POINTS = 400  # points at which the replies of agents are compared
-COMPONENTS = 24  # principal components of the vectors of replies
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,8 +146,7 @@ def measured_distance(episodes: Episodes, target: str, known: Sequence[str], mod
     table = table - table[1:].mean(axis=(0, 1))
     flat = table.reshape(-1, table.shape[-1])
     others = table[1:].reshape(-1, table.shape[-1])
-    _, directions = np.linalg.eigh(others.T @ others)
-    parts = flat @ directions[:, ::-1][:, :COMPONENTS]
+    parts = flat @ directions(others.T @ others)
     deviation = parts[len(points) :].std(axis=0)
     scaled = parts / np.where(deviation > 0, deviation, np.inf)
     agent = np.repeat(np.arange(len(speakers), dtype=np.int64), len(points))

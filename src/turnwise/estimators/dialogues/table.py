@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from turnwise.encode.encoder import TextEncoder
 from turnwise.encode.sides import sides
 from turnwise.estimators.dialogues.counts import counts
+from turnwise.estimators.directions import directions
 from turnwise.types import Dialogue, Floats, Ints
 
-COMPONENTS = 24  # of each kind of vector
 CLIPPED = 3.0  # deviations at which a feature is cut off
 # Groups of features -> the blocks that they consist of. Chosen among five such tables on ji2022 (papers/unrated.md).
 GROUPS: Mapping[str, tuple[str, ...]] = {
@@ -128,9 +128,8 @@ def _scaled(values: Floats, weights: Floats) -> Floats:
 
 
 def _components(values: Floats, weights: Floats) -> Floats:
-    """(n, COMPONENTS) the coordinates on the first principal components of the weighted vectors."""
+    """(n, `COMPONENTS`) the coordinates on the first principal components of the weighted vectors."""
     middle = weights @ values
     away = values - middle
-    _, directions = np.linalg.eigh((away * weights[:, None]).T @ away)
-    found: Floats = away @ directions[:, ::-1][:, :COMPONENTS]
+    found: Floats = away @ directions((away * weights[:, None]).T @ away)
     return found
