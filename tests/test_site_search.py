@@ -14,6 +14,7 @@ pytest.importorskip("mkdocs", reason="needs the extra `docs`")
 
 from mkdocs.commands.build import build
 from mkdocs.config import load_config
+
 from tools.site_pages import ROOT
 
 pytestmark = pytest.mark.slow
