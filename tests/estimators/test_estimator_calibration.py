@@ -1,5 +1,7 @@
 """Lines from estimates to known means, and when there is none."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -8,7 +10,7 @@ from turnwise.encode.episodes import leave_out
 from turnwise.errors import Refused
 from turnwise.estimators import resolve
 from turnwise.estimators.calibration import can_rank, estimates, known_means, line
-from turnwise.estimators.refusal import Reach, check_enough, check_reach, measured_reach
+from turnwise.estimators.refusal import Reach, check_enough, check_reach, measured_distance, measured_reach
 
 
 def test_prediction_intervals_cover_what_they_promise() -> None:
@@ -73,3 +75,24 @@ def test_enough_is_four_agents_and_thirty_dialogues() -> None:
         check_enough(3, 60)
     with pytest.raises(Refused, match="rate more"):
         check_enough(4, 20)
+
+
+def test_what_the_others_never_vary_in_is_not_measured_in_units_of_rounding() -> None:
+    logs = world(agents=6, dialogues=40)
+    own = replace(logs.alternatives["a0"], text=np.full_like(logs.alternatives["a0"].text, len(logs.texts)))
+    strange = replace(
+        logs,
+        texts=(*logs.texts, "Aardvarks zigzag."),
+        alternatives={**logs.alternatives, "a0": own},
+    )
+    known = [name for name in logs.agents if name != "a0"]
+    found = measured_distance(strange, "a0", known, "hashing")
+    assert found is not None
+    assert found.target < 100
+
+
+def test_agents_that_all_say_the_same_have_no_distance() -> None:
+    logs = world(agents=6, dialogues=40)
+    same = {name: replace(one, text=np.zeros_like(one.text)) for name, one in logs.alternatives.items()}
+    logs = replace(logs, alternatives=same)
+    assert measured_distance(logs, "a0", [name for name in logs.agents if name != "a0"], "hashing") is None

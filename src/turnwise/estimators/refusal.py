@@ -15,7 +15,6 @@ from turnwise.encode.episodes import leave_out
 from turnwise.errors import Refused
 from turnwise.estimators.baselines.nearest import neighbours
 from turnwise.estimators.calibration import FEWEST
-from turnwise.estimators.directions import directions
 from turnwise.estimators.outside import Distance, distance
 from turnwise.estimators.vectors import vectors
 from turnwise.types import Episodes
@@ -30,6 +29,8 @@ OUTSIDE = 0.1
 # ratings of usr_persona such an interval was given where the mean was .47 (papers/enigma-real.md).
 INSIDE = 0.1
 POINTS = 400  # points at which the replies of agents are compared
+COMPONENTS = 24  # principal components of the vectors of replies
+ROUNDING = 1e-6  # deviation, in that of the first component, below which a component is what rounding left
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +135,7 @@ def measured_distance(episodes: Episodes, target: str, known: Sequence[str], mod
     """How far what the target says lies from what the agents `known` say at the same points, in sentence vectors.
 
     Up to `POINTS` points are compared, in which all have a reply; None with fewer than `FEWEST` agents, or fewer than
-    `DIALOGUES` such points.
+    `DIALOGUES` such points, or if the known agents all say the same.
     """
     speakers = [target, *(name for name in known if name != target and name in episodes.alternatives)]
     said = np.stack([episodes.alternatives[name].text[:, 0] for name in speakers])
@@ -146,9 +147,13 @@ def measured_distance(episodes: Episodes, target: str, known: Sequence[str], mod
     table = table - table[1:].mean(axis=(0, 1))
     flat = table.reshape(-1, table.shape[-1])
     others = table[1:].reshape(-1, table.shape[-1])
-    parts = flat @ directions(others.T @ others)
+    _, directions = np.linalg.eigh(others.T @ others)
+    parts = flat @ directions[:, ::-1][:, :COMPONENTS]
     deviation = parts[len(points) :].std(axis=0)
-    scaled = parts / np.where(deviation > 0, deviation, np.inf)
+    varies = deviation > ROUNDING * deviation.max()  # the others may say too little to span all components
+    if not varies.any():
+        return None
+    scaled = parts[:, varies] / deviation[varies]
     agent = np.repeat(np.arange(len(speakers), dtype=np.int64), len(points))
     return distance("what it says", scaled, agent, range(1, len(speakers)), 0)
 

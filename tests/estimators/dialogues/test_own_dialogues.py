@@ -10,7 +10,7 @@ from turnwise.estimators.dialogues.choice import chosen, left_out
 from turnwise.estimators.dialogues.estimate import Panel
 from turnwise.estimators.dialogues.moments import MEAN, PENALTIES, Candidate, Moments, candidates_of
 from turnwise.estimators.dialogues.pooled import pooled
-from turnwise.estimators.dialogues.table import Table
+from turnwise.estimators.dialogues.table import COMPONENTS, Blocks, Table, table
 
 COLUMNS = {"carries": tuple(range(6)), "noise": tuple(range(6, 16))}
 
@@ -194,3 +194,13 @@ def test_a_score_that_ranks_backwards_is_not_turned_round() -> None:
     assert backwards[:, 4] == pytest.approx(1.5)
     forwards = Moments.of(-features, agent, quality[agent], 5)
     assert forwards.predictions(Candidate("score", (0,), between=True), frozenset({4}))[0, 4] > 3
+
+
+def test_a_component_in_which_words_vary_only_by_rounding_is_no_feature() -> None:
+    rng = np.random.default_rng(0)
+    agent = np.repeat(np.arange(6), 20)
+    vectors = rng.standard_normal((120, 3)) @ rng.standard_normal((3, 50))
+    blocks = Blocks({}, {"agent words": vectors}, None)
+    made = table(tuple("abcdef"), agent, rng.random(120), blocks)
+    deviations = made.features[:, list(made.blocks["agent words"])].std(axis=0)
+    assert deviations == pytest.approx([1, 1, 1] + [0] * (COMPONENTS - 3), abs=0.05)
