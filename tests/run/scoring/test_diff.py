@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
@@ -14,7 +15,7 @@ from turnwise.errors import UsageError
 from turnwise.logs import native
 from turnwise.report.report import report
 from turnwise.report.schema import published
-from turnwise.types import Dialogue, Turn
+from turnwise.types import Dialogue, Rating, Turn
 
 N = 20  # dialogues
 
@@ -122,6 +123,16 @@ def test_the_items_that_changed_most_have_both_replies_and_the_context(runs: tup
     assert first["context"] == f"question {turn // 2} of {k}"
     assert len(first["reply_new"].split()) == first["new"]
     assert len(first["reply_old"].split()) == first["old"]
+
+
+def test_unrated_turns_of_a_run_over_all_turns_are_quoted(score: Score):
+    def talks(longer: int) -> list[Dialogue]:
+        made = [dialogue(k, words(k, longer)) for k in range(N)]
+        return [replace(one, ratings=(Rating(f"{one.id}#1", "overall", 3.0, turn=1),)) for one in made]
+
+    found = tw.diff(*(score(name, talks(longer), items="all") for name, longer in (("old", 0), ("new", 2))))
+    assert {flip["id_new"].split("#")[1] for flip in found.flips} == {"1", "3"}
+    assert all(flip["reply_old"] and flip["reply_new"] for flip in found.flips)
 
 
 def test_a_file_that_has_changed_since_is_not_quoted(runs: tuple[str, str]):

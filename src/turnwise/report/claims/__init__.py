@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from turnwise.logs.items.selection import recorded_selection
 from turnwise.metrics.attacks import Fraud, known_attacks
 from turnwise.records import AttackDocument, CompareDocument, MetaDocument
 from turnwise.report.agreement import ranked
@@ -45,13 +46,6 @@ __all__ = [
     "reconciled",
 ]
 
-ITEM_KEYS = (
-    "items",
-    "role",
-    "where",
-    "limit",
-)  # of the selection: what decides which items are behind a claim
-
 
 def claims(runs: Sequence[Run]) -> list[Claim]:
     """The claims of all runs in order, none of which contradicts another."""
@@ -82,7 +76,7 @@ def _made(run: Run, among: Sequence[Run]) -> Iterator[Claim]:
 def _data(run: Run) -> str:
     """A digest of the items behind a run: its inputs, and what it selects of them."""
     origin = run.document.origin
-    chosen = {key: origin.settings.selection.get(key) for key in ITEM_KEYS}
+    chosen = recorded_selection(origin).filters
     return sha256(msgspec.json.encode([sorted(_digests(run)), chosen], order="sorted")).hexdigest()
 
 
