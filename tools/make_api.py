@@ -32,7 +32,9 @@ PAGES = {
 }  # command -> the page that has its options, if it has none of its own
 # Function -> the option of the command of its module that does the same, where the command itself does something else.
 BY_OPTION = {"demo_corpus": "--corpus", "export_ratings": "--export", "harden": "--harden"}
-ABOUT = "Every command is a function with typed parameters and a typed result: "  # begins the paragraph on the functions
+ABOUT = (
+    "Every command is a function with typed parameters and a typed result: "  # begins the paragraph on them
+)
 NAMES_BEGIN, NAMES_END = (
     "# from `__all__` of the modules of the commands: python -m tools.make_api\n",
     "# end\n",
@@ -370,8 +372,8 @@ def about_functions() -> str:
                 others.append(f"`{name}` is `turnwise {command} {BY_OPTION[name]}`")
     return (
         f"{', '.join(same[:-1])} and {same[-1]} have the names of their commands; {', '.join(others)}; `judge` makes a "
-        "judge of a function. Errors are raised, and nothing is printed unless `progress=True`. Nothing is loaded before "
-        "it is used: a command needs one module, and all take .1 s."
+        "judge of a function. Errors are raised, and nothing is printed unless `progress=True`. Nothing is loaded "
+        "before it is used: a command needs one module, and all take .1 s."
     )
 
 

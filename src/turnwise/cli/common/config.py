@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from turnwise.errors import UsageError, nearest
 
 COMMON = "common"
+PLACES = "turnwise.config.places"  # key of the context: parameter -> key, section and file of its value
 # Parameter -> names that it had in earlier versions, which files may still use.
 FORMER = {
     "items": ("judged",),
@@ -41,8 +43,21 @@ def configure(ctx: click.Context, option: click.Parameter, path: str | None) -> 
     for_all = {name: found for keys in known.values() for name, found in keys.items()}
     common = _values(f"{path}: [{COMMON}]", settings.get(COMMON, {}), {**for_all, **known[mine]})
     own = _values(f"{path}: [{mine}]", settings.get(mine, {}), known[mine])
-    ctx.default_map = {**common, **own}
+    ctx.default_map = {name: value for name, (_, value) in {**common, **own}.items()}
+    ctx.meta[PLACES] = {
+        name: f"`{key}` in [{mine if name in own else COMMON}] of {path}"
+        for name, (key, _) in {**common, **own}.items()
+    }
     return path
+
+
+def place_of(error: click.BadParameter) -> str | None:
+    """The key, the section and the file of a value that click found wrong; None if it is not from a file."""
+    if error.ctx is None or error.param is None or error.param.name is None:
+        return None
+    of_file = error.ctx.get_parameter_source(error.param.name) is ParameterSource.DEFAULT_MAP
+    places: dict[str, str] = error.ctx.meta.get(PLACES, {})
+    return places.get(error.param.name) if of_file else None
 
 
 def _configurable(ctx: click.Context, option: click.Parameter) -> dict[str, dict[str, click.Parameter]]:
@@ -87,11 +102,14 @@ def _check_sections(path: str, settings: dict[str, Any], sections: list[str]) ->
             raise UsageError(f"{path}: there is no section [{name}]; {nearest(name, sections)}")
 
 
-def _values(place: str, table: dict[str, Any], known: dict[str, click.Parameter]) -> dict[str, Any]:
-    """A section as click takes defaults: Python parameter -> value; an unknown key, or a parameter given twice,
-    raises `UsageError` that begins with `place`.
+def _values(
+    place: str, table: dict[str, Any], known: dict[str, click.Parameter]
+) -> dict[str, tuple[str, Any]]:
+    """A section: Python parameter -> key of the file, and the value as click takes defaults.
+
+    An unknown key, or a parameter given twice, raises `UsageError` that begins with `place`.
     """
-    found: dict[str, Any] = {}
+    found: dict[str, tuple[str, Any]] = {}
     for key, value in table.items():
         name = key.replace("-", "_")
         if name not in known:
@@ -100,7 +118,7 @@ def _values(place: str, table: dict[str, Any], known: dict[str, click.Parameter]
         inner = parameter.name or ""
         if inner in found:
             raise UsageError(f"{place} gives `{key}` twice, once under another name")
-        found[inner] = _typed(f"{place} {key}", value, parameter, name)
+        found[inner] = key, _typed(f"{place} {key}", value, parameter, name)
     return found
 
 
@@ -121,5 +139,8 @@ def _typed(place: str, value: Any, parameter: click.Parameter, name: str) -> Any
             raise UsageError(f"{place}: takes one value, not a list")
         return ",".join(texts)  # an option that takes names separated by commas
     if f"--{name.replace('_', '-')}" in parameter.secondary_opts:
-        return not click.BOOL.convert(texts[0], parameter, None)
+        try:
+            return not click.BOOL.convert(texts[0], parameter, None)
+        except click.BadParameter as error:
+            raise UsageError(f"{place}: {error.message}") from None
     return texts[0]
