@@ -148,7 +148,7 @@ def _advice(name: str) -> str:
         return ""
     from difflib import get_close_matches
 
-    near = get_close_matches(name, __all__, n=1)
+    near = get_close_matches(name, __all__, n=1, cutoff=0.75)
     return f"; did you mean `{near[0]}`?" if near else ""
 
 

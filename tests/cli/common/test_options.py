@@ -116,9 +116,12 @@ def test_what_is_not_understood_is_refused(configured, toml, said):
             "[score]\nmetric = 'length'\nlimit = 0\n",
             "Invalid value for `limit` in [score] of {file}: 0 is not in",
         ),
-        ("[common]\nmetric = 'length'\nmax-errors = -1\n", "Invalid value for `max-errors` in [common] of {file}: -1 is not in"),
         (
-            "[score]\nwhere = 'good'\n",
+            "[common]\nmetric = 'length'\nmax-errors = -1\n",
+            "Invalid value for `max-errors` in [common] of {file}: -1 is not in",
+        ),
+        (
+            "[score]\nmetric = 'length'\nwhere = 'good'\n",
             "Invalid value for `where` in [score] of {file}: `good` is not KEY=VALUE",
         ),
     ],

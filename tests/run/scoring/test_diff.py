@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import turnwise as tw
+from tests.finished_runs import CORPUS
 from turnwise.cli.common.group import run
 from turnwise.errors import UsageError
 from turnwise.logs import native
@@ -315,6 +316,16 @@ def test_folders_that_are_no_runs_are_refused(runs: tuple[str, str], tmp_path: P
         tw.diff(runs[0], tmp_path / "empty")
     with pytest.raises(UsageError, match="has no rows of `rouge-l`; it has length"):
         tw.diff(*runs, metrics="rouge-l")
+
+
+def test_a_run_of_another_command_is_named(runs: tuple[str, str], tmp_path: Path):
+    power = tmp_path / "power"
+    tw.power(CORPUS, metrics="rating:overall", difference=0.3, pair="meta.topic", output=power)
+    said = r"power is a run of `turnwise power`, .*; expected the folder of a run of `turnwise score -o` or"
+    with pytest.raises(UsageError, match=said):
+        tw.diff(runs[0], power)
+    with pytest.raises(UsageError, match=said):
+        tw.export_scores(power, output=tmp_path / "scores.csv")
 
 
 def test_the_command_prints_changes_and_items_and_applies_gates(
