@@ -73,6 +73,7 @@ from turnwise.records.planning import (
 )
 from turnwise.records.play import PlayEnds, PlayRecord, RankCheck, RealismRecord
 from turnwise.records.record import (
+    Counted,
     Estimated,
     Interval,
     Number,
@@ -108,6 +109,7 @@ __all__ = [
     "ChangeRecord",
     "CompareDocument",
     "ControlEffect",
+    "Counted",
     "CriticCheck",
     "DiffDocument",
     "DifferenceRecord",
