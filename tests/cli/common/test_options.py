@@ -134,6 +134,34 @@ def test_a_flag_that_prints_and_ends_is_no_setting(configured):
     assert "[play] has no option `schema`" in configured("[play]\nschema = true\n", "play").said
 
 
+@pytest.mark.parametrize(
+    ("toml", "place"),
+    [
+        (
+            "[score]\nmetric = 'length'\nlimit = 0\n",
+            "Invalid value for `limit` in [score] of {file}: 0 is not in",
+        ),
+        (
+            "[common]\nmetric = 'length'\nmax-errors = -1\n",
+            "Invalid value for `max-errors` in [common] of {file}: -1 is not in",
+        ),
+        (
+            "[score]\nmetric = 'length'\nwhere = 'good'\n",
+            "Invalid value for `where` in [score] of {file}: `good` is not KEY=VALUE",
+        ),
+    ],
+)
+def test_a_wrong_value_is_named_with_its_key_and_its_file(configured, tmp_path, toml, place):
+    found = configured(toml)
+    assert found.code == 2
+    assert place.format(file=tmp_path / "turnwise.toml") in " ".join(found.said.split())
+
+
+def test_a_wrong_value_of_the_command_line_is_not_the_files(configured):
+    found = configured("[score]\nmetric = 'length'\nlimit = 1\n", "score", "--limit", "0")
+    assert "Invalid value for '--limit': 0 is not in" in " ".join(found.said.split())
+
+
 @pytest.mark.parametrize("option", ["-m", "--as"])
 @pytest.mark.parametrize("value", [",", "", " , "])
 def test_an_option_that_names_nothing_is_refused(capsys, data, option, value):

@@ -21,6 +21,7 @@ from turnwise.settings.schema import CONFIG, FORMER
 from turnwise.terminal import say
 
 COMMON = "common"
+PLACES = "turnwise.config.places"  # key of `ctx.meta`: parameter -> key, section and file of its value
 _IGNORED, _FOUND = "turnwise.no_config", "turnwise.found_config"  # keys of `ctx.meta`
 
 
@@ -64,7 +65,12 @@ def configure(ctx: click.Context, option: click.Parameter, path: str | None) -> 
     if twice := shared.keys() & common.keys():
         raise UsageError(f"{name}: [{COMMON}] gives `{min(twice)}`, which is at the top of the file, too")
     own = _values(f"{name}: [{mine}]", sections.get(mine, {}), known[mine])
-    ctx.default_map = {**shared, **common, **own}
+    ctx.default_map = {key: value for key, (_, value) in {**shared, **common, **own}.items()}
+    ctx.meta[PLACES] = {
+        parameter: f"`{key}`{where} of {name}"
+        for where, found_there in (("", shared), (f" in [{COMMON}]", common), (f" in [{mine}]", own))
+        for parameter, (key, _) in found_there.items()
+    }
     if found:
         ctx.meta[_FOUND] = name
     return name
@@ -124,6 +130,15 @@ def _shown(parameter: click.Parameter) -> str:
     return long[0] if long else parameter.human_readable_name.strip("[].")
 
 
+def place_of(error: click.BadParameter) -> str | None:
+    """The key, the section and the file of a value that click found wrong; None if it is not from a file."""
+    if error.ctx is None or error.param is None or error.param.name is None:
+        return None
+    of_file = error.ctx.get_parameter_source(error.param.name) is ParameterSource.DEFAULT_MAP
+    places: dict[str, str] = error.ctx.meta.get(PLACES, {})
+    return places.get(error.param.name) if of_file else None
+
+
 def _configurable(ctx: click.Context, option: click.Parameter) -> dict[str, dict[str, click.Parameter]]:
     """Command -> key -> parameter, for every command that has the option --config (`option`), without that option."""
     root = ctx.find_root().command
@@ -170,11 +185,14 @@ def _parted(
     return sections, top
 
 
-def _values(place: str, table: dict[str, Any], known: dict[str, click.Parameter]) -> dict[str, Any]:
-    """A section as click takes defaults: Python parameter -> value; an unknown key, or a parameter given twice,
-    raises `UsageError` that begins with `place`.
+def _values(
+    place: str, table: dict[str, Any], known: dict[str, click.Parameter]
+) -> dict[str, tuple[str, Any]]:
+    """A section: Python parameter -> key of the file, and the value as click takes defaults.
+
+    An unknown key, or a parameter given twice, raises `UsageError` that begins with `place`.
     """
-    found: dict[str, Any] = {}
+    found: dict[str, tuple[str, Any]] = {}
     for key, value in table.items():
         name = key.replace("-", "_")
         if name not in known:
@@ -183,7 +201,7 @@ def _values(place: str, table: dict[str, Any], known: dict[str, click.Parameter]
         inner = parameter.name or ""
         if inner in found:
             raise UsageError(f"{place} gives `{key}` twice, once under another name")
-        found[inner] = _typed(f"{place} {key}", value, parameter, name)
+        found[inner] = key, _typed(f"{place} {key}", value, parameter, name)
     return found
 
 
@@ -206,5 +224,8 @@ def _typed(place: str, value: Any, parameter: click.Parameter, name: str) -> Any
     flag = f"--{name.replace('_', '-')}"
     switched_off = flag not in parameter.opts and all(text.startswith("--no-") for text in parameter.opts)
     if flag in parameter.secondary_opts or (isinstance(parameter.type, BoolParamType) and switched_off):
-        return not click.BOOL.convert(texts[0], parameter, None)
+        try:
+            return not click.BOOL.convert(texts[0], parameter, None)
+        except click.BadParameter as error:
+            raise UsageError(f"{place}: {error.message}") from None
     return texts[0]

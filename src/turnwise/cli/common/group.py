@@ -145,12 +145,18 @@ class _Screen(io.StringIO):
 
 
 def _show(error: click.ClickException) -> None:
-    """Print click's message on wrong usage on standard error; of a missing option also its values and its meaning."""
+    """Print click's message on wrong usage on standard error; of a missing option also its values and its meaning, of a
+    wrong value in a config file its place.
+    """
     shown = _Screen()
     if isinstance(error, click.MissingParameter) and isinstance(error.param, click.Option):
         option = error.param
         meaning = f"{option.opts[-1]} {option.metavar or ''}: {option.help}".replace(" :", ":")
         error = click.MissingParameter(meaning, error.ctx, option)
+    elif isinstance(error, click.BadParameter):
+        from turnwise.cli.common.config import place_of
+
+        error.param_hint = place_of(error) or error.param_hint
     error.show(shown)
     say(shown.getvalue().removesuffix("\n"), err=True)
 
