@@ -3,7 +3,7 @@
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
@@ -23,10 +23,10 @@ class Bundle(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class Pages:
-    """The pages of a folder; the default has none."""
+    """The pages of a folder."""
 
-    folder: Path = Path()
-    pages: Mapping[str, str] = field(default_factory=dict)
+    folder: Path
+    pages: Mapping[str, str]
 
     def link(self, item: str, start: Path) -> str:
         """The address of a dialogue, or of a reply by `ID#TURN`, from a file in `start`; "" if it is not there."""
@@ -37,6 +37,9 @@ class Pages:
             return ""
         folder = Path(os.path.relpath(self.folder, start)).as_posix()
         return f"{quote(folder)}/{self.pages[identity]}" + (f"#t{turn}" if turn else "")
+
+
+NO_PAGES = Pages(Path(), {})
 
 
 def read_pages(folder: Path) -> Pages:
