@@ -51,8 +51,8 @@ def _cell(value: Any) -> str:
 
 
 def _named(words: str, names: Sequence[str]) -> Markup:
-    """The text, escaped, with the names of agents and metrics in it marked, of which short ones are kept on one line, and
-    with what stands between backticks as code.
+    """The text, escaped, with the names of agents and metrics in it marked (short ones are kept on one line) and what
+    stands between backticks as code.
     """
     longest_first = sorted(filter(None, names), key=len, reverse=True)
     known = [rf"(?<![\w-])(?:{'|'.join(map(re.escape, longest_first))})(?![\w-])"] if longest_first else []

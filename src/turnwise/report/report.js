@@ -69,20 +69,22 @@ function filter() {
 }
 
 // Highlighting: what has the name of an agent, in text, tables and pictures, where a legend names the marks of a series.
-const marks = new Map(); // agent -> elements
+const marks = new Map(values("agent").map((agent) => [agent, []])); // agent -> elements
 const owners = new WeakMap(); // element -> agents
-let lit = [];
+let [lit, shining] = [[], ""];
 
 function belongs(element, agents) {
   if (!agents.length) return;
   owners.set(element, [...(owners.get(element) ?? []), ...agents]);
   element.classList.add("agent");
-  for (const agent of agents) marks.set(agent, [...(marks.get(agent) ?? []), element]);
+  for (const agent of agents) marks.get(agent).push(element);
 }
 
 function light(agents) {
+  if (shining === agents.join("\n")) return;
+  shining = agents.join("\n");
   for (const one of lit) one.classList.remove("lit");
-  lit = agents.flatMap((agent) => marks.get(agent) ?? []);
+  lit = agents.flatMap((agent) => marks.get(agent));
   for (const one of lit) one.classList.add("lit");
   for (const svg of all("svg.plot")) svg.classList.toggle("one", svg.querySelector(".lit") !== null);
 }
