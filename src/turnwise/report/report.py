@@ -1,13 +1,17 @@
 """Reports on finished runs: sections of figures, written as one HTML file, Markdown with pictures, or JSON."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
 from turnwise.errors import UsageError
+from turnwise.metrics import is_preference, is_rating
 from turnwise.records import SCHEMA_VERSION, Origin, Record
 from turnwise.report import markdown, page, plot, results
+from turnwise.report.bundles import NO_PAGES, Pages
 from turnwise.report.claims import Claim, claims
+from turnwise.report.claims.agents import dimension
 from turnwise.report.documents import CompareDocument, document_types
 from turnwise.report.figure import Figure
 from turnwise.report.figures.errors import errors
@@ -15,6 +19,7 @@ from turnwise.report.figures.interval_lists import listed
 from turnwise.report.runs import Run, find_runs
 from turnwise.report.tiles import Tile, tiles
 
+AGENTS = ("agent", "agent_a", "agent_b", "minus", "target")  # where records name agents
 SIDE_BY_SIDE = "Errors of the estimates, all runs"
 
 
@@ -38,6 +43,10 @@ class Report:
     sections: tuple[Section, ...]
 
     names: tuple[str, ...] = ()  # of agents and metrics
+    agents: tuple[str, ...] = ()
+    metrics: tuple[str, ...] = ()
+    dimensions: tuple[str, ...] = ()
+    pages: Pages = NO_PAGES  # of dialogues, to which it links
 
     @property
     def tiles(self) -> list[Tile]:
@@ -55,8 +64,9 @@ class Report:
         return tuple(figure for section in self.sections for figure in section.figures)
 
 
-def report(paths: Sequence[str], *, title: str = "turnwise report") -> Report:
-    """The report on all runs in these folders and their subfolders, by command in the order of `report.documents`.
+def report(paths: Sequence[str], *, title: str = "turnwise report", pages: Pages | None = None) -> Report:
+    """The report on all runs in these folders and their subfolders, by command in the order of `report.documents`,
+    with links to the pages of dialogues.
 
     Raises `UsageError` if no run is of a command that reports show.
     """
@@ -76,15 +86,39 @@ def report(paths: Sequence[str], *, title: str = "turnwise report") -> Report:
     across = tuple(errors(known))
     if across:
         sections.append(Section(SIDE_BY_SIDE, "all runs of `ope --all`", (), across, ()))
-    return Report(title, tuple(sections), _names(known))
-
-
-def _names(runs: Sequence[Run]) -> tuple[str, ...]:
-    """The names of the agents and metrics in these runs."""
-    keys = ("agent", "agent_a", "agent_b", "minus", "target", "metric", "estimator")
-    return tuple(
-        dict.fromkeys(name for run in runs for record in run.results for name in record.named(*keys))
+    return Report(
+        title,
+        tuple(sections),
+        names=_names(known, *AGENTS, "metric", "estimator"),
+        agents=_names(known, *AGENTS),
+        metrics=tuple(name for name in _names(known, "metric") if not _of_people(name)),
+        dimensions=tuple(dict.fromkeys(_dimensions(known))),
+        pages=pages or NO_PAGES,
     )
+
+
+def _dimensions(runs: Sequence[Run]) -> Iterator[str]:
+    """The dimensions of ratings and preferences in these runs."""
+    yield from _names(runs, "dimension", "rating")
+    yield from (dimension(name) for name in _names(runs, "metric") if _of_people(name))
+
+
+def _of_people(metric: str) -> bool:
+    """Whether the name of a metric stands for people's ratings or preferences."""
+    return is_rating(metric) or is_preference(metric)
+
+
+def _names(runs: Sequence[Run], *keys: str) -> tuple[str, ...]:
+    """The names under these keys in the results of these runs."""
+    records = (
+        record
+        for run in runs
+        for record in (
+            *run.results,
+            *(run.document.people if isinstance(run.document, CompareDocument) else ()),
+        )
+    )
+    return tuple(dict.fromkeys(name for record in records for name in record.named(*keys)))
 
 
 def in_order(runs: Iterable[Run]) -> list[Run]:
@@ -130,7 +164,9 @@ def write(made: Report, path: Path) -> list[Path]:
 
     Raises `UsageError` for another suffix.
     """
-    forms = {".html": page.html, ".htm": page.html, ".json": _json, ".md": None}
+    whole = partial(page.html, folder=path.parent)
+    forms: dict[str, Callable[[Report], bytes] | None]
+    forms = {".html": whole, ".htm": whole, ".json": _json, ".md": None}
     if path.suffix not in forms:
         raise UsageError(f"{path}: a report is written as .html, .md or .json, and the name says which")
     form = forms[path.suffix]

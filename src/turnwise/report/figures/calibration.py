@@ -41,7 +41,7 @@ def _figure(
         meaning="The first line of a row uses the metric's scores of all items and the ratings of some, the second the "
         "ratings alone. Both have the same mean on average; where the metric agrees with people the first is shorter.",
         notes=provenance_notes(records),
-        head=("", "estimate", "ratings alone", "width ratio", "ratings", "items"),
+        head=("what", "estimate", "ratings alone", "width ratio", "ratings", "items"),
         rows=tuple(
             (name, with_interval(r), in_words(*_labels_alone(r)), r.width_ratio, r.n_labels, r.n_items)
             for name, r in zip(names, records, strict=True)

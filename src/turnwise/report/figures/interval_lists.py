@@ -48,10 +48,11 @@ def interval_list(
     for rule in rules:
         panel.vertical_rule(rule)
     for place, (name, value, ends, series) in enumerate(shown):
-        if ends:
-            panel.path([(ends[0], place), (ends[1], place)], style=f"whisker s{series}")
         around = f" [{number(ends[0])}, {number(ends[1])}]" if ends else ""
-        panel.dot(value, place, series, tip=f"{name}: {number(value)}{around}")
+        tip = f"{name}: {number(value)}{around}"
+        if ends:
+            panel.path([(ends[0], place), (ends[1], place)], style=f"whisker s{series}", tip=tip)
+        panel.dot(value, place, series, tip=tip)
     return panel.svg(title, legend=legend)
 
 
