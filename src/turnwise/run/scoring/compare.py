@@ -384,8 +384,7 @@ def _told_apart(agents: tuple[str, str], folders: tuple[Path, Path]) -> tuple[st
 
 def _pair_key(folder: Path) -> str | None:
     """The key of --pair of a finished run; None if items are paired by context."""
-    origin = origin_of(folder)
-    return None if origin is None else origin.settings.selection.get("pair")
+    return origin_of(folder).settings.selection.get("pair")
 
 
 def _one_agent(table: ScoreTable, asked: Sequence[str], folder: str) -> tuple[ScoreTable, str]:
