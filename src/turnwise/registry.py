@@ -34,6 +34,11 @@ GROUPS = {
 }
 """Entry point groups, without the prefix `turnwise.`, and what one entry of each is called."""
 
+
+class NoFunction(UsageError):
+    """A module of the user that has no function of the name."""
+
+
 _WORDS = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
 _NOT_IN_A_NAME = set("[]:,=/ ")  # these have a meaning where a user writes a name
 
@@ -288,8 +293,8 @@ def own_function(name: str, what: str) -> tuple[Callable[..., Any], bytes]:
     """The user's `module:function`, imported from the current folder first, and the bytes of its file (else b""); or a
     function that this session was given (`session_functions`), and its source.
 
-    What cannot be imported or called raises `UsageError`; `what` names its kind there. Afterwards the current
-    folder is in `sys.path`, at the end if it was not there before.
+    What cannot be imported raises `UsageError`, in which `what` names its kind; a module without the function raises
+    `NoFunction`. Afterwards the current folder is in `sys.path`, at the end if it was not there before.
     """
     if (function := known(name)) is not None:
         return function, function.source
@@ -314,7 +319,7 @@ def own_function(name: str, what: str) -> tuple[Callable[..., Any], bytes]:
             sys.path.append(here)
     found, file = getattr(module, attribute, None), getattr(module, "__file__", None)
     if not callable(found):
-        raise UsageError(f"`{module_name}` ({file or 'built in'}) has no function `{attribute}`")
+        raise NoFunction(f"`{module_name}` ({file or 'built in'}) has no function `{attribute}`")
     return found, Path(file).read_bytes() if file else b""
 
 

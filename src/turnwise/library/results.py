@@ -1,6 +1,5 @@
 """The results of runs. A result prints as its table, and a notebook shows the table and figures."""
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import get_annotations
@@ -17,7 +16,6 @@ from turnwise.library.notes import (
     change_notes,
     coverage,
     document_notes,
-    item_notes,
     notes,
     others_without_a_result,
     reliability_notes,
@@ -445,20 +443,12 @@ class Calibration(ResultOf[MeanRecord]):
         return [plain(record) for record in self.document.results if record.minus]
 
     def notes(self) -> list[str]:
-        """As for every result, with one line for all that was refused for one reason; agents whose scores could not be
-        used, and agents whose rated items have other scores than the rest.
+        """As for every result; agents whose scores could not be used, and agents whose rated items have other scores
+        than the rest.
         """
         document = self.document
-        refused = Counter(one.reason for one in document.results if one.status == "refused")
-        many = {reason for reason, count in refused.items() if count > 1}
-        found = item_notes(document.results)
-        others = notes([one for one in document.results if one.reason not in many])
-        found += [line for line in others if line not in found]
-        found += [
-            f"note: {counted(refused[reason], 'estimate')} refused: {reason}"
-            for reason in sorted(map(str, many))
-        ]
-        found += [*_unused_scores(document), *document_notes(document), *automatic_raters(document)]
+        found = [*notes(document.results), *_unused_scores(document)]
+        found += [*document_notes(document), *automatic_raters(document)]
         for record in document.results:
             about = record.diagnostics
             if about and about.gap and about.gap_p is not None and about.gap_p < SURPRISING:
