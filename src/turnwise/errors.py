@@ -164,7 +164,7 @@ class Reason:
     fields: Mapping[str, Any] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        return _Wording().vformat(self.words, (), self.fields) if self.code else self.words
+        return _Wording().vformat(self.words, (), self.fields)
 
     @staticmethod
     def merged(reasons: "Sequence[Reason]") -> str:
@@ -183,14 +183,14 @@ class Reason:
 class Refused(TurnwiseError):
     """The data cannot support the answer; the message says what data would.
 
-    With a code, the words are a template: `Refused("{n} agents, and {needed} are needed", "too-few-agents", n=2,
-    needed=4)`. Two refusals with one code differ in their fields alone.
+    The words are a template: `Refused("{n} agents, and {needed} are needed", "too-few-agents", n=2, needed=4)`. Two
+    refusals with one code differ in their fields alone.
     """
 
     exit_code = REFUSED
 
-    def __init__(self, words: str, code: str = "", /, **fields: Any) -> None:
-        super().__init__(words)
+    def __init__(self, words: str, code: str, /, **fields: Any) -> None:
+        super().__init__(words, code)  # what `pickle` makes it of
         self.reason = Reason(code, words, fields)
 
     def __str__(self) -> str:

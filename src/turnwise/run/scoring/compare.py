@@ -351,8 +351,12 @@ def compare_runs(spec: "Compare") -> CompareDocument:
         signatures = first.parts[name].signature, second.parts[name].signature
         if signatures[0] != signatures[1] and not spec.force:
             raise Refused(
-                f"{name} was not measured alike in the two runs:\n  {signatures[0]}\n  {signatures[1]}\n"
-                f"score both with the same settings, or compare anyway with {setting('--force')}"
+                "{metric} was not measured alike in the two runs:\n  {first}\n  {second}\n"
+                "score both with the same settings, or compare anyway with {--force}",
+                "other-signature",
+                metric=name,
+                first=signatures[0],
+                second=signatures[1],
             )
         a, agent_a = _one_agent(first.table(name), asked[:1], spec.paths[0])
         b, agent_b = _one_agent(second.table(name), asked[-1:], spec.paths[1])

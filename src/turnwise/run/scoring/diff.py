@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
-from turnwise.errors import Refused, TurnwiseError, UsageError, setting
+from turnwise.errors import Refused, TurnwiseError, UsageError
 from turnwise.logs.items.items import Selection, all_items
 from turnwise.logs.scan import scan_agents
 from turnwise.meta.compare import UNPAIRED, compare, match_pairs
@@ -134,8 +134,11 @@ def _tables(
     old, new = (run.parts[name].signature for run in runs)
     if old != new and not force:
         raise Refused(
-            f"not measured alike: {old} in the old run, {new} in the new one; score both with the same settings, or "
-            f"compare anyway with {setting('--force')}"
+            "not measured alike: {old} in the old run, {new} in the new one; score both with the same settings, or "
+            "compare anyway with {--force}",
+            "other-signature",
+            old=old,
+            new=new,
         )
     return runs[0].table(name), runs[1].table(name)
 
