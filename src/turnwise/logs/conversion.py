@@ -17,6 +17,7 @@ from turnwise.logs.draft import Draft, State, can_resume
 from turnwise.logs.files import Advance, counting, replacing
 from turnwise.logs.foreign import mistaken
 from turnwise.logs.ids import IdSet
+from turnwise.logs.memory import is_file, is_folder
 from turnwise.logs.place import Place, located
 from turnwise.logs.readers import Reader, find
 from turnwise.logs.readers.account import Account
@@ -213,12 +214,12 @@ def _key(name: str, reader: Reader, source: str, options: Options, redact: bool)
 
 def _is_same(source: str, target: str) -> bool:
     """Whether both are the same regular file, also under two names."""
-    return os.path.isfile(source) and os.path.isfile(target) and os.path.samefile(source, target)
+    return is_file(source) and os.path.isfile(target) and os.path.samefile(source, target)
 
 
 def _is_stored(path: str) -> bool:
     """Whether a source can be read again: a file or a folder, not a pipe."""
-    return os.path.isfile(path) or os.path.isdir(path)
+    return is_file(path) or is_folder(path)
 
 
 def _identity(path: str) -> list[tuple[str, int, int]]:

@@ -1,6 +1,5 @@
 """Where a source is read: at its own path, or in a zip file, of which a file or folder is unpacked."""
 
-import os
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import NamedTuple
@@ -8,6 +7,7 @@ from typing import NamedTuple
 from turnwise.errors import Problem, UsageError
 from turnwise.logs.archive import members, one_of, unpacked
 from turnwise.logs.foreign import foreign, recognised
+from turnwise.logs.memory import is_file
 from turnwise.logs.readers import ALIASES, find, recognise
 from turnwise.logs.readers.sniff import sample
 from turnwise.logs.readers.source import Options
@@ -35,7 +35,7 @@ class Place(NamedTuple):
 
 def is_unpacked(name: str | None, source: str) -> bool:
     """Whether a source is a zip file whose reader, recognised if `name` is None, does not read zip files itself."""
-    if not os.path.isfile(source) or sample(source).form != "zip":
+    if not is_file(source) or sample(source).form != "zip":
         return False
     reader = find(name) if name is not None else None
     if reader is None and (found := recognise(source)) is not None:

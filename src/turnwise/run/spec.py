@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar, cast
 
 import msgspec
 
@@ -17,6 +17,7 @@ from turnwise.logs.items.items import Selection
 from turnwise.records import Document, InputFile, Origin, Record, RunSettings
 from turnwise.registry import package_version, used_offer
 from turnwise.report import results
+from turnwise.settings.data import Data
 
 AnyDocument = TypeVar("AnyDocument", bound=Document)
 
@@ -74,8 +75,8 @@ class Prepares(Selects, Protocol):
         ...
 
     @property
-    def real(self) -> str | Path | None:
-        """Reference dialogues for metrics that need fitting; None: the data itself."""
+    def real(self) -> Data | None:
+        """The files of reference dialogues for metrics that need fitting; None: the data itself."""
         ...
 
     @property
@@ -147,6 +148,7 @@ def document_of(
 def origin(spec: Recorded, sha256: Mapping[str, str]) -> Origin:
     """Where results come from: versions, the commit of this code, the inputs with their hashes, the settings."""
     settings = {name: getattr(spec, name, default) for name, default in SETTINGS.items()}
+    settings["real"] = _names(settings["real"])
     recorded = msgspec.to_builtins({**settings, "options": dict(spec.options)})
     # The key of `Selection.items` in results.json has been `judged` since version 0.1.
     recorded["selection"] = {"judged": recorded["selection"].pop("items"), **recorded["selection"]}
@@ -158,6 +160,17 @@ def origin(spec: Recorded, sha256: Mapping[str, str]) -> Origin:
         inputs=tuple(InputFile(path=str(path), sha256=sha256[path]) for path in spec.paths),
         settings=RunSettings(**recorded),
     )
+
+
+def paths_of(data: Data | None) -> tuple[str, ...]:
+    """The files of data that a command has opened; none for None."""
+    return () if data is None else cast("tuple[str, ...]", data)
+
+
+def _names(data: Data | None) -> str | list[str] | None:
+    """The names of the files of data, as a plain text where there is only one."""
+    names = [str(path) for path in paths_of(data)]
+    return names if len(names) > 1 else next(iter(names), None)
 
 
 def _plugin_packages(spec: Recorded) -> dict[str, str | None]:

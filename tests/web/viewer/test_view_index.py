@@ -49,7 +49,7 @@ def test_packed_files_and_tables_are_read_from_a_plain_copy_that_is_deleted(visi
     plain = write_records(tmp_path / "plain.jsonl", records)
     packed = tmp_path / "packed.jsonl.gz"
     packed.write_bytes(gzip.compress(plain.read_bytes()))
-    assert plain_file(str(plain), tmp_path) == str(plain)
+    assert plain_file(str(plain), lambda: tmp_path) == str(plain)
     index = visit(packed).index
     assert index.dialogue(2).id == "d2"
     copy = Path(index.files[0].path)
