@@ -12,7 +12,7 @@ import turnwise as tw
 from turnwise.commands.view import open_viewer
 
 pytest.importorskip("starlette")
-from turnwise.web.viewer.query import Query, select  # noqa: E402
+from turnwise.web.viewer.query import Query, select
 
 
 @pytest.fixture
