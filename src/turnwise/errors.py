@@ -109,6 +109,17 @@ class Problem:
         return f"{self.path} {self.message}{self.advice}".lstrip()
 
 
+class WrongForFile(UsageError):
+    """An option that does not fit a file, or one that the file needs."""
+
+    def __init__(self, file: str, message: str) -> None:
+        super().__init__(file, message)
+        self.problem = Problem(file, None, "", message)
+
+    def __str__(self) -> str:
+        return str(self.problem)
+
+
 class DataError(TurnwiseError):
     """Input that violates the rules of its format."""
 

@@ -1,5 +1,6 @@
 """Every form of data gives the scores that its file gives."""
 
+import io
 import json
 from pathlib import Path
 
@@ -129,3 +130,20 @@ def test_dialogues_in_memory_are_converted_also_beside_a_file_of_their_name(
     assert (done.reader, [one.agent for one in read("rows.jsonl")]) == ("json", ["x"])
     done = tw.convert([{"q": "a", "a": "b"}], "map.jsonl", columns={"context": "q", "response": "a"})
     assert [turn.text for one in read("map.jsonl") for turn in one.turns] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("content", "reader", "said"),
+    [
+        ("a,b\n1,2\n", "openai", "-: cannot be read as openai (is not JSON"),
+        ("a,b\n1,2\n", "csv", "-: has the columns a, b; expected `response`"),
+        ('{"messages": 3}\n', "messages", "-:1: is "),
+    ],
+)
+def test_errors_of_standard_input_name_it_and_no_copy_of_it(tmp_path, monkeypatch, content, reader, said):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content.encode())))
+    with pytest.raises(tw.TurnwiseError) as raised:
+        tw.score("-", metrics="length", reader=reader)
+    assert str(raised.value).startswith(said)
+    assert str(tmp_path) not in str(raised.value)

@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from turnwise.errors import DataError, Problem, UsageError, convert_options, counted
+from turnwise.errors import DataError, UsageError, convert_options, counted
 from turnwise.library.file_agents import FileAgents, agents_of_files
 from turnwise.library.reading import Reading, reading
 from turnwise.logs.dialogue import UNNAMED
@@ -184,15 +184,14 @@ def _converted(
 
     try:
         with convert_options() as named:
-            yield from native_lines(said.reader, path, said.options(agent=agent, more=more))
+            options = replace(said.options(agent=agent, more=more), shown=name)
+            yield from native_lines(said.reader, path, options)
     except (UsageError, DataError) as error:
         if named:
             raise UsageError(
-                f"{str(error).replace(path, name)} ({named[0]} is an option of `turnwise convert`: convert the file "
+                f"{error} ({named[0]} is an option of `turnwise convert`: convert the file "
                 "first, or give --mapping FILE.toml, which `turnwise convert --save-mapping FILE.toml` writes)"
             ) from None
-        if isinstance(error, DataError) and name != path:
-            raise DataError(*(_with_name(problem, path, name) for problem in error.problems)) from None
         raise
 
 
@@ -224,14 +223,6 @@ def _keyed(path: str, prefix: str, keys: tuple[str, ...]) -> Iterator[bytes]:
     """The lines of a file with agents by these keys, and ids as `_renamed` has them."""
     for dialogue in read(path, prefix=prefix):
         yield dump(replace(dialogue, agent=agent_by(dialogue, keys)))
-
-
-def _with_name(problem: Problem | str, path: str, name: str) -> Problem | str:
-    """The problem with the user's name in place of the path of a copy."""
-    if isinstance(problem, str):
-        return problem.replace(path, name)
-    file = name if problem.file == path else problem.file
-    return replace(problem, file=file, message=problem.message.replace(path, name))
 
 
 def _collected(data: Any) -> Any:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from turnwise import __version__, registry
-from turnwise.errors import DataError, Problem, UsageError, counted
+from turnwise.errors import DataError, Problem, UsageError, WrongForFile, counted
 from turnwise.logs import labels, native, typed
 from turnwise.logs.checks import RuleError, shown
 from turnwise.logs.dialogue import UNNAMED, from_record
@@ -187,17 +187,18 @@ class _Conversion:
             yield
         except (DataError, UsageError) as error:
             source = self.source
-            if type(error) not in (DataError, UsageError):  # nothing that another format explains
+            if type(error) not in (
+                DataError,
+                UsageError,
+                WrongForFile,
+            ):  # nothing that another format explains
                 raise
             if self.asked is not None and not (source.folder or self.options.more or self.account.dialogues):
-                other = mistaken(source.given, self.asked, error, is_mapped=bool(self.options.columns))
+                mapped = bool(self.options.columns)
+                other = mistaken(source.path, self.asked, error, shown=source.given, is_mapped=mapped)
                 if other is not None:
                     raise other from None
-            if not source.folder:
-                raise
-            if isinstance(error, UsageError):
-                raise UsageError(source.renamed(str(error))) from None
-            raise DataError(*(source.renamed_problem(problem) for problem in error.problems)) from None
+            raise source.renamed(error) from None
 
 
 def _key(name: str, reader: Reader, source: str, options: Options, redact: bool) -> str:

@@ -13,12 +13,13 @@ from typing import IO
 import numpy as np
 from numpy.typing import NDArray
 
-from turnwise.logs.memory import KEPT
 from turnwise.types import Turn
 from turnwise.web.pages.tool_calls import called
 from turnwise.web.viewer.table import Whole
 
 SEPARATOR, CLOSE = "\0", b"\0"
+HELD = 1 << 24  # bytes that are held in memory; with more, all are in a file
+BUFFER = 1 << 20  # bytes that are gathered for the file before they are written
 _TERM = re.compile(r'"([^"]+)"|(\S+)')
 
 
@@ -65,7 +66,7 @@ class TextWriter:
         ends = [place := place + 1 + len(part) for part in data.split(CLOSE)]
         self._gathered += data
         self._gathered += CLOSE
-        if len(self._gathered) > KEPT:
+        if len(self._gathered) > (HELD if self._file is None else BUFFER):
             self._flush()
         return ends
 
