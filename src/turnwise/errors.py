@@ -75,7 +75,14 @@ class UsageError(TurnwiseError):
 
 
 class PluginError(UsageError):
-    """A plugin that does not keep its contract. The message names it, what is wrong and what is expected."""
+    """A plugin that does not keep its contract. The message names it, what is wrong and what is expected.
+
+    `about` is the plugin, or its package, where the words do not name it.
+    """
+
+    def __init__(self, words: str, *, about: str = "") -> None:
+        super().__init__(f"{about}: {words}" if about else words)
+        self.words = words
 
 
 class OutOfRange(PluginError):

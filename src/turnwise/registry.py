@@ -87,11 +87,11 @@ class Offer:
         remember(made, self)
         return made
 
-    def error(self, problem: object) -> PluginError:
-        """The error (not raised) that this entry point has a problem, which is not named twice."""
-        return PluginError(
-            f"{self}: {str(problem).removeprefix(f'{self}: ').removeprefix(f'{self.owner}: ')}"
-        )
+    def error(self, problem: str | PluginError) -> PluginError:
+        """The error (not raised) that this entry point has a problem; what one of its plugin's errors is about is
+        replaced.
+        """
+        return PluginError(problem.words if isinstance(problem, PluginError) else problem, about=str(self))
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,13 +159,18 @@ def plugin_name(plugin: object) -> str:
 
     For example: metric `shouting` of example: example.shouting.Shouting.
     """
+    about, path = named_parts(plugin)
+    return f"{about}: {path}" if about else path
+
+
+def named_parts(plugin: object) -> tuple[str, str]:
+    """The offer and the package of a plugin object, "" if neither is known; and its module and class."""
     kind = _identity(plugin)
     path = f"{getattr(kind, '__module__', '?')}.{getattr(kind, '__qualname__', '?')}"
     if offers := offers_of(plugin):
         names = " or ".join(f"`{one.name}`" for one in offers)
-        return f"{offers[0].kind} {names} of {offers[0].owner}: {path}"
-    package = package_of(plugin)
-    return path if package is None else f"{package}: {path}"
+        return f"{offers[0].kind} {names} of {offers[0].owner}", path
+    return package_of(plugin) or "", path
 
 
 def module_of(plugin: object) -> str:
