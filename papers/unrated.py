@@ -422,7 +422,7 @@ def _with_ratings(made: Sequence[tuple[Logs, Floats]], n: int) -> dict[str, Any]
             own = logs.reward[logs.agent == at].copy()
             own[n:] = np.nan
             alone, together = pooled(None, own), pooled(found, own)
-            withheld = replace(found, refusal=Refused("not pooled"))
+            withheld = replace(found, refusal=Refused("not pooled", "not-pooled"))
             estimates = {
                 "ratings alone": (alone.estimate, alone.interval),
                 "with the prediction": (pooled(withheld, own).estimate, pooled(withheld, own).interval),

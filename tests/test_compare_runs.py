@@ -31,7 +31,6 @@ def test_equal_results_of_two_commits_pass(tmp_path: Path) -> None:
     [
         ({"estimate": 3.5000001}, None),
         ({"metric": None}, None),
-        ({"more": 1}, None),
         ({"signature": "length|v2"}, "--allow-signatures"),
         ({"reason": "another"}, "--allow-texts"),
     ],
@@ -41,10 +40,23 @@ def test_a_difference_fails_unless_its_kind_is_allowed(
 ) -> None:
     folders = [folder(tmp_path / "before", RESULT), folder(tmp_path / "after", {**RESULT, **changed})]
     assert main(folders) == 1
-    allowed = {"--allow-signatures", "--allow-texts", "--allow-absent"}
+    allowed = {"--allow-signatures", "--allow-texts", "--allow-absent", "--allow-missing"}
     assert main([*folders, *sorted(allowed - {option})]) == 1
     if option is not None:
         assert main([*folders, option]) == 0
+
+
+def test_keys_of_one_side_are_listed_apart_and_only_missing_ones_fail(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fewer, more = folder(tmp_path / "fewer", RESULT), folder(tmp_path / "more", {**RESULT, "new": 1})
+    assert main([fewer, more]) == 0
+    printed = capsys.readouterr().out
+    assert "1 differences of added keys\n  results.json.results[0].new: 'absent' -> '1'" in printed
+    assert "0 differences of numbers" in printed
+    assert main([more, fewer]) == 1
+    assert "1 differences of missing keys" in capsys.readouterr().out
+    assert main([more, fewer, "--allow-missing"]) == 0
 
 
 @pytest.mark.parametrize("side", ["before", "after"])

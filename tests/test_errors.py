@@ -1,8 +1,10 @@
+from copy import copy
+
 import pytest
 
 from turnwise.cli.common.group import run
 from turnwise.commands import COMMANDS
-from turnwise.errors import LISTS, counted, unknown
+from turnwise.errors import LISTS, Refused, TooFewItems, counted, unknown
 
 
 def test_a_number_and_its_noun_agree():
@@ -13,6 +15,15 @@ def test_an_unknown_name_is_answered_with_the_nearest_and_a_list_only_where_ther
     assert str(unknown("command", "scroe", list(COMMANDS))).endswith("(`turnwise --help` has all)")
     assert "turnwise ls" not in str(unknown("tokeniser", "13b", ["13a", "words"]))
     assert str(unknown("tokeniser", "13b", ["13a"])).endswith("there is only 13a")
+
+
+def test_a_refusal_has_a_code_and_keeps_its_fields_between_processes():
+    with pytest.raises(TypeError, match="code"):
+        Refused("too few")  # type: ignore[call-arg]
+    error = TooFewItems("{n:#agent}, and {needed} are needed", "too-few-agents", n=1, needed=4)
+    other = copy(error)  # made anew as `pickle` makes it
+    assert (type(other), str(other)) == (TooFewItems, "1 agent, and 4 are needed")
+    assert other.reason == error.reason
 
 
 @pytest.mark.parametrize("where", LISTS.values())

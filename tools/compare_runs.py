@@ -6,9 +6,10 @@ but no cached vectors.
 
 Every JSON and JSON Lines file is compared value by value, without `origin` (versions, commit), checksums and paths.
 Other files are compared line by line if they are text, else by their bytes; the commit in `origin` is masked. The
-command prints what differs by kind: numbers and structure, signatures, texts, and files that only one folder has. It
-exits with 1 if anything differs. `--allow-texts`, `--allow-signatures` and `--allow-absent` list a kind and do not fail
-for it. Two folders without any file to compare fail too.
+command prints what differs by kind: numbers and structure, signatures, texts, files that only one folder has, keys that
+are missing, and keys that were added. It exits with 1 if anything differs, except for keys that were added.
+`--allow-texts`, `--allow-signatures`, `--allow-absent` and `--allow-missing` list a kind and do not fail for it. Two
+folders without any file to compare fail too.
 """
 
 import argparse
@@ -35,13 +36,15 @@ VECTORS = "vectors.sqlite"  # the file of cached vectors, and the beginning of t
 
 NUMBER = re.compile(r"-?(?:\d+\.?\d*|\.\d+)")
 
-Kind = Literal["number", "signature", "text", "file"]
-# What each kind of difference is called in the output, and the option that allows it.
+Kind = Literal["number", "signature", "text", "file", "missing", "added"]
+# What each kind of difference is called in the output, and the option that allows it; "" for what never fails.
 KINDS: dict[Kind, tuple[str, str | None]] = {
     "number": ("numbers, ids, structure or bytes", None),
     "signature": ("signatures", "signatures"),
     "text": ("texts", "texts"),
     "file": ("files that one folder lacks", "absent"),
+    "missing": ("missing keys", "missing"),
+    "added": ("added keys", ""),
 }
 
 
@@ -60,10 +63,10 @@ def differences(before: Any, after: Any, place: str) -> Iterator[Difference]:
         for key in sorted(before.keys() | after.keys()):
             if key in IGNORED:
                 continue
-            if key not in before or key not in after:
-                yield Difference(
-                    "number", f"{place}.{key}", before.get(key, "absent"), after.get(key, "absent")
-                )
+            if key not in before:
+                yield Difference("added", f"{place}.{key}", "absent", after[key])
+            elif key not in after:
+                yield Difference("missing", f"{place}.{key}", before[key], "absent")
             else:
                 yield from differences(before[key], after[key], f"{place}.{key}")
     elif isinstance(before, list) and isinstance(after, list):
@@ -265,7 +268,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("there is nothing to compare", file=sys.stderr)
         return 1
     refused = {
-        kind for kind, (_, option) in KINDS.items() if option is None or not getattr(given, f"allow_{option}")
+        kind
+        for kind, (_, option) in KINDS.items()
+        if option is None or (option and not getattr(given, f"allow_{option}"))
     }
     return 1 if any(one.kind in refused for one in found) else 0
 

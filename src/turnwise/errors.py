@@ -75,7 +75,14 @@ class UsageError(TurnwiseError):
 
 
 class PluginError(UsageError):
-    """A plugin that does not keep its contract. The message names it, what is wrong and what is expected."""
+    """A plugin that does not keep its contract. The message names it, what is wrong and what is expected.
+
+    `about` is the plugin, or its package, where the words do not name it.
+    """
+
+    def __init__(self, words: str, *, about: str = "") -> None:
+        super().__init__(f"{about}: {words}" if about else words)
+        self.words = words
 
 
 class OutOfRange(PluginError):
@@ -107,6 +114,17 @@ class Problem:
     def rule(self) -> str:
         """What is wrong, without the file and the line."""
         return f"{self.path} {self.message}{self.advice}".lstrip()
+
+
+class WrongForFile(UsageError):
+    """An option that does not fit a file, or one that the file needs."""
+
+    def __init__(self, file: str, message: str) -> None:
+        super().__init__(file, message)
+        self.problem = Problem(file, None, "", message)
+
+    def __str__(self) -> str:
+        return str(self.problem)
 
 
 class DataError(TurnwiseError):
@@ -164,7 +182,7 @@ class Reason:
     fields: Mapping[str, Any] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        return _Wording().vformat(self.words, (), self.fields) if self.code else self.words
+        return _Wording().vformat(self.words, (), self.fields)
 
     @staticmethod
     def merged(reasons: "Sequence[Reason]") -> str:
@@ -183,14 +201,14 @@ class Reason:
 class Refused(TurnwiseError):
     """The data cannot support the answer; the message says what data would.
 
-    With a code, the words are a template: `Refused("{n} agents, and {needed} are needed", "too-few-agents", n=2,
-    needed=4)`. Two refusals with one code differ in their fields alone.
+    The words are a template: `Refused("{n} agents, and {needed} are needed", "too-few-agents", n=2, needed=4)`. Two
+    refusals with one code differ in their fields alone.
     """
 
     exit_code = REFUSED
 
-    def __init__(self, words: str, code: str = "", /, **fields: Any) -> None:
-        super().__init__(words)
+    def __init__(self, words: str, code: str, /, **fields: Any) -> None:
+        super().__init__(words, code)  # what `pickle` makes it of
         self.reason = Reason(code, words, fields)
 
     def __str__(self) -> str:

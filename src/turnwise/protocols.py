@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, cast, runtime_ch
 
 from turnwise.errors import PluginError, TurnwiseError
 from turnwise.plugin_code import described, plugin_code
-from turnwise.registry import module_of, plugin_name
+from turnwise.registry import module_of, named_parts
 from turnwise.types import (
     Episodes,
     Estimate,
@@ -388,9 +388,9 @@ def read_attribute(plugin: object, name: str, default: Any) -> Any:
         kind = plugin if isinstance(plugin, type) else type(plugin)
         if kind.__module__.partition(".")[0] == "turnwise":
             raise  # a mistake of ours: its traceback is wanted
-        raise PluginError(
-            f"{plugin_name(plugin)}.{name} raised {described(error, module_of(plugin))}"
-        ) from error
+        about, path = named_parts(plugin)
+        raised = f"{path}.{name} raised {described(error, module_of(plugin))}"
+        raise PluginError(raised, about=about) from error
 
 
 class _WithDefaults:

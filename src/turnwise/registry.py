@@ -34,6 +34,11 @@ GROUPS = {
 }
 """Entry point groups, without the prefix `turnwise.`, and what one entry of each is called."""
 
+
+class NoFunction(UsageError):
+    """A module of the user that has no function of the name."""
+
+
 _WORDS = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
 _NOT_IN_A_NAME = set("[]:,=/ ")  # these have a meaning where a user writes a name
 
@@ -82,11 +87,11 @@ class Offer:
         remember(made, self)
         return made
 
-    def error(self, problem: object) -> PluginError:
-        """The error (not raised) that this entry point has a problem, which is not named twice."""
-        return PluginError(
-            f"{self}: {str(problem).removeprefix(f'{self}: ').removeprefix(f'{self.owner}: ')}"
-        )
+    def error(self, problem: str | PluginError) -> PluginError:
+        """The error (not raised) that this entry point has a problem; what one of its plugin's errors is about is
+        replaced.
+        """
+        return PluginError(problem.words if isinstance(problem, PluginError) else problem, about=str(self))
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,13 +159,18 @@ def plugin_name(plugin: object) -> str:
 
     For example: metric `shouting` of example: example.shouting.Shouting.
     """
+    about, path = named_parts(plugin)
+    return f"{about}: {path}" if about else path
+
+
+def named_parts(plugin: object) -> tuple[str, str]:
+    """The offer and the package of a plugin object, "" if neither is known; and its module and class."""
     kind = _identity(plugin)
     path = f"{getattr(kind, '__module__', '?')}.{getattr(kind, '__qualname__', '?')}"
     if offers := offers_of(plugin):
         names = " or ".join(f"`{one.name}`" for one in offers)
-        return f"{offers[0].kind} {names} of {offers[0].owner}: {path}"
-    package = package_of(plugin)
-    return path if package is None else f"{package}: {path}"
+        return f"{offers[0].kind} {names} of {offers[0].owner}", path
+    return package_of(plugin) or "", path
 
 
 def module_of(plugin: object) -> str:
@@ -288,8 +298,8 @@ def own_function(name: str, what: str) -> tuple[Callable[..., Any], bytes]:
     """The user's `module:function`, imported from the current folder first, and the bytes of its file (else b""); or a
     function that this session was given (`session_functions`), and its source.
 
-    What cannot be imported or called raises `UsageError`; `what` names its kind there. Afterwards the current
-    folder is in `sys.path`, at the end if it was not there before.
+    What cannot be imported raises `UsageError`, in which `what` names its kind; a module without the function raises
+    `NoFunction`. Afterwards the current folder is in `sys.path`, at the end if it was not there before.
     """
     if (function := known(name)) is not None:
         return function, function.source
@@ -314,7 +324,7 @@ def own_function(name: str, what: str) -> tuple[Callable[..., Any], bytes]:
             sys.path.append(here)
     found, file = getattr(module, attribute, None), getattr(module, "__file__", None)
     if not callable(found):
-        raise UsageError(f"`{module_name}` ({file or 'built in'}) has no function `{attribute}`")
+        raise NoFunction(f"`{module_name}` ({file or 'built in'}) has no function `{attribute}`")
     return found, Path(file).read_bytes() if file else b""
 
 

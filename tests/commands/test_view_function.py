@@ -9,8 +9,10 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 import turnwise as tw
+from turnwise.commands.view import open_viewer
 
 pytest.importorskip("starlette")
+from turnwise.web.viewer.query import Query, select
 
 
 @pytest.fixture
@@ -61,6 +63,15 @@ def test_dialogues_in_memory_are_shown(announced):
     ]
     tw.view(logs, port=0, browser=False, announce=announced.append)
     assert announced[0].n_dialogues == 1
+
+
+def test_dialogues_in_memory_are_shown_without_temporary_files(announced, tmp_path, monkeypatch):
+    lines = tw.demo_corpus(tmp_path).read_text().splitlines()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "absent"))  # a temporary file would be an error
+    with open_viewer([json.loads(line) for line in lines], reader=None, pair=None, quiet=True) as viewer:
+        last = len(viewer.index) - 1
+        assert viewer.index.dialogue(last).id == json.loads(lines[-1])["id"]
+        assert len(select(viewer.index, Query(unit="dialogue", text="gym"))) == 4
 
 
 def test_an_item_is_opened_by_its_id(announced, tmp_path):

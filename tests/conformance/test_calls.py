@@ -93,7 +93,7 @@ def test_an_estimate_has_a_finite_value_and_contributions(estimate, says):
 
 
 def test_our_errors_and_lack_of_memory_pass_through():
-    for error in (Refused("too few"), MemoryError()):
+    for error in (Refused("too few", "too-few"), MemoryError()):
         with pytest.raises(type(error)):
             called(Plugin(error), "fit")
 

@@ -455,7 +455,7 @@ class ComputedCard:
     signature = property(lambda self: Signature("computed-card"))
 
     def estimate(self, episodes, target, /, *, rng):
-        raise Refused("none")
+        raise Refused("none", "none")
 
 
 class EstimatorCard(ComputedCard):
@@ -831,7 +831,7 @@ class SlowRefuses(Whole):
     nested = False
 
     def estimate(self, episodes, target, /, *, rng):
-        raise Refused("too few points")
+        raise Refused("too few points", "too-few-points")
 
 
 class EstimatorSetting(Whole):

@@ -1,5 +1,6 @@
 """Every form of data gives the scores that its file gives."""
 
+import io
 import json
 from pathlib import Path
 
@@ -10,6 +11,8 @@ from tests.corpus import corpus
 from turnwise.library.data import files
 from turnwise.logs.files import lines
 from turnwise.logs.native import read
+from turnwise.records import plain
+from turnwise.report.results import to_json
 
 
 @pytest.fixture
@@ -102,3 +105,45 @@ def test_errors_and_results_call_records_dialogues_jsonl(records):
     assert [one.path for one in found.document.origin.inputs] == ["dialogues.jsonl"]
     with pytest.raises(tw.DataError, match=r"^dialogues.jsonl:2: "):
         tw.score([records[0], {"messages": []}], metrics="length", draws=100)
+
+
+@pytest.mark.parametrize("command", [tw.score, tw.compare])
+def test_reference_dialogues_may_be_in_memory(logs, records, command):
+    given = [command(logs, metrics="specificity", real=real) for real in (logs, [str(logs)], records)]
+    assert [[plain(one) for one in found.findings] for found in given[1:]] == [
+        [plain(one) for one in given[0].findings]
+    ] * 2
+    names = [found.document.origin.settings.real for found in given]
+    assert names == [str(logs), str(logs), "dialogues.jsonl"]
+    assert all(json.loads(to_json(found.document)) for found in given)
+
+
+def test_dialogues_in_memory_are_converted_also_beside_a_file_of_their_name(
+    logs, records, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    Path("dialogues.jsonl").write_text("no dialogue")
+    for target in ("out.jsonl", "dialogues.jsonl"):
+        assert tw.convert(records, target).n_dialogues == len(records)
+        assert list(read(target)) == list(read(str(logs)))
+    done = tw.convert([{"prompt": "a", "completion": "b"}], "rows.jsonl", agent="x")
+    assert (done.reader, [one.agent for one in read("rows.jsonl")]) == ("json", ["x"])
+    done = tw.convert([{"q": "a", "a": "b"}], "map.jsonl", columns={"context": "q", "response": "a"})
+    assert [turn.text for one in read("map.jsonl") for turn in one.turns] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("content", "reader", "said"),
+    [
+        ("a,b\n1,2\n", "openai", "-: cannot be read as openai (is not JSON"),
+        ("a,b\n1,2\n", "csv", "-: has the columns a, b; expected `response`"),
+        ('{"messages": 3}\n', "messages", "-:1: is "),
+    ],
+)
+def test_errors_of_standard_input_name_it_and_no_copy_of_it(tmp_path, monkeypatch, content, reader, said):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content.encode())))
+    with pytest.raises(tw.TurnwiseError) as raised:
+        tw.score("-", metrics="length", reader=reader)
+    assert str(raised.value).startswith(said)
+    assert str(tmp_path) not in str(raised.value)

@@ -62,6 +62,12 @@ def test_an_argument_without_its_name_is_answered_with_the_keyword():
     )
 
 
+def test_an_argument_that_is_given_twice_is_named():
+    with pytest.raises(tw.UsageError) as caught:
+        tw.score(DEMO, data=DEMO, metrics="length")  # type: ignore[misc]
+    assert str(caught.value) == "score: `data` is given twice, once without its name"
+
+
 def test_a_reason_in_a_result_names_keywords_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     (tmp_path / "failing_keywords.py").write_text("def score(replies):\n    raise ValueError('no')\n")
     monkeypatch.chdir(tmp_path)

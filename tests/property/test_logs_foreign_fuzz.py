@@ -34,7 +34,7 @@ def named(path: Path) -> None:
     problem = foreign(str(path))
     assert problem is None or isinstance(problem, Problem)
     try:
-        found = recognised(str(path))
+        found = recognised(str(path), str(path))
     except (DataError, UsageError) as error:
         found = str(error).partition(":")[0]
     assert found in (*READERS, str(path))

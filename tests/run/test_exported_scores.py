@@ -6,6 +6,7 @@ import re
 from base64 import b64encode
 from collections.abc import Iterator
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 
 import pytest
@@ -128,6 +129,17 @@ def test_a_tidy_table_of_another_name_and_a_folder_that_is_no_run_are_errors(
         turnwise.export_scores(folder / "langfuse_run", output=tmp_path / "scores.txt")
     with pytest.raises(UsageError, match="is not a finished run"):
         turnwise.export_scores(tmp_path, output=tmp_path / "scores.csv")
+
+
+@pytest.mark.parametrize("content", ["[]", "{}", '{"origin": {"inputs": 3}}', "{"])
+def test_a_folder_whose_results_are_no_results_is_an_error(
+    folder: Path, tmp_path: Path, content: str
+) -> None:
+    run = Path(copytree(folder / "langfuse_run", tmp_path / "bad"))
+    (run / "results.json").write_text(content)
+    words = ["export", str(run), "-o", str(tmp_path / "x.jsonl"), "--to", "langfuse"]
+    assert turnwise_command(words) == 2
+    assert not (tmp_path / "x.jsonl").exists()
 
 
 def test_the_command_says_what_it_wrote(

@@ -96,9 +96,42 @@ def test_every_mistake_of_a_file_is_named_with_its_line_and_place(tmp_path: Path
         "scenarios.yaml:2: $[0].gaol is no key of this; the nearest are goal, world, tools",
         "scenarios.yaml:4: $[1].id is wrong: expected a text and got a whole number; put it in quotes",
         "scenarios.yaml:6: $[2] (`c`) gives the user nothing to say: it needs `goal`, `turns` or `world`",
-        "scenarios.yaml:12: $[3].success.calls[0].nam is no key of this",
-        "scenarios.yaml:15: $[4].max_turns is wrong: expected a whole number >= 1",
+        "scenarios.yaml:12: $[3].success.calls[0].nam is no key of this; the nearest are name, arguments",
+        "scenarios.yaml:12: $[3].success.calls[0] lacks `name`",
+        "scenarios.yaml:15: $[4].max_turns is wrong: expected a whole number from 1 to 1000",
     ]
+
+
+@pytest.mark.parametrize(
+    ("written", "complaint"),
+    [
+        ("persona: true", ".persona is wrong: expected a text and got true"),
+        ("persona: null", ".persona is wrong: expected a text and got nothing"),
+        ("kind: ''", ".kind is wrong: expected a text that is not empty"),
+        ("turns: hello", ".turns is wrong: expected a list and got a text"),
+        ("turns: [1.5]", ".turns[0] is wrong: expected a text and got a number; put it in quotes"),
+        ("max_turns: true", ".max_turns is wrong: expected a whole number and got true"),
+        ("max_turns: 1001", ".max_turns is wrong: expected a whole number from 1 to 1000"),
+        ("success: []", ".success is wrong: expected a mapping and got a list"),
+        (
+            "facts: {a: [1]}",
+            ".facts.a is wrong: expected a text or a whole number or a number or true or false and got a list",
+        ),
+        ("tools: [{name: x, results: [{}]}]", ".tools[0].results[0] lacks `result`"),
+        ("'gaol `b`': 1", ".gaol `b` is no key of this; the nearest are goal, world, tools"),
+    ],
+)
+def test_what_does_not_fit_is_named_with_what_is_expected(
+    tmp_path: Path, written: str, complaint: str
+) -> None:
+    assert complaints(tmp_path, f"- id: a\n  goal: x\n  {written}\n") == [
+        f"scenarios.yaml:3: $[0]{complaint}"
+    ]
+
+
+def test_a_key_in_memory_that_is_no_text_is_an_error():
+    with pytest.raises(DataError, match=r"\$\[0\] cannot be read: "):
+        from_values([{"id": "a", "goal": "x", "facts": {1: "x"}}])
 
 
 def test_a_call_that_must_be_made_names_a_tool_of_the_scenario(tmp_path: Path):

@@ -111,7 +111,7 @@ class MeanRating:
         if not len(rewards):
             if self.mistake == "answers without data":
                 return Estimate(value=0.0, contributions=np.zeros(1))
-            raise Refused("there is no rated dialogue")
+            raise Refused("there is no rated dialogue", "too-few-rated")
         value = float(rewards.mean())
         if self.mistake == "takes the first":
             return Estimate(value=float(rewards[0]), contributions=rewards[:1])

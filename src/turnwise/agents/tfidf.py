@@ -60,7 +60,9 @@ class TfIdf:
     ) -> "TfIdf":
         """Fit to these contexts, as counts of words, and their replies; raises `TooFewItems` if there is none."""
         if not pairs:
-            raise TooFewItems("TF-IDF retrieval needs a reply with a context, and there is none")
+            raise TooFewItems(
+                "TF-IDF retrieval needs a reply with a context, and there is none", "no-reply-in-context"
+            )
         document_frequency = Counter(word for words, _ in pairs for word in words)
         vocabulary = tuple(sorted(document_frequency))
         idf = np.log(

@@ -1,6 +1,5 @@
 """Mean ratings of agents from a metric's scores on everything and people's ratings on some."""
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
@@ -9,7 +8,7 @@ from turnwise.commands.function import function
 from turnwise.commands.opening import opened
 from turnwise.commands.screen import Printing
 from turnwise.errors import UsageError, counted, setting
-from turnwise.library.notes import automatic_raters, document_notes, item_notes, notes
+from turnwise.library.notes import automatic_raters, document_notes, notes
 from turnwise.library.results import ResultOf, result
 from turnwise.logs.items.selection import ItemChoice
 from turnwise.records import MeanRecord, plain
@@ -61,20 +60,12 @@ class Calibration(ResultOf[MeanRecord]):
         return [plain(record) for record in self.document.results if record.minus]
 
     def notes(self) -> list[str]:
-        """As for every result, with one line for all that was refused for one reason; agents whose scores could not be
-        used, and agents whose rated items have other scores than the rest.
+        """As for every result; agents whose scores could not be used, and agents whose rated items have other scores
+        than the rest.
         """
         document = self.document
-        refused = Counter(one.reason for one in document.results if one.status == "refused")
-        many = {reason for reason, count in refused.items() if count > 1}
-        found = item_notes(document.results)
-        others = notes([one for one in document.results if one.reason not in many])
-        found += [line for line in others if line not in found]
-        found += [
-            f"note: {counted(refused[reason], 'estimate')} refused: {reason}"
-            for reason in sorted(map(str, many))
-        ]
-        found += [*_unused_scores(document), *document_notes(document), *automatic_raters(document)]
+        found = [*notes(document.results), *_unused_scores(document)]
+        found += [*document_notes(document), *automatic_raters(document)]
         for record in document.results:
             about = record.diagnostics
             if about and about.gap and about.gap_p is not None and about.gap_p < SURPRISING:

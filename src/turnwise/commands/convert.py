@@ -8,8 +8,9 @@ from turnwise.commands.function import function
 from turnwise.commands.screen import Screen
 from turnwise.errors import counted
 from turnwise.library.reading import Reading
+from turnwise.settings.data import Data
 from turnwise.settings.groups import Restated, Resumption, Showing, Unnamed
-from turnwise.settings.option import Option, PathLike, Paths, split_paths
+from turnwise.settings.option import Option, PathLike
 from turnwise.terminal import say, visible
 
 Named: TypeAlias = str | Mapping[str, str]  # key -> name, or `key=name,...`
@@ -85,8 +86,12 @@ class Convert(Unnamed, Showing):
     resumption: ClassVar[Resumption] = "target"
 
     source: Annotated[
-        Paths, Option("The file or folder to read; several files where a format has several.", flags="IN...")
-    ] = field(kw_only=False)
+        Data,
+        Option(
+            "The file or folder to read; several files where a format has several; in Python as the data of `score`.",
+            flags="IN...", checked=False,
+        ),
+    ] = field(kw_only=False)  # fmt: skip
     target: Annotated[PathLike, Option("The file to write.", flags="OUT")] = field(kw_only=False)
     reader: Annotated[
         str | None,
@@ -144,23 +149,24 @@ class Convert(Unnamed, Showing):
 
     def run(self) -> Converted:
         """Convert the source."""
+        from turnwise.library.data import sources
         from turnwise.logs.conversion import convert as run
         from turnwise.logs.conversion import size
         from turnwise.logs.place import is_unpacked
         from turnwise.run.workers.execute import progress as bar
 
-        first, *more = split_paths(self.source)
         said = Reading(
-            columns=_listed(self.columns), split=self.split, roles=_listed(self.roles), agent=self.agent,
-            each=self.each,
+            reader=self.reader, columns=_listed(self.columns), split=self.split, roles=_listed(self.roles),
+            agent=self.agent, each=self.each,
         )  # fmt: skip
+        (first, *more), reader = sources(self.source, said)
         options = said.options(more=tuple(more))
         # Roles first, then dialogues.
-        passes = 2 if self.reader == "json" and "messages" in options.columns else 1
-        total = 0 if is_unpacked(self.reader, first) else passes * size([first, *more])
+        passes = 2 if reader == "json" and "messages" in options.columns else 1
+        total = 0 if is_unpacked(reader, first) else passes * size([first, *more])
         with bar("converting", total or None, quiet=self.quiet, in_bytes=True) as advance:
             done = run(
-                self.reader,
+                reader,
                 first,
                 str(self.target),
                 options,

@@ -1,6 +1,6 @@
 """The public function of a command: the same keywords, checked before any work is done, and its typed result."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -51,7 +51,7 @@ def function(command: Callable[P, Runs[R]]) -> Callable[P, R]:
     signature = _signature(kind)
 
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        _check_names(kind, signature, len(args), dict(kwargs), args)
+        _check_names(kind, len(args), kwargs)
         with (
             keywords_in_messages(kind),
             named_extras(f"this call of `{kind.public_name()}`"),
@@ -98,24 +98,27 @@ def documented(command: type[Command]) -> str:
     return "\n".join([about, "", "Parameters:", *parameters])
 
 
-def _check_names(
-    command: type[Command], signature: Signature, positional: int, given: dict[str, Any], args: Any
-) -> None:
-    """Raise `UsageError` for a keyword that the command lacks, one that is missing, or too many arguments."""
-    known = signature.parameters
-    for name in given:
+def _check_names(command: type[Command], positional: int, keywords: Mapping[str, Any]) -> None:
+    """Raise `UsageError` for a keyword that the command lacks, one that is missing or given twice, or too many
+    arguments.
+    """
+    called, known = command.public_name(), [one.name for one in settings(command)]
+    for name in keywords:
         if name not in known:
             near = get_close_matches(name, known, n=1)
-            advice = f"did you mean `{near[0]}`?" if near else nearest(name, list(known))
-            raise UsageError(f"{command.public_name()} has no parameter `{name}`; {advice}")
-    try:
-        signature.bind(*args, **given)
-    except TypeError as error:
-        words = str(error)
-        if positional > sum(one.positional for one in settings(command)):
-            words = f"too many positional arguments: {positional} were given, and {_places(command)}"
-        words = words.replace("required keyword-only argument", "required argument")  # Python 3.12+
-        raise UsageError(f"{command.public_name()}: {words}") from None
+            advice = f"did you mean `{near[0]}`?" if near else nearest(name, known)
+            raise UsageError(f"{called} has no parameter `{name}`; {advice}")
+    places = [one.name for one in settings(command) if one.positional]
+    if positional > len(places):
+        raise UsageError(
+            f"{called}: too many positional arguments: {positional} were given, and {_places(command)}"
+        )
+    for name in places[:positional]:
+        if name in keywords:
+            raise UsageError(f"{called}: `{name}` is given twice, once without its name")
+    for one in settings(command):
+        if one.required and one.name not in (*places[:positional], *keywords):
+            raise UsageError(f"{called}: missing a required argument: '{one.name}'")
 
 
 def _places(command: type[Command]) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from typing import TypeVar
 
-from turnwise.settings.groups import Command, Formatted, Reading, Writing
+from turnwise.settings.groups import Command, Formatted, Modelling, Reading, Writing
 from turnwise.settings.option import split_names
 
 ReadingCommand = TypeVar("ReadingCommand", bound=Formatted)
@@ -14,7 +14,7 @@ ReadingCommand = TypeVar("ReadingCommand", bound=Formatted)
 def opened(
     command: ReadingCommand, *, agent: str | None = None, name_files: bool = False, empty: bool = False
 ) -> Iterator[ReadingCommand]:
-    """The command with its data as files of the native format.
+    """The command with its data, and its reference dialogues, as files of the native format.
 
     `empty`: there is no data.
     """
@@ -28,8 +28,11 @@ def opened(
             agent_key=split_names(command.agent_key) if isinstance(command, Reading) else (), name_files=name_files,
         )
     )  # fmt: skip
-    with held as given:
+    with_settings: Command = command
+    real = with_settings.real if isinstance(with_settings, Modelling) else None
+    with held as given, nullcontext() if real is None else files(real) as people:
         ready = command.changed(**{command.source: given.paths}, shared_agent=given.shared_agent)
-        writing: Command = command
+        if people is not None:
+            ready = ready.changed(real=people.paths)
         # The same files in every copy of the command.
-        yield ready.changed(files=writing.files) if isinstance(writing, Writing) else ready
+        yield ready.changed(files=with_settings.files) if isinstance(with_settings, Writing) else ready

@@ -152,7 +152,6 @@ class Play(Restarting, Showing, Seeding):
 
     command: ClassVar[str] = "play"
     screen_class = Printing
-    real_paths: ClassVar[tuple[str, ...]] = ()  # the files of `real`, while the command runs
 
     scenarios: Annotated[
         Scenarios,
@@ -286,7 +285,7 @@ class Play(Restarting, Showing, Seeding):
         if self.real is None:
             return Played(document=play(self), path=str(self.output))
         with files(self.real, reader=None, mapping=None) as given:
-            return Played(document=play(self.changed(real_paths=given.paths)), path=str(self.output))
+            return Played(document=play(self.changed(real=given.paths)), path=str(self.output))
 
     def show(self, played: Played, screen: Printing) -> int:
         """Print the scores, how dialogues ended, how real the users are, and where the log is."""

@@ -6,6 +6,7 @@ import webbrowser
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -253,7 +254,8 @@ def _open(
     from turnwise.web.viewer.transcripts import strategies
 
     sources = _Sources()
-    folder = Path(stack.enter_context(TemporaryDirectory(prefix="turnwise-view-")))
+    # For copies of files that are packed, in another format or large.
+    folder = cache(lambda: Path(stack.enter_context(TemporaryDirectory(prefix="turnwise-view-"))))
     paths = _as_paths(data)
     of_runs = [path for path in paths or () if holds_run(path) or (reader is None and Path(path).is_dir())]
     for path in of_runs:
@@ -282,7 +284,7 @@ def _as_paths(data: Any) -> list[str] | None:
     )
 
 
-def _add_file(sources: _Sources, path: str, shown: str, checksum: str, folder: Path) -> int:
+def _add_file(sources: _Sources, path: str, shown: str, checksum: str, folder: Callable[[], Path]) -> int:
     """Add a file, as a plain copy if it is packed; returns its number."""
     from turnwise.logs.native import file_names
     from turnwise.web.viewer.log_file import LogFile, plain_file
@@ -300,7 +302,7 @@ def _add_file(sources: _Sources, path: str, shown: str, checksum: str, folder: P
 
 
 def _inputs_of(
-    run: "Run", sources: _Sources, reader: str | None, stack: ExitStack, folder: Path
+    run: "Run", sources: _Sources, reader: str | None, stack: ExitStack, folder: Callable[[], Path]
 ) -> dict[int, str]:
     """Add the input files of a run; number of each -> the prefix of its ids in the run.
 
@@ -327,7 +329,7 @@ def _inputs_of(
         missing.remove(one)
     sources.notes += [_why_missing(run, one, reader) for one in missing]
     if not found and missing:
-        kept = folder / f"{len(sources.runs)}-transcripts.jsonl"
+        kept = folder() / f"{len(sources.runs)}-transcripts.jsonl"
         if n_kept := write_transcripts(run, kept):
             shown = f"{run.name}/transcripts.jsonl"
             found[_add_file(sources, str(kept), shown, shown, folder)] = ""

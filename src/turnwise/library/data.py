@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from turnwise.errors import DataError, Problem, UsageError, convert_options, counted
+from turnwise.errors import DataError, UsageError, convert_options, counted
 from turnwise.library.file_agents import FileAgents, agents_of_files
 from turnwise.library.reading import Reading, reading
 from turnwise.logs.dialogue import UNNAMED
@@ -105,9 +105,28 @@ def _stored(data: Data) -> Iterator[NamedLines | tuple[tuple[str, str], ...]]:
             yield tuple((path, str(copy) if path == PIPE else path) for path in paths)
 
 
+def sources(data: Data, said: Reading) -> tuple[tuple[str, ...], str | None]:
+    """The paths that data is, or its lines in memory; and the format, which is known of what is in memory."""
+    given = _collected(data)
+    paths = _paths(given)
+    if paths is not None:
+        return paths, said.reader
+    lines = NamedLines(NAME, Repeated(_lines(given)))
+    as_said = _reading_of(lines, said)
+    return (lines,), "native" if as_said is None else as_said.reader
+
+
 def _in_memory(stored: NamedLines, said: Reading | None, agent: str | None) -> NamedLines:
-    """The lines of what is in memory in the native format: as they are if they hold `messages` and nothing is said of
-    them, else converted as is said, or from the format that the first records have.
+    """The lines of what is in memory in the native format: as they are, or converted."""
+    as_said = _reading_of(stored, said)
+    if as_said is None:
+        return stored
+    return NamedLines(stored, Repeated(partial(_converted, str(stored), stored, as_said, agent)))
+
+
+def _reading_of(stored: NamedLines, said: Reading | None) -> Reading | None:
+    """How lines in memory are read: None, as they are, if they hold `messages` and nothing is said of them; else as is
+    said, or in the format that the first records have.
     """
     from turnwise.logs.readers import recognise_records
     from turnwise.logs.readers.source import decoded
@@ -116,7 +135,7 @@ def _in_memory(stored: NamedLines, said: Reading | None, agent: str | None) -> N
     keys = first[0] if first and isinstance(first[0], dict) else {}
     if said is None or said == Reading():
         if REQUIRED in keys:
-            return stored
+            return None
         said = Reading(reader=recognise_records(first))
     elif said.reader in (None, *TABLES):
         said = replace(
@@ -124,7 +143,7 @@ def _in_memory(stored: NamedLines, said: Reading | None, agent: str | None) -> N
         )
     if said.reader is None:
         raise _unknown_columns(list(keys))
-    return NamedLines(stored, Repeated(partial(_converted, str(stored), stored, said, agent)))
+    return said
 
 
 def _native(stored: Sequence[tuple[str, str]], said: Reading | None, agent: str | None) -> tuple[str, ...]:
@@ -165,15 +184,14 @@ def _converted(
 
     try:
         with convert_options() as named:
-            yield from native_lines(said.reader, path, said.options(agent=agent, more=more))
+            options = replace(said.options(agent=agent, more=more), shown=name)
+            yield from native_lines(said.reader, path, options)
     except (UsageError, DataError) as error:
         if named:
             raise UsageError(
-                f"{str(error).replace(path, name)} ({named[0]} is an option of `turnwise convert`: convert the file "
+                f"{error} ({named[0]} is an option of `turnwise convert`: convert the file "
                 "first, or give --mapping FILE.toml, which `turnwise convert --save-mapping FILE.toml` writes)"
             ) from None
-        if isinstance(error, DataError) and name != path:
-            raise DataError(*(_with_name(problem, path, name) for problem in error.problems)) from None
         raise
 
 
@@ -205,14 +223,6 @@ def _keyed(path: str, prefix: str, keys: tuple[str, ...]) -> Iterator[bytes]:
     """The lines of a file with agents by these keys, and ids as `_renamed` has them."""
     for dialogue in read(path, prefix=prefix):
         yield dump(replace(dialogue, agent=agent_by(dialogue, keys)))
-
-
-def _with_name(problem: Problem | str, path: str, name: str) -> Problem | str:
-    """The problem with the user's name in place of the path of a copy."""
-    if isinstance(problem, str):
-        return problem.replace(path, name)
-    file = name if problem.file == path else problem.file
-    return replace(problem, file=file, message=problem.message.replace(path, name))
 
 
 def _collected(data: Any) -> Any:

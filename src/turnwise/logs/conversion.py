@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from turnwise import __version__, registry
-from turnwise.errors import DataError, Problem, UsageError, counted
+from turnwise.errors import DataError, Problem, UsageError, WrongForFile, counted
 from turnwise.logs import labels, native, typed
 from turnwise.logs.checks import RuleError, shown
 from turnwise.logs.dialogue import UNNAMED, from_record
@@ -17,6 +17,7 @@ from turnwise.logs.draft import Draft, State, can_resume
 from turnwise.logs.files import Advance, counting, replacing
 from turnwise.logs.foreign import mistaken
 from turnwise.logs.ids import IdSet
+from turnwise.logs.memory import is_file, is_folder
 from turnwise.logs.place import Place, located
 from turnwise.logs.readers import Reader, find
 from turnwise.logs.readers.account import Account
@@ -186,17 +187,18 @@ class _Conversion:
             yield
         except (DataError, UsageError) as error:
             source = self.source
-            if type(error) not in (DataError, UsageError):  # nothing that another format explains
+            if type(error) not in (
+                DataError,
+                UsageError,
+                WrongForFile,
+            ):  # nothing that another format explains
                 raise
             if self.asked is not None and not (source.folder or self.options.more or self.account.dialogues):
-                other = mistaken(source.given, self.asked, error, is_mapped=bool(self.options.columns))
+                mapped = bool(self.options.columns)
+                other = mistaken(source.path, self.asked, error, shown=source.given, is_mapped=mapped)
                 if other is not None:
                     raise other from None
-            if not source.folder:
-                raise
-            if isinstance(error, UsageError):
-                raise UsageError(source.renamed(str(error))) from None
-            raise DataError(*(source.renamed_problem(problem) for problem in error.problems)) from None
+            raise source.renamed(error) from None
 
 
 def _key(name: str, reader: Reader, source: str, options: Options, redact: bool) -> str:
@@ -213,12 +215,12 @@ def _key(name: str, reader: Reader, source: str, options: Options, redact: bool)
 
 def _is_same(source: str, target: str) -> bool:
     """Whether both are the same regular file, also under two names."""
-    return os.path.isfile(source) and os.path.isfile(target) and os.path.samefile(source, target)
+    return is_file(source) and os.path.isfile(target) and os.path.samefile(source, target)
 
 
 def _is_stored(path: str) -> bool:
     """Whether a source can be read again: a file or a folder, not a pipe."""
-    return os.path.isfile(path) or os.path.isdir(path)
+    return is_file(path) or is_folder(path)
 
 
 def _identity(path: str) -> list[tuple[str, int, int]]:

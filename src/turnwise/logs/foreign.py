@@ -4,10 +4,11 @@ import os
 import re
 import shlex
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import Any, Literal
 
-from turnwise.errors import DataError, Problem, UsageError
+from turnwise.errors import DataError, Problem, UsageError, WrongForFile
 from turnwise.extras import require
 from turnwise.logs import native
 from turnwise.logs.archive import SUFFIXES, members, one_of, unpacked
@@ -124,31 +125,33 @@ def _directly(path: str, name: str, looked: Sample, command: Asking) -> str:
 
 
 def _unrecognised(
-    path: str, looked: Sample, *, command: Asking | None, in_convert: bool = False
+    shown: str, looked: Sample, *, command: Asking | None, in_convert: bool = False
 ) -> str | None:
     """What a file is that no reader recognises, and what reads it; None if nothing can be said of it.
+
+    `shown` is the user's name of the file.
 
     `in_convert`: the message is for `convert`, which does not expect native files.
     """
     if looked.form == "folder":
-        return _folder(path, looked, command, in_convert=in_convert)
+        return _folder(shown, looked, command, in_convert=in_convert)
     if looked.form == "zip":
-        return _zip(path, command)
-    if (encoding := utf16(path)) is not None:
-        return in_utf16(path, encoding)
+        return _zip(shown, looked, command)
+    if (encoding := utf16(looked.path)) is not None:
+        return in_utf16(shown, encoding)
     expected = "" if in_convert else f"; {EXPECTED}"
     if looked.form in ("table", "parquet") and looked.header and all(map(COLUMN.fullmatch, looked.header)):
         kind = "parquet" if looked.form == "parquet" else "csv"
-        read = _command(path, kind, table_options(looked.header))
+        read = _command(shown, kind, table_options(looked.header))
         return f"is a table with the columns {', '.join(looked.header)}{expected}. Say what they are: {read} {DOCS}"
     if looked.form == "values":
-        lines = f"jq -c . {shlex.quote(path)} > lines.jsonl"
+        lines = f"jq -c . {shlex.quote(shown)} > lines.jsonl"
         return f"is several JSON values over several lines; expected one value a line, which this writes: {lines}"
     if looked.form == "json" and any(looked.records):
-        read = _command(path, "json", json_options(looked.records[0]))
+        read = _command(shown, "json", json_options(looked.records[0]))
         return f"is one JSON value{expected}. If it holds dialogues, say where: {read} {DOCS}"
     if looked.form == "jsonl" and looked.first and not any(map(_has_messages, looked.records)):
-        read = _command(path, "json", json_options(looked.first))
+        read = _command(shown, "json", json_options(looked.first))
         more = ["..."] if len(looked.first) > NAMED else []
         keys = ", ".join([*list(looked.first)[:NAMED], *more])
         return f"has records with the keys {keys}{expected}. If it holds dialogues, say where: {read} {DOCS}"
@@ -210,10 +213,10 @@ def _folder(path: str, looked: Sample, command: Asking | None, *, in_convert: bo
     return f"is a folder; give the files in it: turnwise {words}"
 
 
-def _zip(path: str, command: Asking | None) -> str:
+def _zip(shown: str, looked: Sample, command: Asking | None) -> str:
     """What a zip file holds that no reader reads as it is: one file that a reader recognises, or how to unpack it."""
     try:
-        with unpacked(path) as folder:
+        with unpacked(looked.path) as folder:
             found = members(folder)
             member = one_of(found, folder, None)
     except DataError as error:
@@ -221,21 +224,21 @@ def _zip(path: str, command: Asking | None) -> str:
         return problem.message if isinstance(problem, Problem) else problem
     if member is not None:
         what = f"is a zip file with {member.name or 'a folder'}"
-        return _in_format(path, member.reader, sample(path), command, what=what)
-    target = os.path.splitext(path)[0]
-    target = target if target != path else f"{path}_files"
+        return _in_format(shown, member.reader, looked, command, what=what)
+    target = os.path.splitext(shown)[0]
+    target = target if target != shown else f"{shown}_files"
     there = (
         ", ".join(f"{one.name} ({one.reader})" for one in found[:NAMED])
         if found
         else "no format is recognised"
     )
-    unpack = f"python -m zipfile -e {shlex.quote(path)} {shlex.quote(target)}"
+    unpack = f"python -m zipfile -e {shlex.quote(shown)} {shlex.quote(target)}"
     return f"is a zip file; {EXPECTED}. Unpack it and give the files in it ({there}): {unpack}"
 
 
-def recognised(path: str) -> str:
-    """The name of the reader that recognises a file; `DataError` if there is no file, `UsageError` if no reader
-    recognises it, `MissingExtra` if it is Parquet and that cannot be read here.
+def recognised(path: str, shown: str) -> str:
+    """The name of the reader that recognises a file, which the user calls `shown`; `DataError` if there is no file,
+    `UsageError` if no reader recognises it, `MissingExtra` if it is Parquet and that cannot be read here.
     """
     if path == PIPE:
         raise UsageError("the format of standard input is not recognised; name it with --from")
@@ -243,22 +246,41 @@ def recognised(path: str) -> str:
     if found is not None:
         return found
     if not os.path.exists(path):
-        raise DataError(Problem(path, None, "", "cannot be read: No such file or directory"))
+        raise DataError(Problem(shown, None, "", "cannot be read: No such file or directory"))
     looked = sample(path)
     if looked.form == "parquet":  # whose columns cannot be seen without the extra
-        require("tables", f"reading {path}, which is Parquet,")
+        require("tables", f"reading {shown}, which is Parquet,")
     if (damage := _damage(looked)) is not None:
-        raise damage
-    if (message := _unrecognised(path, looked, command=None, in_convert=True)) is not None:
-        raise UsageError(f"{path}: {message}")
-    raise UsageError(
-        f"{path}: the format is not recognised; name it with --from (`turnwise ls readers` has all), or map "
-        "its fields with --from json --map 'messages=...,role=...,content=...'"
+        raise renamed(damage, path, shown)
+    if (message := _unrecognised(shown, looked, command=None, in_convert=True)) is not None:
+        raise WrongForFile(shown, message)
+    raise WrongForFile(
+        shown,
+        "the format is not recognised; name it with --from (`turnwise ls readers` has all), or map "
+        "its fields with --from json --map 'messages=...,role=...,content=...'",
     )
 
 
-def mistaken(path: str, name: str, error: UsageError | DataError, *, is_mapped: bool) -> DataError | None:
-    """The error that a file has another format than `name`, whose reader raised `error`; None if it seems to have it.
+def renamed(error: UsageError | DataError, path: str, shown: str) -> UsageError | DataError:
+    """The error with the user's name of a file or folder in place of the path that was read."""
+
+    def named(problem: Problem | str) -> Problem | str:
+        if isinstance(problem, str) or not problem.file.startswith(path):
+            return problem
+        return replace(problem, file=shown + problem.file.removeprefix(path))
+
+    if isinstance(error, DataError):
+        return DataError(*map(named, error.problems))
+    if isinstance(error, WrongForFile) and isinstance(problem := named(error.problem), Problem):
+        return WrongForFile(problem.file, problem.message)
+    return error
+
+
+def mistaken(
+    path: str, name: str, error: UsageError | DataError, *, shown: str, is_mapped: bool
+) -> DataError | None:
+    """The error that a file, which the user calls `shown`, has another format than `name`, whose reader raised `error`;
+    None if it seems to have it.
 
     `is_mapped` says that there is a --map, so that the error may be one of the map.
     """
@@ -274,23 +296,23 @@ def mistaken(path: str, name: str, error: UsageError | DataError, *, is_mapped: 
     if found == "native":
         what = "is in the native format: leave out --from"
     elif found is not None:
-        what = _in_format(path, found, looked, None)
+        what = _in_format(shown, found, looked, None)
     elif asked in MAPPED and looked.form in MAPPED[asked]:
         return None
     else:
-        what = _unrecognised(path, looked, command=None, in_convert=True) or ""
+        what = _unrecognised(shown, looked, command=None, in_convert=True) or ""
     reason = _reason(error, path)
     cut = reason if len(reason) <= REASON else f"{reason[: REASON - 3]}..."
     return (
-        DataError(Problem(path, None, "", f"cannot be read as {asked} ({cut}); it {what}")) if what else None
+        DataError(Problem(shown, None, "", f"cannot be read as {asked} ({cut}); it {what}")) if what else None
     )
 
 
 def _reason(error: UsageError | DataError, path: str) -> str:
     """Why a file cannot be read, without its name."""
-    first = error.problems[0] if isinstance(error, DataError) else None
+    first = error.problems[0] if isinstance(error, DataError) else getattr(error, "problem", None)
     if not isinstance(first, Problem) or first.file != path:
-        return str(error).removeprefix(f"{path}: ")
+        return str(error)
     return first.rule if first.line is None else f"line {first.line}: {first.rule}"
 
 

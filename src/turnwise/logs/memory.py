@@ -47,6 +47,11 @@ class Repeated:
             self._kept = tuple(lines)
 
 
+def is_file(path: str) -> bool:
+    """Whether a path is a regular file; lines in memory may have the name of one."""
+    return not isinstance(path, NamedLines) and Path(path).is_file()
+
+
 def is_folder(path: str) -> bool:
     """Whether a path is a folder that is read as it is; lines in memory may have the name of a converted folder."""
     return not isinstance(path, NamedLines) and Path(path).is_dir()

@@ -41,8 +41,11 @@ def length_bias(scores: Floats, gaps: Floats, *, near: int = NEAR_WORDS) -> Near
     one, two = scores[is_near], scores[~is_near]
     if min(len(one), len(two)) < 2:
         raise TooFewItems(
-            f"{len(one)} replies are within {near} words of their reference and {len(two)} are not; "
-            "2 of each are needed"
+            "{n_near} replies are within {near} words of their reference and {n_far} are not; 2 of each are needed",
+            "too-few-near-or-far",
+            n_near=len(one),
+            n_far=len(two),
+            near=near,
         )
     return NearAndFar(float(one.mean()), float(two.mean()), len(one), len(two), _welch_p(one, two))
 

@@ -225,12 +225,17 @@ def _covariates(pairs: Sequence[ComparedPair], control: Sequence[str]) -> Floats
         if name == "position":
             column = np.array([float(pair.position) for pair in pairs])
             if not column.any():
-                raise Refused("no preference says which one was shown first (`shown`); leave `position` out")
+                raise Refused(
+                    "no preference says which one was shown first (`shown`); leave `position` out",
+                    "no-position",
+                )
         else:
             lengths = np.array([pair.lengths for pair in pairs], dtype=np.float64).reshape(-1, 2)
             column = (lengths[:, 0] - lengths[:, 1]) / np.maximum(lengths.sum(axis=1), 1)
             if not np.ptp(np.abs(column)):
-                raise Refused("all compared pairs differ equally in length; leave `length` out")
+                raise Refused(
+                    "all compared pairs differ equally in length; leave `length` out", "equal-lengths"
+                )
             column = column / np.sqrt(np.mean(column**2))
         columns.append(column)
     return np.stack(columns, axis=1)

@@ -104,8 +104,8 @@ class WhyNot(Part, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, error: Exception) -> Self | None:
-        """The reason of a refusal that has a code; None for any other error."""
-        if not isinstance(error, Refused) or not error.reason.code:
+        """The reason of a refusal; None for any other error."""
+        if not isinstance(error, Refused):
             return None
         return cls(code=error.reason.code, words=error.reason.words, fields=dict(error.reason.fields))
 

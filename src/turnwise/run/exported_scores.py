@@ -23,7 +23,7 @@ from turnwise import __version__
 from turnwise.errors import DataError, UsageError
 from turnwise.extras import require
 from turnwise.logs.files import replacing
-from turnwise.run.resume.finished_run import ITEMS, read_run
+from turnwise.run.resume.finished_run import ITEMS, origin_of, read_run
 from turnwise.types import Dialogue
 
 Form = Literal["tidy", "langfuse", "langsmith", "otel", "inspect"]
@@ -274,8 +274,4 @@ FORMS: Mapping[Form, Callable[[Iterator[Score], Logs, Written], bytes]] = {
 
 def inputs_of(folder: Path) -> Sequence[str]:
     """The files that a run scored, as its results name them."""
-    try:
-        document = msgspec.json.decode((folder / "results.json").read_bytes())
-    except (OSError, msgspec.DecodeError) as error:
-        raise UsageError(f"{folder} is not a finished run: {error}") from None
-    return [str(one["path"]) for one in document.get("origin", {}).get("inputs", ())]
+    return [one.path for one in origin_of(folder).inputs]

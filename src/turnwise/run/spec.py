@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import msgspec
 
@@ -17,6 +17,7 @@ from turnwise.logs.items.selection import Selection, recorded
 from turnwise.records import Document, InputFile, Origin, Record, RunSettings
 from turnwise.registry import package_version, used_offer
 from turnwise.report import results
+from turnwise.settings.data import Data
 from turnwise.settings.groups import Command
 
 AnyDocument = TypeVar("AnyDocument", bound=Document)
@@ -61,6 +62,7 @@ def origin(spec: Command, sha256: Mapping[str, str]) -> Origin:
     """Where results come from: versions, the commit of this code, the inputs with their hashes, the settings."""
     settings = {name: getattr(spec, name, default) for name, default in SETTINGS.items()}
     settings["selection"] = recorded(settings["selection"])
+    settings["real"] = _names(settings["real"])
     return Origin(
         turnwise=__version__,
         commit=_commit(),
@@ -69,6 +71,17 @@ def origin(spec: Command, sha256: Mapping[str, str]) -> Origin:
         inputs=tuple(InputFile(path=str(path), sha256=sha256[path]) for path in spec.paths),
         settings=RunSettings(**msgspec.to_builtins({**settings, "options": dict(spec.options)})),
     )
+
+
+def paths_of(data: Data | None) -> tuple[str, ...]:
+    """The files of data that a command has opened; none for None."""
+    return () if data is None else cast("tuple[str, ...]", data)
+
+
+def _names(data: Data | None) -> str | list[str] | None:
+    """The names of the files of data, as a plain text where there is only one."""
+    names = [str(path) for path in paths_of(data)]
+    return names if len(names) > 1 else next(iter(names), None)
 
 
 def _plugin_packages(spec: Command) -> dict[str, str | None]:

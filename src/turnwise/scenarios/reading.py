@@ -1,24 +1,18 @@
 """Scenarios from files: our own form in YAML, TOML or JSON, and the forms of other tools (see `foreign`)."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
+from msgspec import inspect
 
 from turnwise.errors import DataError, Problem, nearest
 from turnwise.scenarios import foreign
+from turnwise.scenarios.mistakes import mistakes
 from turnwise.scenarios.places import Placed, load
 from turnwise.scenarios.scenario import Scenario, ScenarioFile, Tool
 
-_AT = re.compile(r"^(?P<what>.*?)(?: - at `(?P<place>\$.*)`)?$", re.DOTALL)
-_UNKNOWN = re.compile(r"^Object contains unknown field `(?P<name>.*)`$", re.DOTALL)
-_TYPES = {"str": "a text", "int": "a whole number", "float": "a number", "bool": "true or false", "array": "a list",
-          "object": "a mapping"}  # fmt: skip
-_FIELDS = {
-    kind.__name__: [one.encode_name for one in msgspec.structs.fields(kind)]
-    for kind in (Scenario, ScenarioFile)
-}
+_KEYS = [field.encode_name for field in msgspec.structs.fields(ScenarioFile)]
 
 
 def read(paths: Sequence[str]) -> tuple[Scenario, ...]:
@@ -81,8 +75,8 @@ def _scenarios(placed: Placed, problems: list[Problem]) -> Iterator[tuple[Scenar
         problems.append(placed.problem("", words))
         return
     for name in value:
-        if name not in _FIELDS["ScenarioFile"]:
-            words = f"is no key of a file of scenarios; {nearest(str(name), _FIELDS['ScenarioFile'])}"
+        if name not in _KEYS:
+            words = f"is no key of a file of scenarios; {nearest(str(name), _KEYS)}"
             problems.append(placed.problem(f"$.{name}", words))
     shared = _checked(value.get("tools") or [], list[Tool], "$.tools", placed, problems) or []
     for index, one in enumerate(value["scenarios"]):
@@ -108,34 +102,16 @@ def _converted(
 
 
 def _checked(value: Any, kind: Any, place: str, placed: Placed, problems: list[Problem]) -> Any:
-    """The value as this type; None if it is not, and the problem says where."""
+    """The value as this type; None if it is not, and the problems say where."""
     try:
-        return msgspec.convert(value, kind)
-    except msgspec.ValidationError as error:
-        match = _AT.match(str(error))
-        what, at = (match["what"], match["place"] or "$") if match else (str(error), "$")
-        problems.append(_explained(what, place + at.removeprefix("$"), placed))
+        wrong = [placed.problem(*one) for one in mistakes(value, inspect.type_info(kind), place)]
+        problems += wrong
+        return None if wrong else msgspec.convert(value, kind)
     except RecursionError:
         problems.append(placed.problem(place, "contains itself"))
+    except msgspec.ValidationError as error:  # a key of a mapping that is no text
+        problems.append(placed.problem(place, f"cannot be read: {error}"))
     return None
-
-
-def _explained(what: str, place: str, placed: Placed) -> Problem:
-    """A message of msgspec as a problem: the place, what is there, and what is expected."""
-    if match := _UNKNOWN.match(what):
-        name, inside = match["name"], place.count("[")
-        known = _FIELDS["Scenario"] if inside <= 1 and place.endswith("]") else None
-        advice = f"; {nearest(name, known)}" if known else ""
-        return placed.problem(f"{place}.{name}", f"is no key of this{advice}")
-    words = what.replace("Object missing required field", "lacks").replace("Expected", "expected", 1)
-    for name, plain in _TYPES.items():
-        words = words.replace(f"`{name}`", plain)
-    words = words.replace(", got null", " and got nothing").replace(", got ", " and got ")
-    if words.startswith("expected"):
-        words = f"is wrong: {words}"
-    if "a text and got a whole number" in words or "a text and got a number" in words:
-        words += "; put it in quotes"
-    return placed.problem(place, words)
 
 
 def _broken_rules(scenario: Scenario) -> Iterator[tuple[str, str]]:

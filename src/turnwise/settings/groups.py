@@ -355,9 +355,12 @@ class Modelling(Command):
     """What metrics are made with."""
 
     real: Annotated[
-        PathLike | None,
-        Option("Reference dialogues for metrics that need fitting.", metavar="FILE", record=None),
-    ] = None
+        Data | None,
+        Option(
+            "Reference dialogues for metrics that need fitting; in Python as the data of `score`.",
+            metavar="FILE", checked=False, record=None,
+        ),
+    ] = None  # fmt: skip
     model: Annotated[
         PathLike | None,
         Option(

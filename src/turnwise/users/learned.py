@@ -96,7 +96,9 @@ def fit(dialogues: Sequence[Dialogue], *, window: int = WINDOW, kind: str = KIND
             kinds.append(str(lookup(dialogue, kind) or "all"))
             place.append(-1 if is_first else int(at == said[-1]))
     if not pairs:
-        raise TooFewItems("a user is learned from messages of users, and there is none")
+        raise TooFewItems(
+            "a user is learned from messages of users, and there is none", "no-message-of-a-user"
+        )
     return LearnedUser(TfIdf.of_pairs(pairs, window=window), tuple(kinds), tuple(place))
 
 

@@ -4,6 +4,9 @@ import math
 
 import pytest
 
+from tests.finished_runs import CORPUS
+from turnwise import extras
+from turnwise.cli.common.group import run
 from turnwise.metrics import resolve
 from turnwise.metrics.reference.tokens import tokens_13a, tokens_rouge
 from turnwise.metrics.words import matches
@@ -109,3 +112,14 @@ def test_texts_of_a_hundred_thousand_words_are_scored_in_time() -> None:
     long = "word " * 100_000
     assert number("bleu-4", item(long, long)) == pytest.approx(100)
     assert number("rouge-2", item(long, long)) == 1.0
+
+
+def test_a_metric_whose_extra_is_missing_is_skipped_with_the_command_that_installs_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Also where the package's metadata is there and its modules are not."""
+    monkeypatch.setattr(extras, "has_module", lambda module: module not in ("nltk", "jsonschema"))
+    for metric, extra in (("bleu-paper", "nltk"), ("tool-invalid", "tools")):
+        assert run(["score", CORPUS, "-m", metric]) == 3
+        said = f"{metric}: skipped: `{metric}` needs the extra `{extra}`: pip install 'turnwise[{extra}]'"
+        assert said in capsys.readouterr().err

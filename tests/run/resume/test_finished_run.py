@@ -2,13 +2,15 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.corpus import corpus
 from turnwise.cli.common.group import run
 from turnwise.errors import DataError
-from turnwise.run.resume.finished_run import read_run
+from turnwise.metrics.rating import rating_metric
+from turnwise.run.resume.finished_run import no_blocks, read_run, restored_rating
 
 
 @pytest.fixture
@@ -46,6 +48,21 @@ def test_a_run_of_an_earlier_version_has_no_checksum_and_is_read(finished: Path)
         assert len(part.pop("items")) == 64
     (finished / "rows.json").write_text(json.dumps(parts))
     assert set(read_run(finished).parts) == {"length", "bleu-2"}
+
+
+@pytest.mark.parametrize("stored", [True, False])
+def test_which_ratings_are_good_is_stored_and_read_from_the_signature_only_in_runs_of_earlier_versions(
+    stored: bool,
+) -> None:
+    rude: Any = rating_metric("rude", direction="lower")
+    (part,) = no_blocks({"rating:rude": rude}).values()
+    assert part.better == "lower"
+    if stored:
+        part.signature = "in other words"
+    else:
+        part.better = None
+    restored: Any = restored_rating("rating:rude", part)
+    assert restored.higher_is_better is False
 
 
 def test_runs_in_which_nothing_was_scored_are_compared_with_a_reason(

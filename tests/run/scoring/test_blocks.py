@@ -79,7 +79,9 @@ class Strict(Picky):
 
     def rows(self, items, /):
         for one in items:
-            if error := {"refuse": Refused("too few"), "misuse": UsageError("no such layer")}.get(one.reply):
+            if error := {"refuse": Refused("too few", "too-few"), "misuse": UsageError("no such layer")}.get(
+                one.reply
+            ):
                 raise error
         return super().rows(items)
 

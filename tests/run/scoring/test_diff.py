@@ -230,6 +230,8 @@ def test_a_metric_that_was_not_measured_alike_is_refused_and_the_others_are_comp
         "refused",
     )
     assert "not measured alike: specificity|" in specificity["reason"]
+    assert specificity["why"]["code"] == "other-signature"
+    assert specificity["why"]["fields"]["old"].startswith("specificity|")
     assert found.exit_code == 0
     alone = tw.diff(old, new, metrics="specificity")
     assert alone.exit_code == 4

@@ -21,11 +21,12 @@ from tests.failing_runs import OUT_OF_MEMORY_METRIC, interrupt_after
 from tests.small_world import held
 from turnwise.cli.common.group import run
 from turnwise.encode.models.catalogue import folder_of
-from turnwise.errors import TurnwiseError
+from turnwise.errors import TurnwiseError, Unmeasured, UsageError
 from turnwise.logs import native
 from turnwise.logs.shards import shards
 from turnwise.run.ope.stream import Pass, _first
 from turnwise.run.resume import partial_results
+from turnwise.run.workers.cluster import _reported_version
 from turnwise.run.workers.execute import executor
 
 ray = pytest.importorskip("ray")
@@ -155,6 +156,25 @@ def left(out: Path) -> dict[str, str]:
 
 def on_ray(jobs: int) -> tuple[str, ...]:
     return ("--on", "ray", "--jobs", str(jobs))
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (ray.exceptions.ActorDiedError(ray.exceptions.RayTaskError("f", "no turnwise", None)), UsageError),
+        (ray.exceptions.RayActorError(error_msg="killed; its creation task had ended"), Unmeasured),
+        (ray.exceptions.WorkerCrashedError(), Unmeasured),
+    ],
+)
+def test_a_worker_that_cannot_start_is_told_from_one_that_is_gone(
+    error: Exception, expected: type[TurnwiseError], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def get(_: None) -> NoReturn:
+        raise error
+
+    monkeypatch.setattr(ray, "get", get)
+    with pytest.raises(expected):
+        _reported_version(ray, None)
 
 
 @contextmanager

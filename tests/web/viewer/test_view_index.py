@@ -14,6 +14,7 @@ from starlette.exceptions import HTTPException
 
 from tests.web.viewer.conftest import exchange, rating, write_records
 from turnwise.errors import DataError, UsageError
+from turnwise.web.viewer import texts
 from turnwise.web.viewer.index import Changed
 from turnwise.web.viewer.log_file import LogFile, plain_file
 from turnwise.web.viewer.query import Query, Range, select
@@ -49,7 +50,7 @@ def test_packed_files_and_tables_are_read_from_a_plain_copy_that_is_deleted(visi
     plain = write_records(tmp_path / "plain.jsonl", records)
     packed = tmp_path / "packed.jsonl.gz"
     packed.write_bytes(gzip.compress(plain.read_bytes()))
-    assert plain_file(str(plain), tmp_path) == str(plain)
+    assert plain_file(str(plain), lambda: tmp_path) == str(plain)
     index = visit(packed).index
     assert index.dialogue(2).id == "d2"
     copy = Path(index.files[0].path)
@@ -235,17 +236,25 @@ def test_a_text_with_nul_is_searched_without_mixing_up_its_neighbours(visit):
     st.text("abß", min_size=1, max_size=3),
 )
 @settings(max_examples=60)
-def test_the_searched_text_finds_what_a_plain_search_finds(groups, word):
+@pytest.mark.parametrize("held", [0, 1 << 24])
+def test_the_searched_text_finds_what_a_plain_search_finds(held, groups, word):
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("HELD", "BUFFER"):
+            patch.setattr(texts, name, held)  # with 0 bytes the text is in a file
+        _compare_searches(groups, word)
+
+
+def _compare_searches(groups, word):
     writer = TextWriter()
     starts, ends = [], []
-    for texts in groups:
+    for group in groups:
         starts.append(writer.place)
-        ends.append(writer.add(texts)[-1])
+        ends.append(writer.add(group)[-1])
     store = writer.finish()
     found = store.find(word, np.array(starts, np.int64), np.array(ends, np.int64))
     store.close()
     expected = [
-        any(word.casefold() in text.replace("\0", " ").casefold() for text in texts) for texts in groups
+        any(word.casefold() in text.replace("\0", " ").casefold() for text in group) for group in groups
     ]
     assert found.tolist() == expected
 

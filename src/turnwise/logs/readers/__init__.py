@@ -20,6 +20,7 @@ from turnwise.errors import (
     Problem,
     TurnwiseError,
     UsageError,
+    WrongForFile,
     convert_option,
     counted,
     unknown,
@@ -64,9 +65,10 @@ class Reader:
                 f"{self.module.rpartition('.')[2]}, where only ratings are mapped: rating:NAME=PATH"
             )
         if options.more and not self.several:
-            raise UsageError(
-                f"{path}: this format is read from one file; convert the others one by one, then merge "
-                "them: turnwise convert --from native A.jsonl B.jsonl merged.jsonl"
+            raise WrongForFile(
+                path,
+                "this format is read from one file; convert the others one by one, then merge "
+                "them: turnwise convert --from native A.jsonl B.jsonl merged.jsonl",
             )
         if self.offer is not None:
             return _of_plugin(self.offer, path, options)

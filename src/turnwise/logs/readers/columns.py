@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from email.utils import mktime_tz, parsedate_tz
 from typing import Any
 
-from turnwise.errors import UsageError, convert_option
+from turnwise.errors import UsageError, WrongForFile, convert_option
 from turnwise.logs.checks import Check, RuleError, T, each, number, required, wrong
 from turnwise.logs.labels import number_of
 from turnwise.logs.readers.usual_columns import LAYOUT, usual_columns
@@ -129,7 +129,7 @@ class Columns:
                     there = ", ".join(header)
                     option = convert_option("--map", f"{meaning}={column}")
                     found = f"{option}: there is no such column; there are {there}"
-                    raise UsageError(f"{file}: {found}")
+                    raise WrongForFile(file, found)
         if not any(meaning in LAYOUT or meaning.startswith("say:") for meaning in given):
             mapped = {column for columns in given.values() for column in columns}
             given = {**usual_columns(name for name in header if name not in mapped), **given}

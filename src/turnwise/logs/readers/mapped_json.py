@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from turnwise.errors import DataError, Problem, UsageError, convert_option
+from turnwise.errors import DataError, Problem, WrongForFile, convert_option
 from turnwise.logs.checks import RuleError, each, record, shown, wrong
 from turnwise.logs.dialogue import from_record, other_entries
 from turnwise.logs.readers import speakers, table
@@ -64,9 +64,10 @@ def _with_usual_columns(path: str, options: Options) -> Options:
     keys = [key for key in _cells(first if isinstance(first, dict) else {}) if key not in mapped]
     usual = usual_columns(keys)
     if not usual:
-        raise UsageError(
-            f"{path}: the format `json` needs {convert_option('--map')}, for example "
-            "--map 'messages=messages,role=role,content=content,id=id'"
+        raise WrongForFile(
+            path,
+            f"the format `json` needs {convert_option('--map')}, for example "
+            "--map 'messages=messages,role=role,content=content,id=id'",
         )
     options.notes.append(f"keys are read by their names: {described(usual)}")
     return replace(options, columns={**usual, **options.columns})

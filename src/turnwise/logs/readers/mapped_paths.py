@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from turnwise.errors import UsageError, convert_option
+from turnwise.errors import WrongForFile, convert_option
 from turnwise.logs.readers.value_paths import values_at
 
 LISTED = 24  # paths that an error lists
@@ -37,9 +37,10 @@ class MappedPaths:
         for meaning, path in self.missing.items():
             listed = list(self.there)
             more = f" and {len(listed) - LISTED} more" if len(listed) > LISTED else ""
-            raise UsageError(
-                f"{file}: {convert_option('--map', f'{meaning}={path}')}: nothing is there in any record; there are "
-                f"{', '.join(listed[:LISTED]) or 'no other keys'}{more}"
+            raise WrongForFile(
+                file,
+                f"{convert_option('--map', f'{meaning}={path}')}: nothing is there in any record; there are "
+                f"{', '.join(listed[:LISTED]) or 'no other keys'}{more}",
             )
 
 

@@ -52,6 +52,7 @@ class Options:
         str, ...
     ] = ()  # further files of the same source; always empty for a reader of another package
     notes: list[str] = field(default_factory=list)  # what the reader took for granted, for the user to check
+    shown: str = ""  # the user's name of the source, where that is not its path
     already: AlreadyWritten = field(default_factory=AlreadyWritten)  # by an interrupted conversion
 
     def records_to_skip(self, at_most: int | None = None) -> int:

@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from turnwise.errors import UsageError, convert_option
+from turnwise.errors import UsageError, WrongForFile, convert_option
 from turnwise.logs.readers.source import Options
 from turnwise.types import ROLES, Dialogue, Role
 
@@ -63,9 +63,10 @@ def roles(
 def asked_for(unknown: Counter[str], file: str) -> UsageError:
     """The error (not raised) that asks for the roles of speakers; `unknown` counts their messages."""
     example = unknown.most_common(1)[0][0]
-    return UsageError(
-        f"{file}: the roles of these speakers are not known (messages in brackets): {_shown(unknown)}; "
-        f"say who is the agent, for example {convert_option('--roles')} '{example}=assistant,*=user'"
+    return WrongForFile(
+        file,
+        f"the roles of these speakers are not known (messages in brackets): {_shown(unknown)}; "
+        f"say who is the agent, for example {convert_option('--roles')} '{example}=assistant,*=user'",
     )
 
 
@@ -105,5 +106,5 @@ class Heard:
             f"{_shown(self.speakers)}"
         )
         if all(name in absent for name, role in self.roles.items() if role == "assistant" and name != OTHERS):
-            raise UsageError(f"{file}: {found}")
+            raise WrongForFile(file, found)
         notes.append(found)

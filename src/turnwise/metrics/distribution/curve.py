@@ -114,7 +114,7 @@ def histograms_of_runs(
     """The histograms of several runs of k-means on the same points; see `histograms`."""
     real, generated = finite(real), finite(generated)
     if not (len(real) and len(generated)):
-        raise TooFewItems("precision and recall need vectors on both sides")
+        raise TooFewItems("precision and recall need vectors on both sides", "one-sided")
     points, of_row = _unique_rows(np.concatenate([real, generated]))
     of_real = np.bincount(of_row[: len(real)], minlength=len(points))
     counts = np.ones(len(generated)) if counts is None else counts

@@ -25,7 +25,7 @@ FEWEST = 50  # replies needed on either side; papers/fbd-prd.md shows what fewer
 SEED = 0  # seed of the splits for `floor`, `thinned` and `at_infinity`
 HEADER = 3  # columns before the vector: code of the group, hash of the reply, hash of the query
 MIXED_GROUPS = "rows of several groups are compared with different real replies: reduce each group separately"
-ALL_THE_SAME = "all replies are the same: they have no distribution"
+ALL_THE_SAME = "all replies are the same: they have no distribution", "all-the-same"
 Prepared = TypeVar("Prepared")
 
 
@@ -112,7 +112,7 @@ class Distance(DistanceAttributes, ABC, Generic[Prepared]):
         kept = np.asarray(rows[scored(rows)])
         self._check_count(len(kept))
         if len(np.unique(kept[:, 1])) < 2:
-            raise TooFewItems(ALL_THE_SAME)
+            raise TooFewItems(*ALL_THE_SAME)
 
     def details(self, rows: Rows, /) -> dict[str, float]:
         """Diagnostics beside the score: `floor` and `thinned` (see `sampling`) and the number of real replies.
@@ -133,7 +133,10 @@ class Distance(DistanceAttributes, ABC, Generic[Prepared]):
         """Raise `TooFewItems` if there are fewer than `fewest` replies."""
         if count < self.fewest:
             raise TooFewItems(
-                f"{count} replies are too few to estimate their distribution: {self.fewest} or more are needed"
+                "{n} replies are too few to estimate their distribution: {needed} or more are needed",
+                "too-few-replies",
+                n=count,
+                needed=self.fewest,
             )
 
     def _distance(self, generated: Floats, real: Floats) -> float:

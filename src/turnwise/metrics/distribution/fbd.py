@@ -161,7 +161,7 @@ class FittedFbd(_Attributes, Distance[_Gaussians]):
         if moments.scatter[0, 0]:
             raise ValueError(MIXED_GROUPS)
         if not moments.scatter[1, 1]:
-            raise TooFewItems(ALL_THE_SAME)
+            raise TooFewItems(*ALL_THE_SAME)
         ends = [HEADER, *(HEADER + end for end in self._ends), len(moments.mean)]
         generated = tuple(
             Gaussian.of_moments(moments.part(start, end), shrinkage=self.settings.shrinkage)

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from turnwise.errors import TooFewItems, UsageError
-from turnwise.metrics.distribution.moments import Moments, finite
+from turnwise.errors import UsageError
+from turnwise.metrics.distribution.moments import Moments, finite, too_few_vectors
 from turnwise.types import Floats, Ints
 
 # The square root multiplies the rounding error of an eigenvalue by 1/(2 sqrt(eigenvalue)). For an eigenvalue below this
@@ -42,7 +42,7 @@ class Gaussian:
         rows = finite(rows)
         n = len(rows)
         if n < 2:
-            raise TooFewItems(f"a covariance needs 2 vectors or more, and there are {n}")
+            raise too_few_vectors(n)
         mean = rows.mean(axis=0)
         return cls(mean, (rows - mean) / np.sqrt(n - 1))
 
@@ -93,7 +93,7 @@ class SubsetDistances:
         """The distance of the vectors at these indices, two or more; raises `TooFewItems` for fewer."""
         n = len(chosen)
         if n < 2:
-            raise TooFewItems(f"a covariance needs 2 vectors or more, and there are {n}")
+            raise too_few_vectors(n)
         mean = self._rows[chosen].mean(axis=0)
         variance = (np.sum(self._squares[chosen]) - n * np.sum(mean**2)) / (n - 1)
         mean_difference = np.sum((mean + self._origin - self._other.mean) ** 2)

@@ -16,6 +16,7 @@ from turnwise.errors import TooFewItems
 from turnwise.metrics.distribution.moments import finite
 from turnwise.types import Floats
 
+TOO_FEW = "a discrepancy needs 2 vectors or more on each side, and there are {n}", "too-few-vectors-on-a-side"
 _BLOCK = 1024  # rows of the distance matrix in memory at a time
 _SAMPLE = 2000  # vectors from which the median distance is computed: 2 million distances
 
@@ -33,9 +34,7 @@ class RealSample:
         """Compute width and inner term from the real vectors (m, d); raises `TooFewItems` for fewer than 2."""
         vectors = finite(vectors)
         if len(vectors) < 2:
-            raise TooFewItems(
-                f"a discrepancy needs 2 vectors or more on each side, and there are {len(vectors)}"
-            )
+            raise TooFewItems(*TOO_FEW, n=len(vectors))
         width = median_distance(vectors)
         return cls(vectors, width, _within(vectors, width))
 
@@ -46,9 +45,7 @@ class RealSample:
         """
         rows = finite(rows)
         if len(rows) < 2:
-            raise TooFewItems(
-                f"a discrepancy needs 2 vectors or more on each side, and there are {len(rows)}"
-            )
+            raise TooFewItems(*TOO_FEW, n=len(rows))
         across = sum(np.sum(block) for block in _kernel(rows, self.vectors, self.width))
         return float(_within(rows, self.width) + self.within - 2 * across / (len(rows) * len(self.vectors)))
 

@@ -49,8 +49,13 @@ class Moments:
     def covariance(self) -> Floats:
         """(d, d), with n - 1 in the denominator; raises `TooFewItems` for fewer than 2 vectors."""
         if self.count < 2:
-            raise TooFewItems(f"a covariance needs 2 vectors or more, and there are {self.count}")
+            raise too_few_vectors(self.count)
         return self.scatter / (self.count - 1)
+
+
+def too_few_vectors(n: int) -> TooFewItems:
+    """The refusal (not raised) of the covariance of so few vectors."""
+    return TooFewItems("a covariance needs 2 vectors or more, and there are {n}", "too-few-vectors", n=n)
 
 
 def finite(rows: Floats) -> Floats:

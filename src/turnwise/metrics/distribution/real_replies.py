@@ -12,11 +12,12 @@ import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from heapq import heappush, heappushpop
+from operator import itemgetter
 from zlib import crc32
 
 import numpy as np
 
-from turnwise.errors import TooFewItems, setting
+from turnwise.errors import TooFewItems
 from turnwise.metrics.distribution.pair_encoding import FittedPairEncoding, PairEncoding
 from turnwise.types import Floats, Item, Turn, digest
 
@@ -24,6 +25,9 @@ log = logging.getLogger(__name__)
 # Pairs kept for a group; then every entry of the mean and covariance has a standard error of about 1 % of its spread.
 MAX_PAIRS = 20_000
 HUMAN = "human"  # the agent whose replies count as replies by people
+TOO_FEW = "a distribution of real replies needs {needed} or more, and there are {n}", "too-few-real-replies"
+EQUAL = "all {n} real replies are the same, and have no distribution", "equal-real-replies"
+GIVE_MORE = ": give references, replies of the agent `{human}`, or {--real:FILE}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,7 +65,7 @@ def real_replies(
     A group with fewer replies, or with only equal ones, is left out with a warning in the log.
     """
     groups: dict[str, RealReplies] = {}
-    refused = {f"a distribution of real replies needs {fewest} or more, and there are 0": 0}
+    refused = [(0, TooFewItems(*TOO_FEW, n=0, needed=fewest))]  # number of replies, and why they are unused
     turns = max(encoding.max_turns for encoding in encodings)
     for group, real in sorted(real_items(items, turns).items()):
         fitted = tuple(FittedPairEncoding.fit(encoding, real) for encoding in encodings)
@@ -70,9 +74,9 @@ def real_replies(
         vectors = vectors[encodable]
         queries = _text_hashes(real, encodings[0].max_turns)[encodable, 1]
         where = f" in group `{group}`" if group else ""
-        if reason := _why_refused(real, len(vectors), fewest):
-            log.warning("no score%s: %s", where, reason)
-            refused[reason] = len(vectors)
+        if error := _refusal(real, len(vectors), fewest):
+            log.warning("no score%s: %s", where, error)
+            refused.append((len(vectors), error))
             continue
         texts = [turn.text for item in real for turn in item.turns]
         groups[group] = RealReplies(group, fitted, vectors, queries, digest(group, *texts))
@@ -82,10 +86,8 @@ def real_replies(
             )
             log.warning(message, where)
     if not groups:
-        reason = max(refused, key=lambda reason: refused[reason])
-        raise TooFewItems(
-            f"{reason}: give references, replies of the agent `{HUMAN}`, or {setting('--real', 'FILE')}"
-        )
+        reason = max(refused, key=itemgetter(0))[1].reason
+        raise TooFewItems(reason.words + GIVE_MORE, reason.code, **reason.fields, human=HUMAN)
     return groups
 
 
@@ -96,16 +98,16 @@ def _text_hashes(items: Sequence[Item], turns: int) -> Floats:
     return np.array(hashes, dtype=np.float64).reshape(len(items), 2)
 
 
-def _why_refused(real: Sequence[Item], encodable: int, fewest: int) -> str:
-    """Why these replies cannot be used as a distribution (too few can be encoded, or all are equal).
+def _refusal(real: Sequence[Item], encodable: int, fewest: int) -> TooFewItems | None:
+    """The error (not raised) that these replies are no distribution: too few can be encoded, or all are equal.
 
-    Empty if they can.
+    None if they are one.
     """
     if encodable < fewest:
-        return f"a distribution of real replies needs {fewest} or more, and there are {encodable}"
+        return TooFewItems(*TOO_FEW, n=encodable, needed=fewest)
     if len({item.reply for item in real}) < 2:
-        return f"all {encodable} real replies are the same, and have no distribution"
-    return ""
+        return TooFewItems(*EQUAL, n=encodable)
+    return None
 
 
 def real_items(items: Iterable[Item], turns: int) -> dict[str, list[Item]]:

@@ -56,7 +56,12 @@ def equal_size_distances(
     `TooFewItems` for fewer than 4 real vectors.
     """
     if len(real) < MIN_REAL:
-        raise TooFewItems(f"two halves need {MIN_REAL} real vectors or more, and there are {len(real)}")
+        raise TooFewItems(
+            "two halves need {needed} real vectors or more, and there are {n}",
+            "too-few-for-halves",
+            n=len(real),
+            needed=MIN_REAL,
+        )
     own_queries, real_queries = queries or (
         np.full(len(generated), -1.0),
         np.arange(len(real), dtype=np.float64),
@@ -103,7 +108,12 @@ def limit_at_infinity(
     """
     available, needed = min(len(generated), len(real)), MIN_VECTORS_PER_DIMENSION * generated.shape[1]
     if available < needed:
-        raise TooFewItems(f"a limit needs {needed} vectors or more on each side, and there are {available}")
+        raise TooFewItems(
+            "a limit needs {needed} vectors or more on each side, and there are {n}",
+            "too-few-for-a-limit",
+            n=available,
+            needed=needed,
+        )
     inverse, values, weights = [], [], []
     for share in shares:
         times = 1 if share == 1 else draws  # the full sample can be drawn only once

@@ -98,6 +98,8 @@ def _normalised(counts: Mapping[str, int]) -> dict[str, float]:
     if commonest == rarest:
         raise TooFewItems(
             "specificity needs texts in which some words are rarer than others, and here every word is in "
-            f"equally many ({commonest}); give it more dialogues"
+            "equally many ({n}); give it more dialogues",
+            "no-rare-words",
+            n=commonest,
         )
     return {word: log(commonest / count) / log(commonest / rarest) for word, count in counts.items()}

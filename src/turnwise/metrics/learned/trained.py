@@ -16,7 +16,7 @@ from turnwise.encode.models.catalogue import NotFetched
 from turnwise.encode.models.folder import CONFIG, Folder, is_trained, load, shipped
 from turnwise.encode.transformer.precision import runs_graphs
 from turnwise.errors import UsageError
-from turnwise.extras import install, require
+from turnwise.extras import has_module, install, require
 from turnwise.metrics import models
 
 log = logging.getLogger(__name__)
@@ -45,7 +45,7 @@ def load_trained(kind: str, spec: str) -> Folder:
     Raises `NotTrained` if none ships, and `UsageError` for a variant of a metric that has no such model, or where a
     folder of this name has a model.
     """
-    if not spec and kind in SHIPPED_VARIANTS[FP32] and not runs_graphs():
+    if not spec and kind in SHIPPED_VARIANTS[FP32] and not runs_graphs() and has_module("torch"):
         _say_float32(kind)
         spec = FP32
     variants = SHIPPED_VARIANTS.get(spec)

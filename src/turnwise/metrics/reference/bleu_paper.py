@@ -12,12 +12,13 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from typing import Any, ClassVar
 
 import numpy as np
 
 from turnwise.errors import MissingExtra
+from turnwise.extras import require
 from turnwise.metrics.reference.bleu import counts
 from turnwise.metrics.rows import Sums
 from turnwise.types import Card, Floats, Item, Level, Need, Signature
@@ -46,11 +47,8 @@ class BleuPaper(Sums):
     @property
     def signature(self) -> Signature:
         """nltk's settings and its installed version; raises `MissingExtra` without nltk."""
-        try:
-            nltk = version("nltk")
-        except PackageNotFoundError:
-            raise MissingExtra("bleu-paper", "nltk") from None
-        settings = {"case": "lower", "eff": "no", "tok": "nltk", "smooth": "none", "nltk": nltk}
+        require("nltk", "`bleu-paper`")
+        settings = {"case": "lower", "eff": "no", "tok": "nltk", "smooth": "none", "nltk": version("nltk")}
         return Signature("bleu-paper", tuple(settings.items()))
 
     def rows(self, items: Sequence[Item], /) -> Floats:
@@ -90,7 +88,7 @@ def _tokenizer() -> Callable[[str], list[str]]:
     try:
         from nltk.tokenize import NLTKWordTokenizer
     except ImportError:
-        raise MissingExtra("bleu-paper", "nltk") from None
+        raise MissingExtra("`bleu-paper`", "nltk") from None
     tokenizer: Any = NLTKWordTokenizer()  # untyped
     split: Callable[[str], list[str]] = tokenizer.tokenize
     return split

@@ -65,7 +65,7 @@ def database_bits(dialogue: Dialogue, index: int) -> str:
 def corpus(dialogues: Sequence[Dialogue], words: Words, layout: StateLayout, *, longest: int) -> Corpus:
     """The dialogues as tensors on the CPU; turns are cut at `longest` words. `TooFewItems` without dialogues."""
     if not dialogues:
-        raise TooFewItems("there is no dialogue in which a system replies to a user")
+        raise TooFewItems("there is no dialogue in which a system replies to a user", "no-dialogue")
     positions = [reply_positions(dialogue) for dialogue in dialogues]
     flat = [(dialogue, index) for dialogue, mine in zip(dialogues, positions, strict=True) for index in mine]
     cpu = torch.device("cpu")
@@ -90,6 +90,9 @@ def usable(dialogues: Sequence[Dialogue]) -> list[Dialogue]:
     found = [dialogue for dialogue in dialogues if reply_positions(dialogue)]
     if len(found) < _FEWEST:
         raise TooFewItems(
-            f"training needs {_FEWEST} dialogues in which a system replies to a user, and there are {len(found)}"
+            "training needs {needed} dialogues in which a system replies to a user, and there are {n}",
+            "too-few-dialogues-to-train",
+            n=len(found),
+            needed=_FEWEST,
         )
     return found

@@ -102,7 +102,10 @@ def train(
     texts = [turns for turns in spoken if len(turns) > 1]
     if len(texts) < _FEWEST:
         raise TooFewItems(
-            f"training needs {_FEWEST} dialogues of 2 turns or more, and there are {len(texts)}"
+            "training needs {needed} dialogues of 2 turns or more, and there are {n}",
+            "too-few-dialogues-to-train",
+            n=len(texts),
+            needed=_FEWEST,
         )
     order = np.random.default_rng([seed, 0]).permutation(len(texts))
     n_held = max(1, round(settings.held_out * len(texts)))

@@ -43,7 +43,7 @@ class Attempt:
 
     estimate: Estimate | None = None
     reason: str = ""
-    why: WhyNot | None = None  # the reason as a code with fields, if it has one
+    why: WhyNot | None = None  # the reason as a code with fields, if it was refused
     failed: bool = False  # whether the estimator broke its contract, and did not refuse
 
     @property
@@ -51,7 +51,9 @@ class Attempt:
         """The error (not raised) that says why there is no estimate."""
         if self.failed:
             return PluginError(self.reason)
-        return Refused(self.reason) if self.why is None else self.why.error
+        if self.why is None:  # an error of linear algebra
+            return Refused("{error}", "no-solution", error=self.reason)
+        return self.why.error
 
 
 class Precomputed(Mapping[str, Estimate]):

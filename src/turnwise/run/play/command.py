@@ -45,7 +45,7 @@ from turnwise.run.play.realism import Said, realism
 from turnwise.run.play.toolbox import Toolbox, tool_functions
 from turnwise.run.resume.progress_journal import Journal
 from turnwise.run.scoring.tally import generator
-from turnwise.run.spec import document_of
+from turnwise.run.spec import document_of, paths_of
 from turnwise.run.workers.execute import progress
 from turnwise.scenarios import reading
 from turnwise.scenarios.scenario import Scenario
@@ -132,7 +132,7 @@ def play(
             )
         _write(output, finished)
         document = _document(spec, list(cast.agents), finished, lost)
-        if spec.real_paths:
+        if spec.real is not None:
             realism, ranks = _against_real(spec, document, finished)
             document = msgspec.structs.replace(document, realism=realism, ranks=ranks)
         beside(output, "results.json").write_bytes(_encoded(document))
@@ -549,7 +549,7 @@ def _against_real(
         return (), ()
     real: dict[str, list[Said]] = {}
     ratings: dict[str, dict[str, list[float]]] = {}  # dimension -> agent -> ratings
-    for dialogue in native.read_all(spec.real_paths):
+    for dialogue in native.read_all(paths_of(spec.real)):
         texts = [turn.text for turn in dialogue.turns if turn.role == "user"]
         kind = lookup(dialogue, spec.real_kind) or ALL
         cluster = lookup(dialogue, TASK) or dialogue.id

@@ -10,7 +10,7 @@ from typing import Any
 from turnwise.errors import UsageError
 from turnwise.metrics.tools.calls import call_parts
 from turnwise.plugin_code import plugin_code
-from turnwise.registry import own_function
+from turnwise.registry import NoFunction, own_function
 from turnwise.scenarios.scenario import Scenario, Tool
 from turnwise.types import Turn
 
@@ -80,8 +80,9 @@ def tool_functions(scenarios: Sequence[Scenario], module: str | None) -> dict[st
         for tool in scenario.tools:
             if tool.name in found:
                 continue
-            if module is not None and _has(module, tool.name):
-                found[tool.name] = own_function(f"{module}:{tool.name}", "tool")[0]
+            function = None if module is None else _function(module, tool.name)
+            if function is not None:
+                found[tool.name] = function
             elif not tool.results:
                 where = f"`{module}` has no function of this name" if module else "there is no --tools MODULE"
                 raise UsageError(
@@ -90,15 +91,12 @@ def tool_functions(scenarios: Sequence[Scenario], module: str | None) -> dict[st
     return found
 
 
-def _has(module: str, name: str) -> bool:
-    """Whether the module has a function of this name; one that cannot be imported raises `UsageError`."""
+def _function(module: str, name: str) -> Callable[..., Any] | None:
+    """The module's function of this name, None if it has none; one that cannot be imported raises `UsageError`."""
     try:
-        own_function(f"{module}:{name}", "tool")
-    except UsageError as error:
-        if "has no function" in str(error):
-            return False
-        raise
-    return True
+        return own_function(f"{module}:{name}", "tool")[0]
+    except NoFunction:
+        return None
 
 
 def holds(wanted: Mapping[str, Any], there: Mapping[str, Any]) -> bool:

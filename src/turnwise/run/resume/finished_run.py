@@ -16,7 +16,7 @@ from turnwise.metrics.rating import RatedLevel, parse, rating_metric
 from turnwise.metrics.rows import stack_rows
 from turnwise.protocols import metric_extras
 from turnwise.records import Origin
-from turnwise.report import results
+from turnwise.report import results, runs
 from turnwise.run.resume.block_store import BlockStore
 from turnwise.types import Direction, Metric, NeedsFitting
 
@@ -30,26 +30,34 @@ class MetricBlocks(msgspec.Struct):
     whole: bool  # whether its items are whole dialogues
     blocks: list[str]  # keys in the block store, in the order of the items
     items: str = ""  # sha256 of `items.jsonl`; empty in runs of earlier versions
+    better: Direction | None = None  # which scores are good; None in runs of earlier versions
 
 
 def no_blocks(metrics: Mapping[str, Metric]) -> dict[str, MetricBlocks]:
     """Metric -> its blocks, none yet, for `rows.json`."""
     return {
-        name: MetricBlocks(str(metric.signature), "dialogue" in metric.needs, [])
+        name: MetricBlocks(
+            str(metric.signature),
+            "dialogue" in metric.needs,
+            [],
+            better="higher" if metric.higher_is_better else "lower",
+        )
         for name, metric in metrics.items()
     }
 
 
 class _Finished(msgspec.Struct):
-    """Of a results.json its command, and where its numbers come from."""
+    """Of a results.json its command."""
 
     command: str = ""
-    origin: Origin | None = None
 
 
-def origin_of(folder: Path) -> Origin | None:
-    """Where the numbers of a finished run come from; None if its results.json does not say so."""
-    return msgspec.json.decode((folder / "results.json").read_bytes(), type=_Finished).origin
+def origin_of(folder: Path) -> Origin:
+    """Where the numbers of a finished run come from; raises `UsageError` for a folder without a results.json."""
+    try:
+        return runs.read_run(folder / runs.RESULTS, str(folder)).document.origin
+    except OSError as error:
+        raise UsageError(f"{folder} is not a finished run: {error}") from None
 
 
 class ItemLine(msgspec.Struct):
@@ -119,10 +127,12 @@ class FinishedRun:
 
 
 def restored_rating(name: str, part: MetricBlocks) -> Metric | NeedsFitting:
-    """The metric of ratings that the blocks were scored with: its level and direction are in the signature."""
+    """The metric of ratings that the blocks were scored with."""
     dimension, written = parse(name)
     level: RatedLevel = "dialogue" if part.whole else "turn"
-    direction: Direction = "lower" if "better:lower" in part.signature.split("|") else "higher"
+    direction = part.better
+    if direction is None:  # in runs of earlier versions only the signature has it
+        direction = "lower" if "better:lower" in part.signature.split("|") else "higher"
     return rating_metric(dimension, **{**written, "level": level, "direction": direction})
 
 

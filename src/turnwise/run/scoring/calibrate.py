@@ -115,7 +115,10 @@ def choose(spec: "Calibrate") -> Choice:
     records, measured, _ = _measured(spec, census, labels)
     if not measured:
         raise Refused(
-            f"{spec.metrics[0]}: {records[0].reason}" if records else f"{spec.metrics[0]} has no scores"
+            "{metric}: {reason}",
+            "no-scores-to-draw-by",
+            metric=spec.metrics[0],
+            reason=records[0].reason if records else "there are no scores",
         )
     draw = next_draw(spec, _dialogues(census), measured[0].units)
     return Choice(

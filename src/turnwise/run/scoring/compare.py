@@ -346,8 +346,12 @@ def compare_runs(spec: "Compare") -> CompareDocument:
         signatures = first.parts[name].signature, second.parts[name].signature
         if signatures[0] != signatures[1] and not spec.force:
             raise Refused(
-                f"{name} was not measured alike in the two runs:\n  {signatures[0]}\n  {signatures[1]}\n"
-                f"score both with the same settings, or compare anyway with {setting('--force')}"
+                "{metric} was not measured alike in the two runs:\n  {first}\n  {second}\n"
+                "score both with the same settings, or compare anyway with {--force}",
+                "other-signature",
+                metric=name,
+                first=signatures[0],
+                second=signatures[1],
             )
         a, agent_a = _one_agent(first.table(name), asked[:1], spec.paths[0])
         b, agent_b = _one_agent(second.table(name), asked[-1:], spec.paths[1])
@@ -379,8 +383,7 @@ def _told_apart(agents: tuple[str, str], folders: tuple[Path, Path]) -> tuple[st
 
 def _pair_key(folder: Path) -> str | None:
     """The key of --pair of a finished run; None if items are paired by context."""
-    origin = origin_of(folder)
-    return None if origin is None else recorded_selection(origin).pair
+    return recorded_selection(origin_of(folder)).pair
 
 
 def _one_agent(table: ScoreTable, asked: Sequence[str], folder: str) -> tuple[ScoreTable, str]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 import numpy as np
 from msgspec.structs import replace
 
-from turnwise.errors import Refused, TurnwiseError, UsageError, setting
+from turnwise.errors import Refused, TurnwiseError, UsageError
 from turnwise.logs.items.items import all_items
 from turnwise.logs.items.selection import recorded_selection
 from turnwise.logs.scan import scan_agents
@@ -135,8 +135,11 @@ def _tables(
     old, new = (run.parts[name].signature for run in runs)
     if old != new and not force:
         raise Refused(
-            f"not measured alike: {old} in the old run, {new} in the new one; score both with the same settings, or "
-            f"compare anyway with {setting('--force')}"
+            "not measured alike: {old} in the old run, {new} in the new one; score both with the same settings, or "
+            "compare anyway with {--force}",
+            "other-signature",
+            old=old,
+            new=new,
         )
     return runs[0].table(name), runs[1].table(name)
 
@@ -291,8 +294,6 @@ def texts(folder: Path, wanted: Iterable[str]) -> dict[str, Text]:
     Raises `UsageError` if a file is not there or has changed since.
     """
     origin = origin_of(folder)
-    if origin is None:
-        raise UsageError(f"{folder}/results.json does not name the files that were scored")
     paths = [one.path for one in origin.inputs]
     for path in paths:
         if not Path(path).is_file():

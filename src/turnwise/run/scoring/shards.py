@@ -46,6 +46,7 @@ from turnwise.run.resume.block_store import BlockStore
 from turnwise.run.scoring.blocks import Block, Failure, content_key, ratings_key, score
 from turnwise.run.scoring.costs import announce, forecast
 from turnwise.run.scoring.rated import prepared_rating, rating_selection
+from turnwise.run.spec import paths_of
 from turnwise.run.workers.execute import Executor
 from turnwise.settings.option import as_text
 from turnwise.types import Item, Metric, NeedsFitting, Status, Summed, Turn, digest
@@ -151,7 +152,9 @@ def _fitted(metric: Metric | NeedsFitting, spec: "Evaluating | Attacking", censu
     if spec.real is None:
         there = all_items(spec.paths, spec.selection, census)
         return fitted_on(metric, (item for item in there if item.missing is None))
-    there = items(read_all([str(spec.real)], command=None), Selection(items="all", role=spec.selection.role))
+    there = items(
+        read_all(paths_of(spec.real), command=None), Selection(items="all", role=spec.selection.role)
+    )
     return fitted_on(metric, (_real(item) for item in there))
 
 

@@ -240,7 +240,7 @@ def _reported_version(ray: Any, reference: Any) -> str:
         return ray.get(reference)  # type: ignore[no-any-return]  # as above
     except ray.exceptions.RayError as error:
         why = str(error).strip().splitlines()[-1]
-        if "creation task" not in str(error):
+        if not (isinstance(error, ray.exceptions.RayActorError) and error.actor_init_failed):
             raise Unmeasured(f"a worker of the cluster is gone for good. Ray says: {why}") from None
         raise UsageError(
             f"a worker of the cluster could not start; its nodes need turnwise {__version__} and what it "

@@ -7,6 +7,8 @@ import os
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
+from io import BytesIO
+from typing import BinaryIO
 
 import numpy as np
 
@@ -53,8 +55,8 @@ class Index:
         # (n + 1,) the replies of dialogue i are the rows from first[i] to first[i + 1] of their table
         self._first = np.searchsorted(replies.rows.dialogue, np.arange(len(dialogues) + 1, dtype=np.int32))
         self._lock = threading.Lock()
-        self._open = [open(file.path, "rb") for file in files]  # noqa: SIM115  # closed by `close`
-        self._stamps = [_stamp(file.fileno()) for file in self._open]
+        self._open = [file.open() for file in files]
+        self._stamps = [_stamp(file) for file in self._open]
         self._numbers = {file.name: number for number, file in enumerate(files)}
         self._agent_codes = {name: code for code, name in enumerate(agents)}
 
@@ -109,7 +111,7 @@ class Index:
         """The dialogue of a row, read from its file; `Changed` if the file is not what it was."""
         number = int(self._places.file[row])
         stream, file = self._open[number], self.files[number]
-        if _stamp(stream.fileno()) != self._stamps[number]:
+        if _stamp(stream) != self._stamps[number]:
             raise Changed(f"{file.shown} has changed since it was read; start the viewer again")
         with self._lock:
             stream.seek(int(self._places.offset[row]))
@@ -121,7 +123,9 @@ class Index:
         return range(int(self._first[row]), int(self._first[row + 1]))
 
 
-def _stamp(descriptor: int) -> tuple[int, int]:
-    """Size and time of change of an open file."""
-    found = os.fstat(descriptor)
+def _stamp(file: BinaryIO) -> tuple[int, int] | None:
+    """Size and time of change of an open file; None for one in memory."""
+    if isinstance(file, BytesIO):
+        return None
+    found = os.fstat(file.fileno())
     return found.st_size, found.st_mtime_ns

@@ -64,16 +64,16 @@ def build(
 
 def _read(file: LogFile) -> Iterator[tuple[int, int, int, Dialogue]]:
     """Line number, offset, length and dialogue of each line that is not blank; the first problem raises `DataError`."""
-    places = _lines(file.path)
+    places = _lines(file)
     for count, found in enumerate(native.checked(file.path)):
         if isinstance(found, Problem):
             raise DataError((foreign(file.path) if count == 0 else None) or found)
         yield *next(places), found
 
 
-def _lines(path: str) -> Iterator[tuple[int, int, int]]:
+def _lines(file: LogFile) -> Iterator[tuple[int, int, int]]:
     """Number, offset and length of each line that is not blank."""
-    with open(path, "rb") as stream:
+    with file.open() as stream:
         offset = len(BOM) if stream.read(len(BOM)) == BOM else 0
         stream.seek(offset)
         for number, line in enumerate(stream, 1):

@@ -1,7 +1,7 @@
-"""The searched text: all dialogues in one temporary file, case-folded, so that a search reads it once.
+"""The searched text of all dialogues, case-folded, so that a search reads it once; a long one is in a temporary file.
 
 The text of a dialogue is its id and its messages with their tool calls, each closed by a NUL, which no search term
-holds. The file has about as many bytes as the messages.
+holds. There are about as many bytes as the messages have.
 """
 
 import mmap
@@ -18,8 +18,9 @@ from turnwise.web.pages.tool_calls import called
 from turnwise.web.viewer.table import Whole
 
 SEPARATOR, CLOSE = "\0", b"\0"
+HELD = 1 << 24  # bytes that are held in memory; with more, all are in a file
+BUFFER = 1 << 20  # bytes that are gathered for the file before they are written
 _TERM = re.compile(r'"([^"]+)"|(\S+)')
-BUFFER = 1 << 20  # bytes that are gathered before they are written
 
 
 def terms(query: str) -> list[str]:
@@ -46,7 +47,7 @@ class TextWriter:
     """Writes the searched text."""
 
     def __init__(self) -> None:
-        self._file: IO[bytes] = TemporaryFile(prefix="turnwise-view-")  # noqa: SIM115  # closed by `Texts`
+        self._file: IO[bytes] | None = None
         self._gathered = bytearray()
         self._written = 0
 
@@ -65,39 +66,44 @@ class TextWriter:
         ends = [place := place + 1 + len(part) for part in data.split(CLOSE)]
         self._gathered += data
         self._gathered += CLOSE
-        if len(self._gathered) > BUFFER:
+        if len(self._gathered) > (HELD if self._file is None else BUFFER):
             self._flush()
         return ends
 
     def _flush(self) -> None:
         """Write what is gathered."""
+        if self._file is None:
+            self._file = TemporaryFile(prefix="turnwise-view-")  # noqa: SIM115  # closed by `Texts`
         self._file.write(self._gathered)
+        self._file.flush()
         self._written += len(self._gathered)
         self._gathered.clear()
 
     def close(self) -> None:
         """Close the file, which deletes it."""
-        self._file.close()
+        if self._file is not None:
+            self._file.close()
 
     def finish(self) -> "Texts":
         """All that was added, ready to be searched."""
+        if self._file is None:
+            return Texts(bytes(self._gathered))
         self._flush()
-        self._file.flush()
-        return Texts(self._file, self._written)
+        return Texts(mmap.mmap(self._file.fileno(), self._written, access=mmap.ACCESS_READ), self._file)
 
 
 class Texts:
-    """The text of all dialogues; `close` deletes it."""
+    """The text of all dialogues; `close` deletes the file that it is in, if it is in one."""
 
-    def __init__(self, file: IO[bytes], size: int) -> None:
-        self._file, self.size = file, size
-        self._bytes = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) if size else None
+    def __init__(self, content: bytes | mmap.mmap, file: IO[bytes] | None = None) -> None:
+        self._bytes, self._file = content, file
 
     def close(self) -> None:
         """Close the file, which deletes it."""
-        if self._bytes is not None:
+        if isinstance(self._bytes, mmap.mmap):
             self._bytes.close()
-        self._file.close()
+        if self._file is not None:
+            self._file.close()
 
     def find(self, query: str, start: Whole, end: Whole) -> NDArray[np.bool_]:
         """(n,) which of these ranges hold every term of the query; all for a query without a term.
@@ -113,8 +119,6 @@ class Texts:
 
     def _ranges(self, term: str, start: Whole, end: Whole) -> Iterator[int]:
         """The places of the ranges that hold a term, each once."""
-        if self._bytes is None:
-            return
         pattern = re.compile(re.escape(term.casefold().encode("utf-8", "replace")))
         at = 0
         while match := pattern.search(self._bytes, at):

@@ -199,6 +199,18 @@ def test_without_onnx_runtime_the_metric_is_that_of_float32(
     assert "computed by torch in float32" in caplog.text
 
 
+def test_without_onnx_runtime_and_torch_nothing_is_said_of_float32(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    from turnwise.metrics.learned import trained
+
+    trained._say_float32.cache_clear()
+    monkeypatch.setattr(trained, "runs_graphs", lambda: False)
+    monkeypatch.setattr(trained, "has_module", lambda module: module != "torch")
+    trained.load_trained("turnwise", "")
+    assert "float32" not in caplog.text
+
+
 def test_a_precision_that_a_model_does_not_have_is_refused() -> None:
     with pytest.raises(UsageError, match="is computed in fp32, not in int8"):
         _ = resolve("turnwise-large[precision=int8]").signature

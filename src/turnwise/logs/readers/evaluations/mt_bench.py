@@ -14,7 +14,7 @@ each is a `sitting`.
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from turnwise.errors import DataError, Problem, UsageError
+from turnwise.errors import DataError, Problem, WrongForFile
 from turnwise.logs.checks import (
     RuleError,
     each,
@@ -82,8 +82,11 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
                 raise DataError(Problem(file, line, "", "is no question, answer or judgment of MT-bench"))
     if not questions or not answers:
         missing = "the questions" if answers else "the models' answers"
-        raise UsageError(f"{path}: {missing} are missing; give questions, answers and judgments: "
-                         "turnwise convert --from mt-bench QUESTIONS ANSWERS... [JUDGMENTS] OUT")  # fmt: skip
+        raise WrongForFile(
+            path,
+            f"{missing} are missing; give questions, answers and judgments: "
+            "turnwise convert --from mt-bench QUESTIONS ANSWERS... [JUDGMENTS] OUT",
+        )
     models = _Models(str(one.get("model_id")) for _, _, one in answers)
     marks = _Judgments(judgments, models, options)
     ids = frozenset(models.id(one["question_id"], str(one.get("model_id"))) for _, _, one in answers)
