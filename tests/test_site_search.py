@@ -57,18 +57,18 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
         """Say nothing."""
 
 
-def found(page: Any, site: str, words: str) -> str:
+def found(window: Any, site: str, words: str) -> str:
     """The page that the search names first."""
-    page.goto(f"{site}/?q={quote(words)}")
-    first = page.locator(".md-search-result__item > a").first
+    window.goto(f"{site}/?q={quote(words)}")
+    first = window.locator(".md-search-result__item > a").first
     first.wait_for(timeout=30_000)
     place = str(first.get_attribute("href")).split("?")[0].removeprefix(site)
     return Path(place).parts[1]
 
 
 def test_nineteen_of_twenty_questions_lead_to_the_page_that_answers_them(browser: Any, site: str):
-    page = browser.new_page()
-    wrong = {words: came for words, page in QUESTIONS.items() if (came := found(page, site, words)) != page}
-    page.close()
+    window = browser.new_page()
+    wrong = {words: came for words, page in QUESTIONS.items() if (came := found(window, site, words)) != page}
+    window.close()
     print(f"{len(QUESTIONS) - len(wrong)} of {len(QUESTIONS)} questions", wrong)
     assert len(wrong) <= len(QUESTIONS) / 20, wrong

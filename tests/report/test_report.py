@@ -1,16 +1,21 @@
 """A report from finished runs: every figure of the papers, in three forms, from results alone."""
 
+import base64
 import json
 import re
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
+import turnwise as tw
 from tests.finished_runs import CORPUS, ran, write_hostile
 from tests.made_runs import made_run
 from turnwise.errors import DataError, UsageError
+from turnwise.report.bundles import read_pages
 from turnwise.report.claims import claims_of
-from turnwise.report.report import report, write
+from turnwise.report.documents import document_types
+from turnwise.report.report import in_order, report, write
 from turnwise.report.runs import Run
 
 pytestmark = pytest.mark.xdist_group("report")  # one process, so that the runs are made once
@@ -41,11 +46,53 @@ def test_the_same_results_give_the_same_bytes(runs: Path, tmp_path: Path):
 def test_the_page_needs_no_other_file(runs: Path, tmp_path: Path):
     write(report([str(runs)]), tmp_path / "report.html")
     html = (tmp_path / "report.html").read_text()
-    assert "<script" not in html
+    assert script_hash(html) in html.partition("<title>")[0]
     assert not re.findall(r"""(?:src|href)=["'](?!#|data:,)""", html)
     assert re.findall(r"url\(|@import|https?://(?!www\.w3\.org/2000/svg)", html) == []
     assert html.count("<svg") == html.count("</svg>") > 15
     assert html.count("<table>") == html.count("<figure ")
+
+
+def script_hash(html: str) -> str:
+    """The hash of the page's only script, as its policy must have it."""
+    (script,) = re.findall("<script>(.*?)</script>", html, re.DOTALL)
+    assert html.count("<script") == 1
+    return f"script-src 'sha256-{base64.b64encode(sha256(script.encode()).digest()).decode()}';"
+
+
+def test_what_differs_most_is_open_with_ids_that_lead_to_the_viewers_pages(tmp_path: Path):
+    asked = ("compare", CORPUS, "-m", "rouge-l,length", "--agents", "good,dull", "--pair", "meta.topic")
+    assert ran(*asked, "-o", str(tmp_path / "out")) == 0
+    assert ran("view", CORPUS, "--bundle", str(tmp_path / "share of us"), "--no-open") == 0
+    (tmp_path / "sent").mkdir()
+    for name, words in {"plain": (), "linked": ("--bundle", str(tmp_path / "share of us"))}.items():
+        assert ran("report", str(tmp_path / "out"), "-o", str(tmp_path / f"sent/{name}.html"), *words) == 0
+    plain, linked = ((tmp_path / f"sent/{name}.html").read_text() for name in ("plain", "linked"))
+    for html in (plain, linked):
+        before = html.partition("differ most by")[0]
+        assert before.count("<details") == before.count("</details>")  # nothing folds it
+        told = re.search('<figure data-kind="flips">.*?</figure>', html, re.DOTALL)[0]
+        assert "differ most by" in told
+    items = re.findall(r'<span class="who">(?:<a href="([^"]+)">)?([\w-]+#\d+)', told)
+    assert len(items) >= 2
+    for address, item in items:
+        identity, _, turn = item.partition("#")
+        assert address == f"../share%20of%20us/dialogue-{identity}.html#t{turn}"
+        assert f'id="t{turn}"' in (tmp_path / f"share of us/dialogue-{identity}.html").read_text()
+    assert "dialogue-" not in plain
+    assert [item for _, item in items] == re.findall(r'<span class="who">([\w-]+#\d+)', plain)[: len(items)]
+
+
+def test_links_lead_only_to_a_bundle(tmp_path: Path):
+    assert ran("score", CORPUS, "-m", "length", "-o", str(tmp_path / "out")) == 0
+    with pytest.raises(UsageError, match=r"expected a folder that `turnwise view --bundle` wrote"):
+        tw.make_report(tmp_path / "out", output=(), bundle=tmp_path)
+    (tmp_path / "bundle.json").write_text(
+        '{"dialogues": {"a": "https://example.org/", "b": "dialogue-b.html"}}'
+    )
+    pages = read_pages(tmp_path)
+    found = [pages.link(item, tmp_path) for item in ("a", "b", "b#12", "b#x", "b#", "c", "")]
+    assert found == ["", "./dialogue-b.html", "./dialogue-b.html#t12", "", "", "", ""]
 
 
 def test_markdown_has_its_pictures_in_a_folder(runs: Path, tmp_path: Path):
@@ -71,7 +118,7 @@ def test_markup_in_names_and_texts_is_escaped(tmp_path: Path):
         == 0
     )
     html, text = (tmp_path / "x.html").read_text(), (tmp_path / "x.md").read_text()
-    assert "<script" not in html
+    assert script_hash(html)
     assert "<img" not in html
     assert "&lt;script&gt;" in html
     assert "<script" not in text.replace("\\<", "")
@@ -151,3 +198,17 @@ def test_unknown_coverage_is_left_out_and_a_known_mean_is_not_called_truth():
     assert "intervals" not in str(claim)
     (claim,) = claims_of(_run("ope", [given], validation=[{**check, "coverage": 0.8}]))
     assert "hold the known mean" in str(claim)
+
+
+def test_sections_are_in_the_order_of_the_types_of_documents():
+    given = [made_run(command, name=command) for command in ("play", "diff", "score", "meta", "compare")]
+    assert [run.command for run in in_order(given)] == ["compare", "score", "meta", "diff", "play"]
+
+
+def test_every_document_that_a_report_shows_has_figures_and_claims_of_its_own():
+    without = {
+        name for name, kind in document_types().items() if "figures" not in vars(kind) and kind.question
+    }
+    assert without == {"play"}  # its estimates are listed
+    silent = {name for name, kind in document_types().items() if "claims" not in vars(kind) and kind.question}
+    assert silent == {"score", "play"}

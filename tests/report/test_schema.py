@@ -8,8 +8,8 @@ import pytest
 
 from tests.finished_runs import CORPUS, ran, write_neural
 from turnwise.commands import COMMANDS
-from turnwise.records import document_type
 from turnwise.report import schema
+from turnwise.report.documents import document_type
 
 jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is absent: pip install jsonschema")
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, ClassVar, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from msgspec import Meta
 
@@ -10,8 +10,10 @@ from turnwise.commands.function import function
 from turnwise.commands.opening import opened
 from turnwise.commands.screen import Gated, Gating, Styled
 from turnwise.errors import UsageError, setting
-from turnwise.library.results import Estimates, result
-from turnwise.records import CriticCheck, Number, OpeDocument
+from turnwise.library.notes import by_reason, first_of
+from turnwise.library.results import Result, ResultOf, result
+from turnwise.records import CriticCheck, EstimateRecord, Number, plain
+from turnwise.report.documents import OpeDocument
 from turnwise.report.fitting import Layout
 from turnwise.settings.data import Data
 from turnwise.settings.groups import Filtering, Reading, Seeding, Showing, Working, Writing
@@ -43,6 +45,40 @@ def _least_truth(texts: Sequence[str]) -> tuple[tuple[str, float], ...]:
         except ValueError:
             raise ValueError(f"`{text}` is neither a number nor DIMENSION=NUMBER") from None
     return tuple(least)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Estimates(ResultOf[EstimateRecord]):
+    """The estimated mean rating of each target, by each estimator."""
+
+    columns: ClassVar[tuple[str, ...]] = (
+        "target", "rating", "estimator", "estimate", "interval", "difference", "raw", "logged", "n_items", "n_clusters",
+        "bleu-delex", "length", "entropy-2", "success",
+    )  # fmt: skip
+    layout: ClassVar[Layout] = Layout(
+        names=("target", "rating", "estimator"),
+        results=("estimate", "interval"),
+        even_empty=("estimate",),
+        others=(
+            "difference", "logged", "success", "bleu-delex", "n_items", "n_clusters", "raw", "length", "entropy-2",
+        ),
+    )  # fmt: skip
+
+    document: OpeDocument
+
+    @property
+    def validation(self) -> list[dict[str, Any]]:
+        """With `all_agents=True`, how far each estimator is from the known means, one dict a rating and estimator; else
+        empty.
+        """
+        return [plain(one) for one in self.document.validation]
+
+    def notes(self) -> list[str]:
+        """As in `Result`, and on estimators beside the asked ones that have no estimate, and on intervals that say
+        nothing.
+        """
+        records = self.document.results
+        return [*Result.notes(self), *others_without_a_result(records), *whole_scales(records)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -268,6 +304,24 @@ def _control_values(controls: Mapping[str, Number], *, taught: Sequence[str], un
     return "; ".join(label + ", ".join(names) for label, names in parts.items() if names)
 
 
+def others_without_a_result(records: Sequence[EstimateRecord]) -> list[str]:
+    """As the lines of `notes` on records without a result, for other estimators than those that were asked for."""
+    there = [record for record in records if record.status != "ok" and record.beside]
+    return by_reason(there, _estimate_of)
+
+
+def whole_scales(records: Sequence[EstimateRecord]) -> list[str]:
+    """A line on the estimates whose interval is the whole scale of the ratings; empty if there are none."""
+    named = [_estimate_of(record) for record in records if record.diagnostics.whole_scale]
+    said = "the interval is the whole scale of the ratings, so the logs say nothing about this mean"
+    return [f"note: {first_of(named)}: {said}"] if named else []
+
+
+def _estimate_of(record: EstimateRecord) -> str:
+    """Target, rating and estimator of an estimate."""
+    return " ".join(record.named("target", "rating", "estimator"))
+
+
 COMMAND = Ope
 ope = function(Ope)
-__all__ = ["ope"]
+__all__ = ["Estimates", "ope"]

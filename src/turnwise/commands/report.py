@@ -8,8 +8,8 @@ from typing import Annotated, Any, ClassVar, Literal
 from turnwise.commands.function import function
 from turnwise.commands.screen import Quiet
 from turnwise.errors import UsageError, counted
-from turnwise.settings.groups import Command, Resumption
-from turnwise.settings.option import Option, Paths, split_paths
+from turnwise.settings.groups import Command, Restated, Resumption
+from turnwise.settings.option import Option, PathLike, Paths, split_paths
 from turnwise.terminal import json_escape, say, say_document, visible
 
 
@@ -57,7 +57,7 @@ class Reporting(Quiet):
     schema: Annotated[
         bool, Option("Print the JSON Schema of results.json, and nothing else.", prints=print_schema)
     ] = False
-    quiet: Annotated[bool, Option("Do not print what was written.", flags="-q --quiet")] = False
+    restated: ClassVar[Restated] = {"quiet": {"help": "Do not print what was written."}}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,6 +70,7 @@ class MakeReport(Command):
     \b
       turnwise report out -o report.html
       turnwise report out/score out/meta -o report.md -o report.json
+      turnwise report out --bundle share -o report.html
       turnwise report out --format markdown >> "$GITHUB_STEP_SUMMARY"
     """
 
@@ -90,6 +91,13 @@ class MakeReport(Command):
         ),
     ] = "report.html"  # fmt: skip
     title: Annotated[str, Option("The heading of the report.")] = "turnwise report"
+    bundle: Annotated[
+        PathLike | None,
+        Option(
+            "Link dialogues in the HTML to their pages in this folder, which `turnwise view --bundle` wrote.",
+            metavar="DIR",
+        ),
+    ] = None
 
     @classmethod
     def on_command_line(cls, screen: Reporting, given: dict[str, Any]) -> int:
@@ -100,13 +108,15 @@ class MakeReport(Command):
     def run(self) -> Report:
         """Make the report and write it."""
         from turnwise.library.comment import comment
+        from turnwise.report.bundles import read_pages
         from turnwise.report.report import report, write
         from turnwise.report.runs import find_runs
 
         folders = split_paths(self.folders)
         if not folders:
             raise UsageError("name the folders of finished runs, as -o wrote them: turnwise report DIR...")
-        made = report(folders, title=self.title)
+        pages = None if self.bundle is None else read_pages(Path(self.bundle))
+        made = report(folders, title=self.title, pages=pages)
         return Report(
             title=self.title,
             claims=tuple(map(str, made.claims)),

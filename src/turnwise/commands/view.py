@@ -4,7 +4,7 @@ import os
 import sys
 import webbrowser
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -16,8 +16,16 @@ from turnwise.commands.screen import Quiet
 from turnwise.errors import DataError, MissingExtra, UsageError, counted, setting
 from turnwise.library.data import files
 from turnwise.settings.data import Data, MappingLike
-from turnwise.settings.groups import DATA, PORT, Port, Reading, Resumption, Serving, Showing
-from turnwise.settings.option import Option, split_names
+from turnwise.settings.groups import (
+    DATA,
+    PortOption,
+    Reading,
+    Restated,
+    Resumption,
+    Serving,
+    Showing,
+)
+from turnwise.settings.option import Option, PathLike, split_names
 from turnwise.terminal import say, say_lines
 
 if TYPE_CHECKING:
@@ -29,11 +37,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ViewerLink:
-    """The address of a running viewer."""
+    """The address of a running viewer, or of its pages in a folder."""
 
-    url: str
+    url: str  # of a bundle the path of its first page
     n_dialogues: int
     notes: tuple[str, ...] = ()  # what cannot be shown, and why
+    served: bool = True  # False: pages in a folder
 
     def __str__(self) -> str:
         return self.url
@@ -43,14 +52,15 @@ class ViewerLink:
 class Viewing(Quiet):
     """Settings of the command line of `view`."""
 
-    quiet: Annotated[bool, Option("Only the link.", flags="-q --quiet")] = False
+    restated: ClassVar[Restated] = {"quiet": {"help": "Only the link."}}
 
     def announce(self, link: ViewerLink) -> None:
         """Print the link of a viewer and how to end it."""
         say(str(link))
         if not self.quiet:
             notes = (f"note: {note}" for note in link.notes)
-            say_lines(*notes, f"{link.n_dialogues:,} dialogues; Ctrl-C ends", err=True)
+            end = "Ctrl-C ends" if link.served else "the folder can be shared"
+            say_lines(*notes, f"{link.n_dialogues:,} dialogues; {end}", err=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,6 +75,7 @@ class View(Showing, Serving, Reading):
       turnwise view logs.jsonl
       turnwise view out
       turnwise view out --item 'c17#3' --no-open
+      turnwise view out --bundle share
     """
 
     command: ClassVar[str] = "view"
@@ -89,7 +100,15 @@ class View(Showing, Serving, Reading):
     item: Annotated[
         str | None, Option("The dialogue or reply to begin with.", metavar="ID[#TURN]")
     ] = None  # fmt: skip
-    port: Annotated[Port, Option(PORT)] = 8766
+    bundle: Annotated[
+        PathLike | None,
+        Option(
+            "Write the pages into this folder, to be shared, instead of serving them: without search, filters and "
+            "pages of two agents, which need the server. The folder is new, empty or an earlier bundle.",
+            metavar="DIR",
+        ),
+    ] = None
+    port: PortOption = 8766
     browser: Annotated[bool, Option("Open the page in the browser.", flags="--open/--no-open")] = True
     announce: Annotated[
         Callable[[ViewerLink], None],
@@ -102,6 +121,13 @@ class View(Showing, Serving, Reading):
         return super().on_command_line(screen, {**given, "announce": screen.announce})
 
     def run(self) -> None:
+        """Serve until it is interrupted, or write the bundle."""
+        if self.bundle is not None:
+            self._write(Path(self.bundle))
+        else:
+            self._serve()
+
+    def _serve(self) -> None:
         """Serve until it is interrupted."""
         try:
             from turnwise.web.pages.serving import linked_host, open_socket, serve
@@ -111,17 +137,7 @@ class View(Showing, Serving, Reading):
         except ModuleNotFoundError:
             raise MissingExtra("the viewer", "web") from None
 
-        with (
-            open_socket(self.host, self.port) as sock,
-            open_viewer(
-                self.data,
-                reader=self.reader,
-                mapping=self.mapping,
-                agent_key=split_names(self.agent_key),
-                pair=self.pair,
-                quiet=self.quiet,
-            ) as viewer,
-        ):
+        with open_socket(self.host, self.port) as sock, self._viewer() as viewer:
             token = link_token([os.path.realpath(path) for path in _as_paths(self.data) or ()])
             path = Links(viewer.index, token).item(self.item)
             url = f"http://{linked_host(self.host)}:{sock.getsockname()[1]}{path}"
@@ -130,6 +146,39 @@ class View(Showing, Serving, Reading):
                 if self.browser and _has_display():
                     webbrowser.open(url)
                 serve(app(viewer, token), sock)
+
+    def _write(self, folder: Path) -> None:
+        """Write the pages into a folder."""
+        try:
+            from turnwise.web.viewer.bundle import FileLinks, check_folder, write_bundle
+        except ModuleNotFoundError:
+            raise MissingExtra("the viewer", "web") from None
+        from turnwise.run.workers.execute import progress as bar
+
+        check_folder(folder)
+        with self._viewer() as viewer:
+            page = FileLinks(viewer.index).item(self.item)
+            with bar("writing", len(viewer.index), quiet=self.quiet) as advance:
+                write_bundle(viewer, folder, advance)
+            first = folder / page.partition("#")[0]
+            self.announce(
+                ViewerLink(
+                    url=str(first), n_dialogues=len(viewer.index), notes=tuple(viewer.notes), served=False
+                )
+            )
+            if self.browser and _has_display():
+                webbrowser.open(first.absolute().as_uri() + page[len(first.name) :])
+
+    def _viewer(self) -> "AbstractContextManager[Viewer]":
+        """The viewer of the data."""
+        return open_viewer(
+            self.data,
+            reader=self.reader,
+            mapping=self.mapping,
+            agent_key=split_names(self.agent_key),
+            pair=self.pair,
+            quiet=self.quiet,
+        )
 
     def show(self, _: None, __: Viewing) -> None:
         """Nothing: the link has been printed."""

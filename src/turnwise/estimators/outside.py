@@ -1,8 +1,8 @@
 """Whether an agent lies outside what was seen: tests of one more agent against the rated ones.
 
-Each test compares the target with the rated agents, each of which is measured as if it were the new one. If the target
-is an agent like the others, a test refuses it with probability `FALSE_ALARM` (or what its caller says), and one of the
-three does in no more than three times that.
+Each test compares the target with the n rated agents, each of which is measured as if it were the new one. If the
+target is an agent like the others, a test refuses it with probability `FALSE_ALARM`; that of all dialogues, on the road
+of dialogues, with 1/n.
 
 The distance of an agent is that of its mean features from the mean of the rated agents, block by block: how the users
 talk, how the agent talks, how turns are related. The ratio of squared distances is taken to be F distributed, with the

@@ -18,6 +18,7 @@ class Exchange:
 
     heard: str
     replies: tuple[tuple[str, str, str], ...]
+    items: tuple[str, ...] = ()  # ids of the first replies, as the viewer finds them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,12 +1,16 @@
-"""The report as one HTML file, with style and pictures inside, without scripts or external resources.
+"""The report as one HTML file, with style, pictures and one script inside, without external resources.
 
 Jinja escapes all values except the pictures, whose texts `plot` has escaped. A content security policy in the head of
-the page forbids scripts and requests in addition.
+the page forbids requests, and all scripts but report.js, whose hash it has.
 """
 
+import base64
 import re
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
+from hashlib import sha256
+from importlib.resources import files
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, PackageLoader, Template, select_autoescape
@@ -47,17 +51,18 @@ def _cell(value: Any) -> str:
 
 
 def _named(words: str, names: Sequence[str]) -> Markup:
-    """The text, escaped, with the names of agents and metrics in it kept on one line and what stands between backticks
-    as code.
+    """The text, escaped, with the names of agents and metrics in it marked (short ones are kept on one line) and what
+    stands between backticks as code.
     """
-    short = sorted((name for name in names if len(name) <= MAX_NAME), key=len, reverse=True)
-    known = [rf"(?<![\w-])(?:{'|'.join(map(re.escape, short))})(?![\w-])"] if short else []
+    longest_first = sorted(filter(None, names), key=len, reverse=True)
+    known = [rf"(?<![\w-])(?:{'|'.join(map(re.escape, longest_first))})(?![\w-])"] if longest_first else []
     pattern = re.compile("|".join([r"`(?P<code>[^`]+)`", *known]))
     parts, end = [], 0
     for match in pattern.finditer(words):
-        code = match["code"]
-        tag = Markup("<code>{}</code>") if code else Markup('<span class="name">{}</span>')
-        parts += [escape(words[end : match.start()]), tag.format(code or match[0])]
+        code, long = match["code"], len(match[0]) > MAX_NAME
+        tag = "<code>{}</code>" if code else '<span class="name">{}</span>'
+        tag = '<span class="long name">{}</span>' if long and not code else tag
+        parts += [escape(words[end : match.start()]), Markup(tag).format(code or match[0])]
         end = match.end()
     return Markup("").join([*parts, escape(words[end:])])
 
@@ -73,10 +78,17 @@ def _numeric_columns(rows: Any) -> list[bool]:
     ]
 
 
-def html(made: "Report") -> bytes:
-    """The report as an HTML page, encoded; tables have at most 500 rows."""
-    style = Markup(plot.style())
-    page = _template("report.html").render(report=made, style=style, most=MAX_ROWS)
+def html(made: "Report", folder: Path) -> bytes:
+    """The report as an HTML page in a folder, encoded; tables have at most 500 rows."""
+    script = (files("turnwise.report") / "report.js").read_text(encoding="utf-8")
+    page = _template("report.html").render(
+        report=made,
+        style=Markup(plot.style()),
+        script=Markup(script),
+        script_hash=base64.b64encode(sha256(script.encode()).digest()).decode(),
+        most=MAX_ROWS,
+        link=partial(made.pages.link, start=folder),
+    )
     return page.encode()
 
 

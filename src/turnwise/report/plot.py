@@ -188,10 +188,12 @@ class Panel:
             f"<title>{escape(tip)}</title>{escape(words)}</text>"
         )
 
-    def path(self, places: Sequence[tuple[float, float]], *, style: str, closed: bool = False) -> None:
+    def path(
+        self, places: Sequence[tuple[float, float]], *, style: str, closed: bool = False, tip: str = ""
+    ) -> None:
         """Add a line through points in data coordinates; it is interrupted at points that are not finite.
 
-        `style` is its CSS class; a closed path is joined at its ends.
+        `style` is its CSS class, `tip` its tooltip; a closed path is joined at its ends.
         """
         drawn, pen = [], "M"
         for x, y in places:
@@ -201,7 +203,8 @@ class Panel:
             else:
                 pen = "M"
         end = "Z" if closed else ""
-        self.marks.append(f'<path d="{"".join(drawn)}{end}" class="{style}"/>')
+        inside = f"<title>{escape(tip)}</title>" if tip else ""
+        self.marks.append(f'<path d="{"".join(drawn)}{end}" class="{style}">{inside}</path>')
 
     def line(self, xs: Sequence[float], ys: Sequence[float], series: int = 0) -> None:
         """Add a line through (x, y) in the colour of a series; colours repeat after eight."""
@@ -310,7 +313,7 @@ class Panel:
 
 
 def _legend(names: Sequence[str], width: float) -> tuple[str, float]:
-    """The legend as SVG, wrapped to the width of the picture, and its height (0 without names)."""
+    """The legend as SVG, wrapped to the width of the picture, and its height."""
     parts, x, line = [], 6.0, 0
     for place, name in enumerate(names):
         lines = broken(name, MAX_LINE_LETTERS - 2)
@@ -326,7 +329,7 @@ def _legend(names: Sequence[str], width: float) -> tuple[str, float]:
             )
         )
         x, line = x + needed, line + len(lines) - 1
-    return "".join(parts), 15.0 * (line + 1) + 4 if names else 0.0
+    return f'<g class="legend">{"".join(parts)}</g>', 15.0 * (line + 1) + 4
 
 
 def _numbered_key(names: Sequence[str], width: float) -> tuple[str, float]:

@@ -39,7 +39,6 @@ CHANCE = 0.05  # largest one-sided p-value with which agents left out count as r
 # that differs from all rated ones is then put near their mean: 14 of the 17 planted agents that were missed by more
 # than half the spread of the rated ones had less, and 3 % of the agents like the rated ones (papers/unrated.md).
 RANKING = 0.75
-FALSE_ALARM = 0.05  # probability that an agent like the others is refused for being unlike them
 # Least share of agents whose choice, made without them, is the choice made with all. With five rated agents of ji2022
 # the 18 estimates that keep to it are all covered, and of the 6 ranked ones that do not 4 are (papers/unrated.md).
 STABLE = 0.5
@@ -223,7 +222,9 @@ class Panel:
                 choice=made.choice,
                 share=made.stable,
             )
-        check_inside(name, made.inside, FALSE_ALARM)
+        # With few rated agents the test sees little, so more of those that are alike are refused: one in as many as are
+        # rated. With five bots of ji2022 a spoilt one is then never answered (papers/unrated.md).
+        check_inside(name, made.inside, 1 / len(found.agents))
         if made.users is not None:
             check_users(name, made.users)
         check_range(name, made.value, found.rating)

@@ -10,8 +10,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import ceil
 
-from turnwise.records import CriticCheck, EstimateRecord, KnownMeans, OpeDocument
+from turnwise.records import CriticCheck, EstimateRecord, KnownMeans
 from turnwise.report.claims.claim import Claim, Fact, listed
+from turnwise.report.documents import OpeDocument
 from turnwise.report.figure import common_digits, with_estimate, with_interval
 from turnwise.report.runs import RunOf
 from turnwise.report.text import number

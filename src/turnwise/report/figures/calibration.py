@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Sequence
 from math import nan
 
-from turnwise.records import CalibrateDocument, MeanRecord, both_ends
+from turnwise.records import MeanRecord, both_ends
+from turnwise.report.documents import CalibrateDocument
 from turnwise.report.figure import Figure, in_words, provenance_notes, with_estimate, with_interval
 from turnwise.report.figures.interval_lists import Row, interval_list
 from turnwise.report.runs import RunOf
@@ -40,7 +41,7 @@ def _figure(
         meaning="The first line of a row uses the metric's scores of all items and the ratings of some, the second the "
         "ratings alone. Both have the same mean on average; where the metric agrees with people the first is shorter.",
         notes=provenance_notes(records),
-        head=("", "estimate", "ratings alone", "width ratio", "ratings", "items"),
+        head=("what", "estimate", "ratings alone", "width ratio", "ratings", "items"),
         rows=tuple(
             (name, with_interval(r), in_words(*_labels_alone(r)), r.width_ratio, r.n_labels, r.n_items)
             for name, r in zip(names, records, strict=True)

@@ -5,9 +5,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from turnwise.metrics import is_rating
-from turnwise.records import CompareDocument, DifferenceRecord
+from turnwise.records import DifferenceRecord
 from turnwise.report import plot
 from turnwise.report.claims.agents import by_people, dimension, leader
+from turnwise.report.documents import CompareDocument
 from turnwise.report.figure import (
     Figure,
     in_words,
@@ -108,8 +109,8 @@ def _figure(gaps: Sequence[Gap], title: str, agents: tuple[str, str]) -> Figure:
         "the line shows no difference, and no equality either."
         + lower_is_better_note(records, ": there the left is the good end"),
         notes=provenance_notes(records, more=families(records), column=True),
-        head=("", "group", first, second, "difference", "low", "high", "low alone", "high alone", "p", "p adjusted",
-              "effect size", "verdict", "signature"),
+        head=("compared", "group", first, second, "difference", "low", "high", "low alone", "high alone", "p",
+              "p adjusted", "effect size", "verdict", "signature"),
         rows=tuple(
             (gap.name, r.group, *gap.means, gap.value, *(gap.decisive or (None, None)), *(gap.alone or (None, None)),
              r.p, r.p_adjusted, None if r.effect_size is None else gap.sign * r.effect_size, r.verdict, r.signature)
@@ -167,10 +168,11 @@ def _rows(canvas: plot.Panel, gaps: Sequence[Gap], name: str, top: float) -> flo
     panel.vertical_rule(0.0)
     for place, gap in enumerate(gaps):
         line = panel.y(place) + TEXT
-        panel.text_lines(across.start, line, plot.broken(gap.name, plot.MAX_LINE_LETTERS - len(gap.text) - 2))
+        lines = plot.broken(gap.name, plot.MAX_LINE_LETTERS - len(gap.text) - 2)
+        panel.text_lines(across.start, line, lines, tip=gap.name)
         panel.text(across.end, line, gap.text, anchor="end")
-        series = 0 if gap.record.shown else 7
+        series, tip = 0 if gap.record.shown else 7, f"{gap.name}: {gap.text}"
         if gap.decisive:
-            panel.path([(end, place + BELOW) for end in gap.decisive], style=f"whisker s{series}")
-        panel.dot(gap.value, place + BELOW, series, tip=f"{gap.name}: {gap.text}")
+            panel.path([(end, place + BELOW) for end in gap.decisive], style=f"whisker s{series}", tip=tip)
+        panel.dot(gap.value, place + BELOW, series, tip=tip)
     return bottom - top + AXIS

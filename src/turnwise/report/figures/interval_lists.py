@@ -4,14 +4,9 @@ from collections.abc import Iterator, Sequence
 from textwrap import shorten
 from typing import NamedTuple
 
-from turnwise.records import (
-    AttackDocument,
-    Estimated,
-    OpeDocument,
-    ScoreDocument,
-    both_ends,
-)
+from turnwise.records import Estimated, both_ends
 from turnwise.report import plot
+from turnwise.report.documents import AttackDocument, OpeDocument, ScoreDocument
 from turnwise.report.figure import (
     Figure,
     low_and_high,
@@ -53,10 +48,11 @@ def interval_list(
     for rule in rules:
         panel.vertical_rule(rule)
     for place, (name, value, ends, series) in enumerate(shown):
-        if ends:
-            panel.path([(ends[0], place), (ends[1], place)], style=f"whisker s{series}")
         around = f" [{number(ends[0])}, {number(ends[1])}]" if ends else ""
-        panel.dot(value, place, series, tip=f"{name}: {number(value)}{around}")
+        tip = f"{name}: {number(value)}{around}"
+        if ends:
+            panel.path([(ends[0], place), (ends[1], place)], style=f"whisker s{series}", tip=tip)
+        panel.dot(value, place, series, tip=tip)
     return panel.svg(title, legend=legend)
 
 

@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Sequence
 
 from turnwise.metrics import is_preference, is_rating
-from turnwise.records import CompareDocument, RankedAgent
+from turnwise.records import RankedAgent
 from turnwise.report import plot
+from turnwise.report.documents import CompareDocument
 from turnwise.report.figure import (
     Figure,
     common_digits,
@@ -68,9 +69,10 @@ def _picture(agents: Sequence[RankedAgent], title: str, number: str, along: str)
     for across, name in ((bars - 10, number), (edge, "rank")):
         panel.text(across, plot.TOP + 6, name, anchor="end", style="label")
     for place, (agent, mean) in enumerate(zip(agents, means, strict=True)):
+        tip = f"{agent.agent}: {in_words(agent.estimate, agent.bounds)}"
         if agent.bounds:
-            panel.path([(end, place) for end in agent.bounds], style="whisker s0")
-        panel.dot(agent.value, place, tip=f"{agent.agent}: {in_words(agent.estimate, agent.bounds)}")
+            panel.path([(end, place) for end in agent.bounds], style="whisker s0", tip=tip)
+        panel.dot(agent.value, place, tip=tip)
         panel.text(bars - 10, panel.y(place) + 4, mean, anchor="end")
         panel.text(edge, panel.y(place) + 4, _ranks(agent), anchor="end")
     for column, letter in enumerate(letters):

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from turnwise.records import AttackDocument, CompareDocument, MetaDocument, Number
+from turnwise.records import Number
+from turnwise.report.documents import AttackDocument, CompareDocument, MetaDocument
 from turnwise.report.figure import Exchange, Figure, learned_note, provenance_notes, with_estimate
 from turnwise.report.lines import ExampleLine
 from turnwise.report.rated_by import rated_by
@@ -59,8 +60,10 @@ def flips(run: RunOf[CompareDocument]) -> Iterator[Figure]:
             title=f"where {a} and {b} differ most by {record.metric}",
             meaning=_order(record.better, a, b),
             notes=provenance_notes([record]),
-            head=("they said", a, record.metric, b, f"{record.metric} of it"),
-            rows=tuple((heard, of_a, flip.a, of_b, flip.b) for flip, heard, of_a, of_b in found),
+            head=("they said", a, record.metric, b, f"{record.metric} of it", f"item of {a}", f"item of {b}"),
+            rows=tuple(
+                (heard, of_a, flip.a, of_b, flip.b, flip.id_a, flip.id_b) for flip, heard, of_a, of_b in found
+            ),
             exchanges=tuple(
                 Exchange(
                     heard,
@@ -68,6 +71,7 @@ def flips(run: RunOf[CompareDocument]) -> Iterator[Figure]:
                         (a, of_a, number(flip.a)), (b, of_b, number(flip.b)),
                         *((("the judge", flip.reason, ""),) if flip.reason else ()),
                     ),
+                    (flip.id_a, flip.id_b),
                 )
                 for flip, heard, of_a, of_b in shown
             ),
@@ -95,7 +99,7 @@ def disagreements(run: RunOf[MetaDocument]) -> Iterator[Figure]:
             head=("they said", "agent", "reply", metric, who.words, "item"),
             rows=tuple((r.context, r.agent, r.reply, r.score, r.people, r.id) for r in mine),
             exchanges=tuple(
-                Exchange(r.context, ((r.agent, r.reply, _scores(metric, r, who.words)),)) for r in mine
+                Exchange(r.context, ((r.agent, r.reply, _scores(metric, r, who.words)),), (r.id,)) for r in mine
             ),
         )  # fmt: skip
 

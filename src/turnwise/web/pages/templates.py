@@ -47,8 +47,12 @@ def static_file(name: str) -> Response | None:
     """The response with a static file of `STATIC`, or None for any other name."""
     if name not in STATIC:
         return None
-    content = (files("turnwise.web") / "static" / name).read_bytes()
-    return Response(content, media_type=STATIC[name])
+    return Response(static_bytes(name), media_type=STATIC[name])
+
+
+def static_bytes(name: str) -> bytes:
+    """The content of a static file of `STATIC`."""
+    return (files("turnwise.web") / "static" / name).read_bytes()
 
 
 def _figure(value: float | None, digits: int = 2) -> str:

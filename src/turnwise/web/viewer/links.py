@@ -13,6 +13,7 @@ class Links:
     def __init__(self, index: Index, token: str) -> None:
         self._index = index
         self.base = f"/view/{token}"
+        self.attacks = f"{self.base}/attacks"
 
     def listed(self, query: Query, *, page: int | None = None) -> str:
         """The address of a list."""

@@ -1,17 +1,14 @@
-"""The handlers of the viewer's requests: the list, one dialogue, two agents side by side, transcripts of attacks."""
+"""The viewer's pages: the list, one dialogue, two agents side by side, transcripts of attacks."""
 
-from collections.abc import Callable
-from typing import Any, get_args
+from typing import Any, ClassVar, get_args
 
 import numpy as np
-from anyio.to_thread import run_sync
 from starlette.datastructures import QueryParams
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
 from starlette.responses import Response
 
 from turnwise.web.pages import templates
-from turnwise.web.pages.security import WRONG_LINK_LIMIT, RateLimiter, check_token, parse_number
+from turnwise.web.pages.security import parse_number
 from turnwise.web.viewer.beside import agents_beside, pair_of, select_pairs
 from turnwise.web.viewer.item_numbers import DialogueNumbers
 from turnwise.web.viewer.links import Links
@@ -22,48 +19,28 @@ from turnwise.web.viewer.table import WHOLE, Unit
 from turnwise.web.viewer.texts import mark
 from turnwise.web.viewer.viewer import Viewer, agent_counts
 
-PAGE = 50  # rows of a list
 PAIRS = 10  # contexts of a page with two agents
-TURNS = 200  # messages of a page
 LISTED = 12  # agents with a box each; more are chosen in a list
 
 
 class Pages:
-    """Answers requests; a wrong token in the address is the error 404 (often: 429)."""
+    """Makes a page from the parameters of its address."""
 
-    def __init__(self, viewer: Viewer, token: str) -> None:
-        self._viewer, self._token = viewer, token
-        self._links = Links(viewer.index, token)
-        self._wrong_link_limit = RateLimiter(*WRONG_LINK_LIMIT)
+    served: ClassVar[bool] = True  # a server answers forms and other addresses
+    static: ClassVar[str] = "/static/"  # before the names of style sheets and scripts
+    rows: ClassVar[int] = 50  # of a page of the list
+    turns: ClassVar[int] = 200  # messages of a page
 
-    async def entries(self, request: Request) -> Response:
+    def __init__(self, viewer: Viewer, links: Links) -> None:
+        self._viewer, self._links = viewer, links
+
+    def entries(self, given: QueryParams) -> Response:
         """The list of dialogues or replies that fulfil the query."""
-        return await self._answer(request, self._entries)
-
-    async def dialogue(self, request: Request) -> Response:
-        """One dialogue, at one of its turns if the address has one."""
-        return await self._answer(request, self._dialogue)
-
-    async def beside(self, request: Request) -> Response:
-        """Two agents side by side, on the contexts that both have."""
-        return await self._answer(request, self._beside)
-
-    async def attacks(self, request: Request) -> Response:
-        """The transcripts of attacks."""
-        return await self._answer(request, lambda _: self._render("attacks", Query()))
-
-    async def _answer(self, request: Request, answer: Callable[[QueryParams], Response]) -> Response:
-        """The page for the parameters of a request, made in a thread, so that a search holds up no other request."""
-        check_token(request, self._token, self._wrong_link_limit)
-        return await run_sync(answer, request.query_params)
-
-    def _entries(self, given: QueryParams) -> Response:
-        """The page of the list."""
         index, query = self._viewer.index, Query.parse(given.multi_items())
         table, rows = index.table(query.unit), self._viewer.rows(query)
         columns = list_columns(table, query)
-        page, n_pages = _page(given, len(rows), PAGE)
-        shown = rows[(page - 1) * PAGE : page * PAGE]
+        page, n_pages = _page(given, len(rows), self.rows)
+        shown = rows[(page - 1) * self.rows : page * self.rows]
         return self._render(
             "list",
             query,
@@ -71,7 +48,7 @@ class Pages:
             entries=[entry(index, self._links, int(row), query, columns) for row in shown],
             columns=columns,
             n_rows=len(rows),
-            first=(page - 1) * PAGE,
+            first=(page - 1) * self.rows,
             page=page,
             n_pages=n_pages,
             page_link=lambda number: self._links.listed(query, page=number),
@@ -82,8 +59,8 @@ class Pages:
             gap=GAP,
         )
 
-    def _dialogue(self, given: QueryParams) -> Response:
-        """The page of a dialogue; the error 400 if there is none with this id."""
+    def dialogue(self, given: QueryParams) -> Response:
+        """One dialogue, at one of its turns if the address has one; the error 400 if there is none with this id."""
         index, query, links = self._viewer.index, Query.parse(given.multi_items()), self._links
         at = index.find(given.get("id", ""), file=given.get("file"))
         if at is None:
@@ -91,8 +68,8 @@ class Pages:
         dialogue = index.dialogue(at)
         n_turns = len(dialogue.turns)
         turn = _place(given.get("turn"), n_turns)
-        page, n_pages = _page(given, n_turns, TURNS, default=1 + (turn or 0) // TURNS)
-        places = range((page - 1) * TURNS, min(page * TURNS, n_turns))
+        page, n_pages = _page(given, n_turns, self.turns, default=1 + (turn or 0) // self.turns)
+        places = range((page - 1) * self.turns, min(page * self.turns, n_turns))
         numbers = DialogueNumbers(index, self._viewer.runs, at, dialogue)
         whole = _place(given.get("whole"), n_turns)
         position, rows = self._position(at, turn, query, given), self._viewer.rows(query)
@@ -107,9 +84,9 @@ class Pages:
             "dialogue",
             query,
             dialogue=dialogue,
-            file=index.file_of(at).shown,
+            file=self.shown(index.file_of(at).shown),
             turn=turn,
-            messages=messages(index, at, dialogue, numbers, places, whole=whole),
+            messages=messages(index, at, dialogue, numbers, places, whole=whole, cut=self.served),
             numbers=numbers.at(None),
             notes_of_dialogue=dialogue_notes(dialogue),
             permanent=lambda place: links.dialogue(at, turn=place),
@@ -119,7 +96,7 @@ class Pages:
             n_rows=len(rows),
             following=stepped(1),
             previous=stepped(-1),
-            back=links.listed(query, page=None if position is None else 1 + position // PAGE),
+            back=links.listed(query, page=None if position is None else 1 + position // self.rows),
             first=places.start,
             page=page,
             n_pages=n_pages,
@@ -139,8 +116,8 @@ class Pages:
         places = np.flatnonzero(mine)
         return int(places[0]) if len(places) else None
 
-    def _beside(self, given: QueryParams) -> Response:
-        """The page with two agents side by side: on all contexts, or on that of one dialogue or reply."""
+    def beside(self, given: QueryParams) -> Response:
+        """Two agents side by side: on all contexts that both have, or on that of one dialogue or reply."""
         index, query, links = self._viewer.index, Query.parse(given.multi_items()), self._links
         there, alone = list(index.agents), None
         if "id" in given:
@@ -175,6 +152,14 @@ class Pages:
             page_link=lambda number: links.beside(query, (first, second), page=number),
         )
 
+    def attacks(self, _: QueryParams) -> Response:
+        """The transcripts of attacks."""
+        return self._render("attacks", Query())
+
+    def shown(self, path: str) -> str:
+        """A file or folder as pages name it."""
+        return path
+
     def _row(self, given: QueryParams, query: Query) -> int:
         """The row of the dialogue, or of the reply, that the parameters name; the error 400 if there is none."""
         index = self._viewer.index
@@ -194,6 +179,11 @@ class Pages:
             index=self._viewer.index,
             query=query,
             base=self._links.base,
+            attacks=self._links.attacks,
+            served=self.served,
+            static=self.static,
+            path=self.shown,
+            title=self._viewer.title(self.shown),
             here=name,
             other=self._links.other,
             hits=mark(query.text),

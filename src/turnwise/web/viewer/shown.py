@@ -81,8 +81,9 @@ def messages(
     places: range,
     *,
     whole: int | None = None,
+    cut: bool = True,
 ) -> list[Message]:
-    """The messages at these places; a long one is cut, unless it is at `whole`."""
+    """The messages at these places; with `cut` a long one is cut, unless it is at `whole`, where nothing is folded."""
     rows = {
         int(index.replies.rows.turn[at]): at
         for at in index.replies_of(row)
@@ -94,6 +95,7 @@ def messages(
             dialogue.turns[place],
             numbers,
             whole=place == whole,
+            cut=cut and place != whole,
             n_beside=_n_beside(index, rows[place]) if place in rows else 0,
         )
         for place in places
@@ -112,9 +114,11 @@ def _n_beside(index: Index, reply: int) -> int:
     return int((table.numbered()[there] & (about.agent[there] != about.agent[reply])).sum())
 
 
-def _message(place: int, turn: Turn, numbers: DialogueNumbers, *, whole: bool, n_beside: int) -> Message:
+def _message(
+    place: int, turn: Turn, numbers: DialogueNumbers, *, whole: bool, cut: bool, n_beside: int
+) -> Message:
     """One message; tool results and long system messages are folded."""
-    parts = tuple(_parts(turn, whole=whole))
+    parts = tuple(_parts(turn, cut=cut))
     text = turn.text or " ".join(part.text for part in parts)
     calls = tuple(
         Call(name or "tool", indented(arguments)) for name, arguments in map(called, turn.tool_calls)
@@ -130,27 +134,25 @@ def _message(place: int, turn: Turn, numbers: DialogueNumbers, *, whole: bool, n
         brief=brief(text),
         numbers=numbers.at(place),
         notes=tuple(_turn_notes(turn)),
-        alternatives=tuple(_alternatives(place, turn, numbers, whole=whole)),
+        alternatives=tuple(_alternatives(place, turn, numbers, cut=cut)),
         n_beside=n_beside,
     )
 
 
-def _parts(turn: Turn, *, whole: bool) -> Iterator[Part]:
+def _parts(turn: Turn, *, cut: bool) -> Iterator[Part]:
     """The parts of a message's content; a message without words or calls is one empty part."""
     if turn.parts:
         for part in turn.parts:
             kind = str(part.get("type", ""))
-            yield (
-                _text_part(str(part["text"]), whole=whole) if kind in TEXT_PARTS else _other_part(kind, part)
-            )
+            yield (_text_part(str(part["text"]), cut=cut) if kind in TEXT_PARTS else _other_part(kind, part))
     elif turn.content or not turn.tool_calls:
         text = turn.text
-        yield _text_part(indented(text) if turn.role == "tool" else text, whole=whole)
+        yield _text_part(indented(text) if turn.role == "tool" else text, cut=cut)
 
 
-def _text_part(text: str, *, whole: bool = False) -> Part:
-    """A text, cut if it is long."""
-    return Part(text) if whole or len(text) <= LONG else Part(text[:LONG], cut=len(text) - LONG)
+def _text_part(text: str, *, cut: bool) -> Part:
+    """A text; with `cut` only its beginning, if it is long."""
+    return Part(text) if not cut or len(text) <= LONG else Part(text[:LONG], cut=len(text) - LONG)
 
 
 def _other_part(kind: str, part: Mapping[str, Any]) -> Part:
@@ -177,12 +179,12 @@ def _turn_notes(turn: Turn) -> Iterator[Note]:
         yield Note("other keys", as_json(others), plain=False)
 
 
-def _alternatives(place: int, turn: Turn, numbers: DialogueNumbers, *, whole: bool) -> Iterator[Alternative]:
+def _alternatives(place: int, turn: Turn, numbers: DialogueNumbers, *, cut: bool) -> Iterator[Alternative]:
     """What other agents would have said here, sample by sample."""
     for agent, samples in turn.alternatives.items():
         for number, sample in enumerate(samples):
             known = numbers.of_alternatives.get((place, agent, number), Numbers())
-            yield Alternative(agent, number, _text_part(sample.content, whole=whole), known)
+            yield Alternative(agent, number, _text_part(sample.content, cut=cut), known)
 
 
 def dialogue_notes(dialogue: Dialogue) -> list[Note]:

@@ -1,7 +1,7 @@
 """Everything that the viewer shows: the index, the runs with their scores, and notes on what is missing."""
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
 
@@ -27,12 +27,12 @@ class Viewer:
     _selected: "OrderedDict[Query, Whole]" = field(default_factory=OrderedDict)
     _lock: Lock = field(default_factory=Lock)
 
-    @property
-    def title(self) -> str:
-        """The names of the files, at most two of them."""
-        names = [file.shown for file in self.index.files]
+    def title(self, shown: Callable[[str], str]) -> str:
+        """The names of the files, at most two of them; `shown` makes a name of a path."""
+        names = [shown(file.shown) for file in self.index.files]
         more = [f"{len(names) - 2} more"] if len(names) > 2 else []
-        return ", ".join([*names[:2], *more]) or ", ".join(dict.fromkeys(one.run for one in self.strategies))
+        runs = dict.fromkeys(shown(one.run) for one in self.strategies)
+        return ", ".join([*names[:2], *more]) or ", ".join(runs)
 
     def rows(self, query: Query) -> Whole:
         """The rows of a query in its order; the last 16 lists are remembered."""
