@@ -212,6 +212,24 @@ def test_p_is_adjusted_over_all_metrics_before_the_verdict():
     assert (alone.family_size, among.family_size) == (1, 61)
 
 
+def test_a_constant_difference_that_is_not_shown_has_no_interval_and_excludes_nothing():
+    a = table("length", ["w w"] * 6, agent="a", pairs=PAIRS[:6])
+    b = table("length", ["w"] * 6, agent="b", pairs=PAIRS[:6])
+    raw = compare(a, b, agents=("a", "b"), group=None, better="higher")
+    # The sign test of six pairs has p 2 / 2^6.
+    assert (raw.interval, raw.p) == ((1.0, 1.0), 0.03125)
+    (alone,) = with_verdicts([raw], {"": 1.5})
+    assert (alone.interval_adjusted, alone.equivalent) == ((1.0, 1.0), True)
+    for one in with_verdicts([raw] * 3, {"": 1.5}):
+        assert (one.verdict, one.p_adjusted) == ("not shown", 0.09375)
+        assert (one.interval_adjusted, one.at_most_apart, one.equivalent, one.no_worse) == (
+            None,
+            None,
+            None,
+            (),
+        )
+
+
 def test_metrics_that_are_added_change_nothing_that_people_say():
     rng = np.random.default_rng(0)
     a = table("length", words(rng, 5, 9), agent="a", pairs=PAIRS)

@@ -9,8 +9,8 @@ from msgspec import Meta
 from turnwise.commands.function import function
 from turnwise.commands.opening import opened
 from turnwise.commands.screen import Printing
+from turnwise.library.results import ADJUSTED, result
 from turnwise.library.results import Reliability as Result
-from turnwise.library.results import result
 from turnwise.report.fitting import Layout
 from turnwise.settings.groups import Drawing, Evaluating, Grouping, LowerIsBetter, Resumption
 from turnwise.settings.option import Names, Option, Pairs, as_pairs
@@ -22,6 +22,7 @@ DIFFERENCES = Layout(
     names=("metric", "group", "agent_a", "agent_b"),
     results=("estimate", "interval", "verdict"),
     others=("a", "b"),
+    keys=ADJUSTED,
 )
 SOURCES = Layout(names=("source",), results=("share",), others=("variance", "levels"))
 ADDITIONS = Layout(

@@ -358,6 +358,21 @@ def reliability_notes(document: ReliabilityDocument) -> list[str]:
             found.append(
                 f"note: {about}: {tasks} left out for k {record.k}: fewer than {counted(record.k or 0, 'trial')}"
             )
+    left: dict[tuple[int, int, str], list[DifferenceRecord]] = {}
+    for difference in document.differences:
+        if difference.estimate is None:
+            found.append(
+                f"note: {difference.metric}{_in_group(difference)}: no difference: {difference.reason}"
+            )
+        elif difference.unpaired_a or difference.unpaired_b:
+            counts = difference.unpaired_a or 0, difference.unpaired_b or 0
+            left.setdefault((*counts, _in_group(difference)), []).append(difference)
+    for (of_a, of_b, where), those in left.items():
+        agents = f"{of_a} of {those[0].agent_a} and {of_b} of {those[0].agent_b}"
+        found.append(
+            f"note: {', '.join(one.metric for one in those)}{where}: tasks that the other agent lacks, left out of the "
+            f"difference: {agents}"
+        )
     for noise in document.noise:
         gains = {one.twice: one for one in noise.additions}
         if noise.first is None:

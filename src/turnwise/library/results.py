@@ -229,7 +229,7 @@ class Scores(ResultOf[ScoreRecord]):
 
 # Columns of comparisons: the interval that belongs to the verdict, and what is of one comparison alone.
 ADJUSTED = {
-    "interval": ("interval_adjusted", "interval"), "interval_alone": ("interval",), "p_alone": ("p",)
+    "interval": ("interval_adjusted",), "interval_alone": ("interval",), "p_alone": ("p",)
 }  # fmt: skip
 
 

@@ -347,6 +347,7 @@ def _measured(
         p=known(test.p),
         standard_error=test.error,
         degrees=test.degrees if test.error is not None else None,
+        p_elsewhere=known(test.elsewhere),
         unvarying=unvarying(None if test.error is None else (0.0, 0.0), test.method),
         a=a,
         b=b,

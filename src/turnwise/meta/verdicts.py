@@ -17,7 +17,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from turnwise.metrics import is_preference, is_rating
-from turnwise.records import LEVEL, ChangeRecord, DifferenceRecord, Family, Interval, known
+from turnwise.records import LEVEL, ChangeRecord, DifferenceRecord, Family, known
 from turnwise.stats.multiplicity import step_down, together, true_counts
 from turnwise.stats.shares import share_interval
 from turnwise.stats.studentised import t_interval
@@ -103,7 +103,8 @@ def interval_at(record: DifferenceRecord | ChangeRecord, level: float) -> tuple[
     if record.interval is None or level == 1 - LEVEL:
         return record.bounds
     if record.estimate is None or record.standard_error is None:
-        return record.bounds  # items that are all the same in both runs
+        rest = 1.0 if record.p_elsewhere is None else record.p_elsewhere
+        return record.bounds if rest < 1 - level else None
     error, degrees = record.standard_error, record.degrees or 0.0
     if not record.anytime and isinstance(record, DifferenceRecord) and record.win_rate is not None:
         share = share_interval(
@@ -118,13 +119,13 @@ def _with_margin(record: Compared, margins: Mapping[str, float]) -> Compared:
     margin = margins.get(record.metric, margins.get(""))
     if margin is None or record.estimate is None:
         return record
-    ends: Interval = record.interval_adjusted
-    low, high = record.decisive or (-np.inf, np.inf)
-    equivalent = -margin < low and high < margin
+    ends = record.decisive
+    low, high = ends or (-np.inf, np.inf)
+    equivalent = None if ends is None else -margin < low and high < margin
     if record.better == "lower":
         low, high = -high, -low
     first, second = (record.better is not None and end for end in (low > -margin, high < margin))
-    said = f"equal within {margin:g}" if equivalent and ends is not None else None
+    said = f"equal within {margin:g}" if equivalent else None
     if isinstance(record, ChangeRecord):
         said = said or (f"no worse by {margin:g}" if first else None)
         found = replace(record, margin=margin, equivalent=equivalent, no_worse=bool(first))

@@ -51,6 +51,7 @@ class Tested(Record, frozen=True, kw_only=True):
     better: Direction | None = field(default_factory=nothing)  # which end of the metric is good
     standard_error: Number = None
     degrees: Number = None  # of freedom, of Student's t
+    p_elsewhere: Number = None  # where nothing varies: p of every difference but the estimate
     anytime: bool = False  # interval and p hold however often the data was looked at before
     p_adjusted: Number = field(default_factory=nothing)
     # An end at exactly 0 says that the sign of the difference is shown, and of its size nothing.

@@ -103,6 +103,35 @@ def test_two_agents_are_compared_on_the_tasks_of_both() -> None:
     assert differences["rating:reward pass^1"].n_clusters == 10
 
 
+def test_an_agent_on_its_own_easiest_tasks_is_no_better_than_itself() -> None:
+    all_tasks: dict[str, list[float | None]] = {f"t{at}": [float(at < 6)] * 2 for at in range(20)}
+    easy = {task: row for task, row in all_tasks.items() if row[0]}
+    found = tw.reliability(tasks(all_tasks, "all") + tasks(easy, "easy"), k=(1,))
+    (difference,) = found.document.differences
+    assert (difference.estimate, difference.a, difference.b, difference.n_clusters) == (0.0, 1.0, 1.0, 6)
+    assert "tasks that the other agent lacks, left out of the difference: 14 of all and 0 of easy" in str(
+        found
+    )
+
+
+def test_agents_without_a_common_task_have_no_difference_and_a_reason() -> None:
+    found = tw.reliability(tasks({"a": [1, 1]}, "one") + tasks({"b": [1, 1]}, "two"), k=(2,))
+    (difference,) = found.document.differences
+    assert (difference.estimate, difference.verdict) == (None, "skipped")
+    assert "pass^2: no difference: no task has 2 trials of both agents" in str(found)
+
+
+def test_a_verdict_does_not_depend_on_which_other_k_are_asked_for() -> None:
+    always = {f"t{at}": [1.0] * 4 for at in range(6)}
+    never = {f"t{at}": [0.0] * 4 for at in range(6)}
+    data = tasks(always, "A") + tasks(never, "B")
+    of_all, of_one = tw.reliability(data), tw.reliability(data, k=(4,))
+    # All six tasks differ alike: p is that of the sign test, 2 / 2^6.
+    assert [one.p_adjusted for one in of_all.document.differences] == [0.03125] * 4
+    assert of_all.document.differences[3] == of_one.document.differences[0]
+    assert of_one.document.differences[0].verdict == "A scores higher"
+
+
 def test_three_agents_are_not_compared_and_a_note_says_how() -> None:
     data = [one for agent in "abc" for one in tasks({"x": [1, 0], "y": [1, 1]}, agent)]
     found = tw.reliability(data)
