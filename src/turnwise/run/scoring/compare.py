@@ -185,7 +185,6 @@ def _by_metrics(spec: "Compare", census: Census, trials: Trials, unrated: Counte
     trials.add(compared)
     # Agents that speak at the logged points have the same contexts, item by item.
     named = spec.pair is not None or bool(spec.selection.as_agents)
-    trials.paired = not named and all(item.task for item in compared)
 
     @cache
     def better_key(two: tuple[str, str], group: str, scored: tuple[str, ...]) -> PairKey | None:
@@ -193,6 +192,7 @@ def _by_metrics(spec: "Compare", census: Census, trials: Trials, unrated: Counte
         own = partial(_own_id, spec, census)
         return better_pair_key(items.values(), two, group, own, scored=frozenset(scored))
 
+    samplings: set[tuple[bool, str | None]] = set()  # whether tasks were the pairs, and what came of it
     for table in tables.values():
         for group in dict.fromkeys(item.group for item in items.values()):
             mine = table.of_group(group)
@@ -211,6 +211,8 @@ def _by_metrics(spec: "Compare", census: Census, trials: Trials, unrated: Counte
                 better = better_key(two, group, table.ids) if has_unpaired(record) and not by_task else None
                 key = TASK if by_task else spec.selection.pair
                 records.append(marked(_with_pair_key(record, key, better), known))
+                samplings.add((by_task, record.sampling))
+    trials.paired = samplings - {(True, None)} == {(True, "paired")}
     return Compared(tuple(records), tuple(means))
 
 
