@@ -9,9 +9,10 @@ from msgspec import Meta
 from turnwise.commands.function import function
 from turnwise.commands.opening import opened
 from turnwise.commands.screen import Printing
-from turnwise.library.results import ADJUSTED, result
+from turnwise.library.results import ADJUSTED, cells, result
 from turnwise.library.results import Reliability as Result
 from turnwise.report.fitting import Layout
+from turnwise.records import plain
 from turnwise.settings.groups import Drawing, Evaluating, Grouping, LowerIsBetter, Resumption
 from turnwise.settings.option import Names, Option, Pairs, as_pairs
 from turnwise.terminal import visible
@@ -138,7 +139,12 @@ def _noise(found: Result, screen: Printing) -> list[str]:
     parts = []
     for noise in found.document.noise:
         about = visible(" ".join(filter(None, [noise.metric, "of", noise.agent, noise.group])))
-        table = screen.records_table(noise.sources, ("source", "variance", "share", "levels"), SOURCES)
+        sources = [plain(one) | {"levels": round(one.levels or 0)} for one in noise.sources]
+        head, rows = cells(sources, ("source", "variance", "share", "levels"), SOURCES)
+        table = screen.table(rows, head, SOURCES)
+        if not noise.additions:
+            parts.append(f"\nwhere values of {about} vary:\n{table}")
+            continue
         rows = [
             [one.twice, one.standard_error, one.at_best, one.smallest_difference] for one in noise.additions
         ]

@@ -375,16 +375,18 @@ def reliability_notes(document: ReliabilityDocument) -> list[str]:
         )
     for noise in document.noise:
         gains = {one.twice: one for one in noise.additions}
+        about = f"{noise.metric} of {noise.agent}{f' in {noise.group}' if noise.group else ''}"
         if noise.first is None:
+            found.append(f"note: {about}: all values are alike, which does not show that others would be")
             continue
         ends = ", ".join(f"{one.standard_error:.3f} with twice as many {name}" for name, one in gains.items())
-        about = f"{noise.metric} of {noise.agent}{f' in {noise.group}' if noise.group else ''}"
+        same = noise.smallest_on_same_tasks
+        on_same = "" if same is None else f", on the same tasks by {same:.2f} if they are as hard for both"
         found += [
             f"note: {about}: add {noise.first} first: the standard error of the mean is {noise.standard_error:.3f}, "
             f"and {ends}",
             f"note: {about}: a second agent with as many values is told apart in 4 of 5 studies if it differs by "
-            f"{noise.smallest_difference:.2f}, on the same tasks by {noise.smallest_on_same_tasks:.2f} if they are as "
-            "hard for both",
+            f"{noise.smallest_difference:.2f}{on_same}",
         ]
     return list(dict.fromkeys(found))
 

@@ -104,6 +104,12 @@ def test_lower_is_better_for_some_metrics():
     assert claim.verdict == "one scores lower than two by fbd"
 
 
+def test_where_low_ratings_are_good_the_agent_with_the_lower_ones_is_better():
+    claim = said(record("rating:overall", -0.93, 0.01, better="lower"))
+    assert claim.verdict == "People find one better than two (low is good)"
+    assert claim.number.startswith("one minus two is -0.93 [")
+
+
 def test_metrics_that_contradict_each_other_decide_nothing():
     claim = said(record("chrf", 0.5, 0.01), record("usl-h", -0.5, 0.01))
     assert claim.kind == "metrics-disagree"

@@ -68,6 +68,32 @@ def test_failures_of_the_infrastructure_are_left_out_and_counted_unless_they_sha
     assert found.findings[0].signature != counted.findings[0].signature
 
 
+def test_failures_that_count_are_in_the_noise_too() -> None:
+    data = [*tasks({"a": [1, 1], "b": [0, 1], "c": [1, 0]}), trial("a", 2, None, failure="rate limit")]
+    (without,) = tw.reliability(data, k=(1,)).document.noise
+    (found,) = tw.reliability(data, k=(1,), failures="failed").document.noise
+    # Of a 2 of 3 trials then pass, no longer 2 of 2.
+    assert (without.mean, found.mean) == pytest.approx(((1 + 0.5 + 0.5) / 3, (2 / 3 + 0.5 + 0.5) / 3))
+    zero = [{**one} for one in data]
+    zero[-1] = trial("a", 2, 0)
+    (as_zero,) = tw.reliability(zero, k=(1,)).document.noise
+    assert found.sources == as_zero.sources
+    (low,) = tw.reliability(data, k=(1,), failures="failed", lower_is_better="reward").document.noise
+    assert low.mean == pytest.approx((1 + 0.5 + 0.5) / 3)
+
+
+def test_values_that_are_all_alike_say_nothing_of_what_to_add() -> None:
+    found = tw.reliability(tasks({f"t{at}": [1, 1, 1] for at in range(5)}))
+    (noise,) = found.document.noise
+    assert (noise.standard_error, noise.smallest_difference, noise.smallest_on_same_tasks) == (None, None, None)
+    assert (noise.additions, noise.first) == ((), None)
+    assert "all values are alike, which does not show that others would be" in str(found)
+    # Tasks differ and their trials do not: on the same tasks nothing is known of a second agent.
+    found = tw.reliability(tasks({f"t{at}": [at % 2] * 3 for at in range(6)}))
+    assert found.document.noise[0].smallest_on_same_tasks is None
+    assert "on the same tasks" not in str(found)
+
+
 def test_a_key_says_which_trials_failed_where_records_do_not() -> None:
     data = [*tasks({"a": [1, 1], "b": [0, 1]}), trial("a", 2, 0, meta={"status": "timeout"})]
     found = tw.reliability(data, k=(1,), failed={"meta.status": "timeout"})

@@ -165,6 +165,8 @@ def _shown_by_people(
         evidence.append(who.reservation)
     if is_preference(people.metric):
         said = f"{who.verb('prefer')} {first} to {second}"
+    elif people.better == "lower":
+        said = f"{who.verb('find')} {first} better than {second} (low is good)"
     elif people.better is not None:
         said = f"{who.verb('rate')} {first} above {second}"
     else:

@@ -98,8 +98,8 @@ def compare(spec: "Compare") -> CompareDocument:
     if chosen:
         wins = [*judge_pairs(chosen, spec, census, _two_agents(spec, census)), *wins]
     trials = Trials()
-    unrated: Counter[str] = Counter()
-    compared = _by_metrics(scored, census, trials, unrated) if scored.metrics else Compared()
+    watch = Watch(spec.max_errors, failures=Counter())
+    compared = _by_metrics(scored, census, trials, watch) if scored.metrics else Compared()
     people = Compared()
     if scored.metrics and not any(is_rating(name) for name in scored.metrics):
         people = _by_people(scored, census)
@@ -114,7 +114,8 @@ def compare(spec: "Compare") -> CompareDocument:
         people=rated,
         preferences=tuple(fits),
         notes=(
-            *unrated_note(scored, unrated),
+            *unrated_note(scored, watch.unrated),
+            *watch.broken(),
             *cut_agents(spec, census, _asked_agents(spec, census)),
             *_trial_notes(spec, trials),
         ),
@@ -151,13 +152,12 @@ def _tools(spec: "Compare", census: Census) -> tuple[ToolRecord, ...]:
     return tuple(record for record in found if record.agent in _agents(spec, census)) if found else ()
 
 
-def _by_metrics(spec: "Compare", census: Census, trials: Trials, unrated: Counter[str]) -> Compared:
+def _by_metrics(spec: "Compare", census: Census, trials: Trials, watch: Watch) -> Compared:
     """The difference between every two agents by each metric of the spec, which are scores of items. Their trials are
-    added to `trials`, and in `unrated` dialogues are counted that are left out because none of their replies is rated.
+    added to `trials`, and `watch` counts what is left out.
     """
     agents = _agents(spec, census)
     metrics, absent = prepare(spec, census)
-    watch = Watch(spec.max_errors)
     parts = no_blocks(metrics)
     with (
         BlockStore(spec.folder, reuse=spec.reuse) as store,
@@ -175,7 +175,6 @@ def _by_metrics(spec: "Compare", census: Census, trials: Trials, unrated: Counte
             lines=lines,
             parts=parts,
         )
-    unrated.update(watch.unrated)
     if spec.folder is not None:
         write_parts(spec.folder, parts)
     records = [one.record(DifferenceRecord) for one in (*absent, *watch.unavailable())]
@@ -248,7 +247,7 @@ def _by_people(spec: "Compare", census: Census) -> Compared:
     own = spec.changed(
         metrics=(name,), agents=agents, as_agents=(), items=None, limit=None, output=None, files=None
     )
-    return _by_metrics(own, census, Trials(), Counter())
+    return _by_metrics(own, census, Trials(), Watch(spec.max_errors, failures=Counter()))
 
 
 def _own_id(spec: "Compare", census: Census, dialogue: str) -> str:

@@ -16,7 +16,7 @@ from turnwise.meta.table import ScoreTable
 from turnwise.meta.verdicts import with_verdicts
 from turnwise.metrics.rows import quotient
 from turnwise.records import DifferenceRecord, NoiseRecord, PassRecord, ReliabilityDocument
-from turnwise.run.scoring.attempts import NOTHING, Measured, Trial, measure, read_trials
+from turnwise.run.scoring.attempts import NOTHING, Measured, Observation, Trial, measure, read_trials
 from turnwise.run.scoring.noise import noise_of
 from turnwise.run.scoring.rated import rating_names
 from turnwise.run.scoring.shards import Watch, prepare
@@ -115,7 +115,7 @@ def reliability(spec: "Reliability") -> ReliabilityDocument:
                 agent: [one for one in known if (one.agent, one.group) == (agent, group)] for agent in agents
             }
             mine = {agent: own for agent, own in mine.items() if own}
-            noise += _noise(name, group, mine, measured[name])
+            noise += _noise(name, group, mine, measured[name], _failed_value(metric, spec))
             try:
                 counts = {agent: _counts(own, measured[name], metric, spec) for agent, own in mine.items()}
             except Refused as error:
@@ -307,19 +307,38 @@ def _table(name: str, agent: str, counts: Counts, k: int, signature: Signature) 
     )
 
 
+def _failed_value(metric: Metric, spec: "Reliability") -> float | None:
+    """The value of a trial that failed outside the agent, if it counts as not passed; None where it has none, as with a
+    threshold.
+    """
+    if spec.failures == "left-out" or spec.threshold is not None:
+        return None
+    return float(not metric.higher_is_better)
+
+
 def _noise(
     metric: str,
     group: str,
     trials: Mapping[str, Sequence[Trial]],
     measured: Mapping[tuple[str, str], Measured],
+    failed: float | None,
 ) -> Iterator[NoiseRecord]:
-    """The sources of variance of each agent, where they can be told apart."""
+    """The sources of variance of each agent, where they can be told apart; trials that failed outside the agent have
+    the value `failed` from every rater, or are left out for None.
+    """
     for agent, own in trials.items():
-        observed = [
+        observed: list[tuple[str, str, Sequence[Observation]]] = [
             (one.task, one.dialogue, measured[one.dialogue, one.group].observations)
             for one in own
             if not one.failure and (one.dialogue, one.group) in measured
         ]
+        raters = sorted({each.rater for _, _, those in observed for each in those}) or [""]
+        if failed is not None:
+            observed += [
+                (one.task, one.dialogue, [Observation(one.dialogue, failed, rater) for rater in raters])
+                for one in own
+                if one.failure
+            ]
         found = noise_of(metric, agent, group or None, observed)
         if found is not None:
             yield found
