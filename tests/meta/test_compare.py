@@ -270,6 +270,29 @@ def test_an_interval_at_every_look_is_wider_and_agrees_with_its_test():
     assert "at every look" in always.method
 
 
+@pytest.mark.parametrize("seed", range(10))
+def test_a_mirrored_comparison_of_few_items_is_the_same_when_it_is_mirrored_again(seed: int):
+    rng = np.random.default_rng(seed)
+    a, b = (table("length", words(rng, 1, 9, n=7), agent=agent, pairs=PAIRS[:7]) for agent in ("a", "b"))
+    (one,) = with_verdicts([compare(a, b, agents=("a", "b"), group=None, better="higher")], {"": 2.0})
+    (other,) = with_verdicts([compare(b, a, agents=("b", "a"), group=None, better="higher")], {"": 2.0})
+    assert one == other.mirrored()
+    assert one == one.mirrored().mirrored()
+    signs = [flip.difference > 0 for flip in one.flips]
+    assert signs == sorted(signs, reverse=True)
+
+
+def test_a_difference_as_wide_as_the_scale_excludes_nothing():
+    a = table("length", ["w", "w w w w w w"], agent="a", pairs=PAIRS[:2])
+    b = table("length", ["w w w", "w"], agent="b", pairs=PAIRS[:2])
+    raw = compare(a, b, agents=("a", "b"), group=None)
+    assert [with_verdicts([replace(raw, points=points)])[0].at_most_apart for points in (4.0, None)] == [
+        None,
+        max(map(abs, raw.interval)),
+    ]
+    assert max(map(abs, raw.interval)) > 4
+
+
 def test_items_without_a_pair_are_counted():
     a = table("length", ["w"] * 4, agent="a", pairs=["x", "y", "z", "alone"])
     b = table("length", ["w w"] * 3, agent="b", pairs=["x", "y", "z"])

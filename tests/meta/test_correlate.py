@@ -277,12 +277,19 @@ def rated_lengths(seed: int) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(("data", "at_edge"), [(16, False), (9, True)])
-def test_draws_are_as_many_as_a_gate_needs_or_it_says_that_it_is_at_the_edge(data: int, at_edge: bool) -> None:
+def test_draws_are_as_many_as_a_gate_needs_or_it_says_that_it_is_at_the_edge(
+    data: int, at_edge: bool
+) -> None:
     # With 1,000 draws alone, the seed decides on both data sets whether 0 is inside the interval.
     said = []
     for seed in range(4):
         found = turnwise.meta_evaluate(
-            rated_lengths(data), metrics="length", statistics="spearman", level="turn", seed=seed, figures=False
+            rated_lengths(data),
+            metrics="length",
+            statistics="spearman",
+            level="turn",
+            seed=seed,
+            figures=False,
         )
         said += Gate.parse("length >= 0").verdicts(found.findings)
     if at_edge:

@@ -11,8 +11,8 @@ from turnwise.commands.opening import opened
 from turnwise.commands.screen import Printing
 from turnwise.library.results import ADJUSTED, cells, result
 from turnwise.library.results import Reliability as Result
-from turnwise.report.fitting import Layout
 from turnwise.records import plain
+from turnwise.report.fitting import Layout
 from turnwise.settings.groups import Drawing, Evaluating, Grouping, LowerIsBetter, Resumption
 from turnwise.settings.option import Names, Option, Pairs, as_pairs
 from turnwise.terminal import visible

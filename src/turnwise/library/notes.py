@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
+from math import inf
 from typing import Self, TypeVar
 
 from turnwise.errors import counted
@@ -293,9 +294,15 @@ def _pairing(records: Sequence[Record]) -> list[str]:
     """
     compared = [record for record in records if isinstance(record, DifferenceRecord)]
     about: dict[str, list[DifferenceRecord]] = {}
+    independent: dict[tuple[str, str | None, str | None], list[DifferenceRecord]] = {}
     for record in compared:
-        for said in filter(None, (_unpaired(record), _merged(record))):
+        if record.sampling == "unpaired":
+            key = (record.metric, record.group, record.better_pair_key)
+            independent.setdefault(key, []).append(record)
+        for said in filter(None, (_left_unpaired(record), _merged(record))):
             about.setdefault(said, []).append(record)
+    for of in independent.values():
+        about.setdefault(_independent(of), []).extend(of)
     every = [(record.metric, record.group) for record in compared if record.estimate is not None]
     found = []
     for said, of in about.items():
@@ -309,22 +316,31 @@ def _pairing(records: Sequence[Record]) -> list[str]:
     return found
 
 
-def _unpaired(record: DifferenceRecord) -> str | None:
-    """On items of two compared agents that have no partner, or on a comparison without pairs; None if neither
-    applies.
-    """
-    left = any((record.unpaired_a, record.unpaired_b))
-    if not left and record.sampling != "unpaired":
+def _independent(records: Sequence[DifferenceRecord]) -> str:
+    """On comparisons of one metric without pairs, which all have the same key that would pair more items, or none."""
+    agents = [f"{record.agent_a} and {record.agent_b}" for record in records]
+    more = f" or of {len(agents) - SHOWN} more pairs of agents" if len(agents) > SHOWN else ""
+    return (
+        f"fewer than half of the items of {', or of '.join(agents[:SHOWN])}{more} have a partner with the same "
+        f"{_pair_key(records[0])}, so the agents are compared as independent samples{_better(records)}"
+    )
+
+
+def _better(records: Sequence[DifferenceRecord]) -> str:
+    """The key that would pair more items, and how many pairs it makes; empty if there is none."""
+    key = records[0].better_pair_key
+    if key is None:
+        return ""
+    numbers = sorted({record.better_pair_key_pairs or 0 for record in records})
+    least = f"{numbers[0]} to " if len(numbers) > 1 else ""
+    return f"; --pair {key} makes {least}{counted(numbers[-1], 'pair')}"
+
+
+def _left_unpaired(record: DifferenceRecord) -> str | None:
+    """On items of two compared agents that have no partner and were left out; None if there are none."""
+    if not any((record.unpaired_a, record.unpaired_b)):
         return None
-    better = ""
-    if record.better_pair_key is not None:
-        pairs = counted(record.better_pair_key_pairs or 0, "pair")
-        better = f"; --pair {record.better_pair_key} makes {pairs}"
-    if not left:
-        return (
-            f"fewer than half of the items of {record.agent_a} and {record.agent_b} have a partner with the same "
-            f"{_pair_key(record)}, so the agents are compared as independent samples{better}"
-        )
+    better = _better([record])
     counts = f"{record.unpaired_a or 0} of {record.agent_a} and {record.unpaired_b or 0} of {record.agent_b}"
     more = f"{better} instead of {record.n_items}" if better else ""
     return f"items without a partner, left out: {counts}{more}; --pair none compares all items as independent samples"
@@ -345,7 +361,8 @@ def _pair_key(record: DifferenceRecord) -> str:
 
 def reliability_notes(document: ReliabilityDocument) -> list[str]:
     """Lines on tasks with too few trials, on trials that failed for reasons outside the agent, and on what to add."""
-    found = []
+    found: list[str] = []
+    short: dict[str, dict[str, None]] = {}  # metric and agent -> tasks that are left out, for each k
     for record in document.results:
         about = f"{record.metric} of {record.agent}{_in_group(record)}"
         if record.failures:
@@ -355,9 +372,12 @@ def reliability_notes(document: ReliabilityDocument) -> list[str]:
             found.append(f"note: {about}: {total} failed for reasons outside the agent, {how}: {why}")
         if record.short and record.estimate is not None:
             tasks = f"{record.short} of {counted(record.short + record.n_clusters, 'task')}"
-            found.append(
-                f"note: {about}: {tasks} left out for k {record.k}: fewer than {counted(record.k or 0, 'trial')}"
-            )
+            short.setdefault(about, {})[f"{tasks} for k {record.k}"] = None
+    found += [
+        f"note: {about}: left out for lack of trials: {', '.join(tasks)}; so numbers of different k are of different "
+        "tasks"
+        for about, tasks in short.items()
+    ]
     left: dict[tuple[int, int, str], list[DifferenceRecord]] = {}
     for difference in document.differences:
         if difference.estimate is None:
@@ -419,7 +439,7 @@ def verdict_notes(records: Sequence[Tested]) -> list[str]:
     edge: dict[str, list[str]] = {}
     for record in records:
         group = next(iter(record.named("group")), None)
-        if not record.shown and record.at_most_apart:
+        if not record.shown and (record.at_most_apart or (record.at_most_apart is None and record.decisive)):
             null.setdefault((_metric(record), group), []).append(record)
         if record.at_edge and record.p_adjusted is not None:
             edge.setdefault(_metric(record), []).append(f"{_sides(record)} (p {p_value(record.p_adjusted)})")
@@ -434,14 +454,15 @@ def verdict_notes(records: Sequence[Tested]) -> list[str]:
 
 def _excluded(metric: str, group: str | None, records: Sequence[Tested]) -> str:
     """What differences that were not shown leave open, and what four times the data would show."""
-    widest = max(records, key=lambda record: record.at_most_apart or 0.0)
+    widest = max(records, key=lambda record: inf if record.at_most_apart is None else record.at_most_apart)
     of = "" if widest.points is None or widest.points <= 1 else f" of {widest.points:g} points"
     some = f"{len(records)} pairs without a difference that was shown, of which the widest is " * (
         len(records) > 1
     )
-    said = f"{some}{_sides(widest)}, at most {number(widest.at_most_apart)}{of} apart"
+    apart = f"at most {number(widest.at_most_apart)}{of} apart"
+    said = f"{some}{_sides(widest)}, {'no difference is excluded' if widest.at_most_apart is None else apart}"
     more = ""
-    if widest.standard_error is not None and widest.degrees and widest.at_most_apart is not None:
+    if widest.standard_error is not None and widest.degrees:
         from turnwise.stats.anytime import anytime_quantile  # imports numpy, which --help has no need of
 
         alpha = LEVEL / (widest.family_size or 1)
@@ -452,8 +473,9 @@ def _excluded(metric: str, group: str | None, records: Sequence[Tested]) -> str:
         )
         quantiles = limit + t_quantile(widest.degrees, 0.8)
         what = "ratings" if widest.family == "people" else "runs"
-        smaller = number(quantiles * widest.standard_error / 2)
-        more = f"; four times as many {what} would show {smaller} in 4 of 5 studies"
+        smaller = quantiles * widest.standard_error / 2
+        if widest.points is None or smaller < widest.points:
+            more = f"; four times as many {what} would show {number(smaller)} in 4 of 5 studies"
     return f"note: {metric}{'' if group is None else f' in {group}'}: {said}{more}"
 
 

@@ -391,6 +391,7 @@ def _with_pairs(
     sums = sums[sums[:, 1] > 0]
     order = np.argsort(gaps, kind="stable").tolist()
     ends = dict.fromkeys([*order[::-1][:MAX_FLIPS], *order[:MAX_FLIPS]])
+    ends = dict.fromkeys(sorted(ends, key=lambda at: bool(gaps[at] < 0)))
     first_a, first_b = (np.unique(pairs, return_index=True)[1] for pairs in (found.pairs_a, found.pairs_b))
     return replace(
         record,

@@ -94,9 +94,7 @@ def interval_and_p(
     bounds, p = Bounds(None, "" if resampling.intervals else NO_INTERVAL, 0.0), float("nan")
     if not isnan(value):
         if resampling.intervals:
-            bounds = settled(
-                lambda n: interval(draws=n, rng=resampling.rng), resampling.draws, cheap=cheap
-            )
+            bounds = settled(lambda n: interval(draws=n, rng=resampling.rng), resampling.draws, cheap=cheap)
         p = settled_p(lambda n: p_value(draws=n, rng=resampling.rng), resampling.draws)
     return bounds, p
 

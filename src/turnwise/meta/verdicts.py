@@ -82,6 +82,11 @@ def _possible(records: Sequence[DifferenceRecord] | Sequence[ChangeRecord]) -> f
 
 def _with_verdict(record: Compared, family: Family, n: int, p: float) -> Compared:
     """The record with its adjusted p and interval, and its verdict; without an estimate the verdict is the status."""
+    agents = record.named("agent_a", "agent_b")
+    if agents != sorted(agents) and isinstance(
+        record, DifferenceRecord
+    ):  # so that rounding is that of one order
+        return _with_verdict(record.mirrored(), family, n, p).mirrored()
     blank = replace(record, family=family, family_size=n, p_adjusted=known(p))
     if record.estimate is None:
         return replace(blank, verdict=record.status)
@@ -92,10 +97,20 @@ def _with_verdict(record: Compared, family: Family, n: int, p: float) -> Compare
     return replace(
         blank,
         interval_adjusted=interval,
-        at_most_apart=None if interval is None else max(map(abs, interval)),
+        at_most_apart=_excluded_from(interval, record.points),
         at_edge=abs(p - LEVEL) <= EDGE * LEVEL,
         verdict=record.leads if shown else NOT_SHOWN,
     )
+
+
+def _excluded_from(interval: tuple[float, float] | None, points: float | None) -> float | None:
+    """The largest difference inside the interval; None where it is no smaller than the scale is wide, so that nothing
+    is excluded.
+    """
+    if interval is None:
+        return None
+    largest = max(map(abs, interval))
+    return None if points is not None and largest >= points else largest
 
 
 def interval_at(record: DifferenceRecord | ChangeRecord, level: float) -> tuple[float, float] | None:
@@ -131,7 +146,7 @@ def _with_margin(record: Compared, margins: Mapping[str, float]) -> Compared:
         found = replace(record, margin=margin, equivalent=equivalent, no_worse=bool(first))
     else:
         sides = (record.agent_a, first), (record.agent_b, second)
-        names = tuple(str(agent) for agent, holds in sides if holds)
+        names = tuple(sorted(str(agent) for agent, holds in sides if holds))
         said = said or (f"{names[0]} is no worse by {margin:g}" if len(names) == 1 else None)
         found = replace(record, margin=margin, equivalent=equivalent, no_worse=names)
     return replace(found, verdict=said) if said and record.verdict == NOT_SHOWN else found

@@ -61,9 +61,11 @@ class Tested(Record, frozen=True, kw_only=True):
     at_edge: bool = False  # p_adjusted is within a tenth of 5 %: a few more items may turn the verdict
     leads: str | None = None  # what would be said if the difference were shown
     verdict: str | None = field(default_factory=nothing)
-    # Width of the scale of the ratings, or of the range of the metric; null where it has no ends.
+    # The largest possible difference: the width of the scale of the ratings, or of the range of the metric; null where
+    # it has no ends.
     points: Number = None
-    at_most_apart: Number = None  # no difference larger than this is inside the adjusted interval
+    # No difference larger than this is inside the adjusted interval; null where that excludes nothing.
+    at_most_apart: Number = None
     margin: Number = None  # a difference up to this size does not matter, as was said with --margin
     equivalent: bool | None = None  # the whole adjusted interval is within the margin
 

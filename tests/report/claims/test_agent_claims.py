@@ -132,6 +132,17 @@ def test_a_tiny_difference_is_not_worth_more_ratings(value: float):
     )
 
 
+def test_agents_without_any_difference_are_the_same_and_need_no_more_ratings():
+    claim = said(
+        record("rating:overall", 0.0, 1.0, family="people", interval_adjusted=[0.0, 0.0], at_most_apart=0.0)
+    )
+    assert (claim.verdict, claim.badge, claim.advice) == (
+        "one and two are the same by people's ratings",
+        "no",
+        "",
+    )
+
+
 def test_what_is_known_of_a_metric_comes_from_runs_on_the_same_data():
     agreed = {
         "metric": "usl-h", "statistic": "spearman", "level": "turn", "dimension": "overall", "group": None,

@@ -43,7 +43,10 @@ def test_each_task_counts_once_however_many_trials_it_has() -> None:
     assert values(found, "pass@k") == pytest.approx({1: 2.5 / 3, 2: (1 - 1 / 6 + 1) / 2})
     second = next(one for one in found.findings if one.k == 2)
     assert (second.short, second.n_clusters, second.n_items) == (1, 2, 6)
-    assert "1 of 3 tasks left out for k 2: fewer than 2 trials" in str(found)
+    assert "left out for lack of trials: 1 of 3 tasks for k 2; so numbers of different k are of diff" in str(
+        found
+    )
+    assert str(found).count("for lack of trials") == 1
 
 
 def test_k_is_by_default_up_to_the_trials_that_half_of_the_tasks_have() -> None:
@@ -85,7 +88,11 @@ def test_failures_that_count_are_in_the_noise_too() -> None:
 def test_values_that_are_all_alike_say_nothing_of_what_to_add() -> None:
     found = tw.reliability(tasks({f"t{at}": [1, 1, 1] for at in range(5)}))
     (noise,) = found.document.noise
-    assert (noise.standard_error, noise.smallest_difference, noise.smallest_on_same_tasks) == (None, None, None)
+    assert (noise.standard_error, noise.smallest_difference, noise.smallest_on_same_tasks) == (
+        None,
+        None,
+        None,
+    )
     assert (noise.additions, noise.first) == ((), None)
     assert "all values are alike, which does not show that others would be" in str(found)
     # Tasks differ and their trials do not: on the same tasks nothing is known of a second agent.

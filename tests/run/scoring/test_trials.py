@@ -89,7 +89,9 @@ def test_an_agent_with_some_tasks_of_another_is_paired_with_it_on_these() -> Non
     assert (found.sampling, found.n_clusters, found.estimate) == ("paired", 4, 0.0)
     assert (found.unpaired_a, found.unpaired_b) == (64, 0)
     assert "agents are paired by task" in str(both)
-    assert "independent samples" not in str(both).replace("--pair none compares all items as independent samples", "")
+    assert "independent samples" not in str(both).replace(
+        "--pair none compares all items as independent samples", ""
+    )
 
 
 def test_trials_that_failed_outside_the_agent_are_left_out_and_counted() -> None:

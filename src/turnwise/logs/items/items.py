@@ -105,8 +105,8 @@ def all_items(
     Each file decides for itself whether only its rated turns are scored; `limit` counts dialogues over all
     files. Nothing to judge raises `DataError`. With `silent`, whole dialogues in which the agent says nothing are items
     too, with `missing` set: people can have rated them. In `unrated`, the dialogues of each agent are counted that have
-    replies, of which none is rated, where only rated turns are scored; in `without_reply` those without any reply. With `failures`, dialogues in which
-    something broke down outside the agent are left out and counted there, by what it was.
+    replies, of which none is rated, where only rated turns are scored; in `without_reply` those without any reply. With
+    `failures`, dialogues in which something broke down outside the agent are left out and counted by what it was.
     """
     tally = _Tally(unrated, without_reply, failures)
     names, prefixes = native.file_names(paths), native.id_prefixes(paths)

@@ -60,14 +60,11 @@ def _claim(
         badge, verdict = "can't tell", f"Each of the {n} agents is below another by {by}{where}"
     elif len(first) == 1:
         verdict = f"{first[0]} is {best} of {n} agents by {by}{where}"
-    elif len(first) <= MAX_LEADERS:
-        verdict = f"{listed(first)} lead {n} agents by {by}{where}; which of them is {best} is open"
     else:
         others = [agent.agent for agent in agents if agent.n_above]
         are = "are" if len(others) > 1 else "is"
-        verdict = (
-            f"Any of {len(first)} of {n} agents may be {best} by {by}{where}; {listed(others)} {are} not"
-        )
+        any_of = listed(first) if len(first) <= MAX_LEADERS else f"{len(first)} of {n} agents"
+        verdict = f"Any of {any_of} may be {best} by {by}{where}; {listed(others)} {are} not"
     digits = common_digits(agents)
     named = "; ".join(
         f"{one.agent} {in_words(one.estimate, one.bounds, digits)}" for one in agents[:MAX_LEADERS]
@@ -82,7 +79,7 @@ def _claim(
     return Claim(
         kind="leaderboard", question="agents", badge=badge, run=run.name, figure="leaderboard", subject=metric,
         verdict=verdict,
-        number=f"{named}{on} (verdicts adjusted for {family} comparisons)",
+        number=f"{named}{on}" + (f" (verdicts adjusted for {family} comparisons)" if family > 1 else ""),
         evidence="; ".join(evidence),
         advice=_advice(tested, first) if rated else NOBODY,
         facts=tuple(map(fact, tested)),

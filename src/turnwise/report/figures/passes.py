@@ -70,6 +70,8 @@ def noise(run: RunOf[ReliabilityDocument]) -> Iterator[Figure]:
                 records, more=[f"standard error of the mean {number(one.standard_error)}; {', '.join(ends)}"]
             ),
             head=("source", "share", "variance", "levels"),
-            rows=tuple((each.source, each.share, each.variance, round(each.levels or 0)) for each in one.sources),
+            rows=tuple(
+                (each.source, each.share, each.variance, round(each.levels or 0)) for each in one.sources
+            ),
             svg=panel.svg(f"Where values vary: {about}"),
         )

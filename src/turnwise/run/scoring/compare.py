@@ -5,14 +5,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from hashlib import sha256
-from itertools import combinations
+from itertools import chain, combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
 from turnwise.errors import Refused, UsageError, nearest, setting
-from turnwise.logs.native import id_prefixes, own_id
+from turnwise.logs.native import id_prefixes, own_id, read_each
 from turnwise.logs.scan import Census, scan_agents
 from turnwise.meta.compare import compare as compare_tables
 from turnwise.meta.compare import has_unpaired, mean_of
@@ -43,7 +43,7 @@ from turnwise.run.scoring.seen_items import in_training, marked
 from turnwise.run.scoring.shards import Watch, prepare
 from turnwise.run.scoring.trials import Trials
 from turnwise.run.spec import finish
-from turnwise.types import TASK, Item
+from turnwise.types import TASK, Item, system_prompt
 
 if TYPE_CHECKING:
     from turnwise.commands.compare import Compare
@@ -300,6 +300,7 @@ def _agents(spec: "Compare", census: Census) -> tuple[str, ...]:
     if len(known) == 1:
         apart = spec.selection.apart and len(spec.paths) > 1
         more = f"; leave {setting('--by', 'file')} out to compare the files with each other" if apart else ""
+        more += _prompts(spec, census)
         raise UsageError(
             f"the data has only {known[0]}; agents are compared, in one file or a file each{more}"
         )
@@ -308,6 +309,15 @@ def _agents(spec: "Compare", census: Census) -> tuple[str, ...]:
             f"{setting('--agents', 'A,B')} names those to compare, two or more; the data has {', '.join(known)}"
         )
     return asked
+
+
+def _prompts(spec: "Compare", census: Census) -> str:
+    """That the dialogues have several system prompts, which can be compared, as a clause; empty if they have not."""
+    dialogues = chain.from_iterable(census.held or read_each(spec.paths, apart=census.apart))
+    prompts = {"\n".join(turn.text for turn in system_prompt(one.turns)) for one in dialogues}
+    if len(prompts) < 2:
+        return ""
+    return f"; {setting('--agent-key', 'system')} compares its {len(prompts)} system prompts"
 
 
 def _two_agents(spec: "Compare", census: Census) -> tuple[str, str]:
@@ -322,9 +332,12 @@ def _two_agents(spec: "Compare", census: Census) -> tuple[str, str]:
 
 
 def _with_texts(flip: ItemDifference, items: Mapping[str, Item]) -> ItemDifference:
-    """The pair of items with the last turn of the context and both replies; `items` are by id."""
+    """The pair of items with the last turn of the context, which is that of the agent whose name is first, and both
+    replies; `items` are by id.
+    """
     a, b = items[flip.id_a], items[flip.id_b]
-    return replace(flip, context=a.context[-1].text if a.context else "", reply_a=a.reply, reply_b=b.reply)
+    context = min(a, b, key=lambda item: item.agent).context
+    return replace(flip, context=context[-1].text if context else "", reply_a=a.reply, reply_b=b.reply)
 
 
 def compare_runs(spec: "Compare") -> CompareDocument:

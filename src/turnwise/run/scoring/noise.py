@@ -78,7 +78,7 @@ def noise_of(
             for name, value in variances.items()
         ),
         additions=additions,
-        first=first and first.twice,
+        first=first.twice if first else None,
         together=tuple(_told_together(sources, kept, rest)),
     )
 

@@ -90,7 +90,7 @@ class TaskShare:
 
 def reliability(spec: "Reliability") -> ReliabilityDocument:
     """Run `turnwise reliability`: a record for each metric, agent, group, statistic and k."""
-    census = scan(spec.paths, apart=spec.selection.apart)
+    census = scan(spec.paths, apart=spec.selection.apart, command="reliability")
     spec = spec if spec.metrics else spec.changed(metrics=_default_metrics(census))
     trials = read_trials(spec, census)
     agents = _agents(spec, trials)
