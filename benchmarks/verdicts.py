@@ -6,7 +6,8 @@ writes benchmarks/results/verdicts.json. `null` has 2,000 data sets of each desi
 another: how often one is called better (of ten agents: any of them), how often the comparison of B and A is the mirror
 of that of A and B to the last bit, how often interval and test agree, and how often a verdict is at the edge. Data sets
 have 6, 12 or 40 clusters of 1 to 5 items; a cluster is a context that all agents answer (paired), a dialogue of one
-agent (independent), or a task with four trials that six raters rate.
+agent (independent), or a task with four trials that six raters rate; one design has five metrics, of which some do not
+vary.
 
 `anytime` looks ten times at data that grows, and stops at the first difference. `power` compares the share of true
 differences that are found with that of the permutation test of version 0.2, drawn 999 times, and for ten agents with

@@ -362,7 +362,8 @@ def _pair_key(record: DifferenceRecord) -> str:
 def reliability_notes(document: ReliabilityDocument) -> list[str]:
     """Lines on tasks with too few trials, on trials that failed for reasons outside the agent, and on what to add."""
     found: list[str] = []
-    short: dict[str, dict[str, None]] = {}  # metric and agent -> tasks that are left out, for each k
+    # Metric and agent -> k -> tasks that are left out, and all.
+    short: dict[str, dict[int, tuple[int, int]]] = {}
     for record in document.results:
         about = f"{record.metric} of {record.agent}{_in_group(record)}"
         if record.failures:
@@ -370,14 +371,13 @@ def reliability_notes(document: ReliabilityDocument) -> list[str]:
             why = ", ".join(f"{reason} ({count})" for reason, count in islice(record.failures.items(), SHOWN))
             how = "left out" if "failures:left-out" in record.signature else "count as not passed"
             found.append(f"note: {about}: {total} failed for reasons outside the agent, {how}: {why}")
-        if record.short and record.estimate is not None:
-            tasks = f"{record.short} of {counted(record.short + record.n_clusters, 'task')}"
-            short.setdefault(about, {})[f"{tasks} for k {record.k}"] = None
-    found += [
-        f"note: {about}: left out for lack of trials: {', '.join(tasks)}; so numbers of different k are of different "
-        "tasks"
-        for about, tasks in short.items()
-    ]
+        if record.estimate is not None:
+            short.setdefault(about, {})[record.k or 0] = record.short, record.short + record.n_clusters
+    for about, of_k in short.items():
+        tasks = [f"{left} of {counted(total, 'task')} for k {k}" for k, (left, total) in of_k.items() if left]
+        differ = "; numbers of different k are of different tasks" if len(set(of_k.values())) > 1 else ""
+        if tasks:
+            found.append(f"note: {about}: left out for lack of trials: {', '.join(tasks)}{differ}")
     left: dict[tuple[int, int, str], list[DifferenceRecord]] = {}
     for difference in document.differences:
         if difference.estimate is None:

@@ -1,8 +1,7 @@
 """What every statistic of agreement shares: settings of resampling, intervals with p-values, and reasons for none.
 
 Draws are as many as are needed so that neither the seed nor their number decides whether 0 is inside an interval and p
-above 5 %. Student's t on the jackknife needs no draws, but rejects too often where scores have outliers
-(`permutation.correlation_test`).
+above 5 %. Student's t on the jackknife needs no draws, and was not taken yet: benchmarks/correlations.py has both.
 """
 
 from collections.abc import Callable

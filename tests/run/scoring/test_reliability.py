@@ -43,7 +43,7 @@ def test_each_task_counts_once_however_many_trials_it_has() -> None:
     assert values(found, "pass@k") == pytest.approx({1: 2.5 / 3, 2: (1 - 1 / 6 + 1) / 2})
     second = next(one for one in found.findings if one.k == 2)
     assert (second.short, second.n_clusters, second.n_items) == (1, 2, 6)
-    assert "left out for lack of trials: 1 of 3 tasks for k 2; so numbers of different k are of diff" in str(
+    assert "left out for lack of trials: 1 of 3 tasks for k 2; numbers of different k are of diff" in str(
         found
     )
     assert str(found).count("for lack of trials") == 1
