@@ -74,6 +74,15 @@ def test_agents_that_are_not_told_apart_have_no_best():
     assert claim.verdict == "The 3 agents are not told apart by people's ratings"
 
 
+def test_agents_without_any_difference_are_the_same():
+    made = board(dict.fromkeys("abc", 3.0), set())
+    for record in made["records"]:
+        record |= {"family": "people", "interval_adjusted": [0.0, 0.0]}
+    claim = said(made)
+    assert (claim.badge, claim.verdict) == ("no", "The 3 agents are the same by people's ratings")
+    assert claim.advice == ""
+
+
 def test_where_nobody_rated_a_metric_makes_no_agent_the_best():
     claim = said(board(MEANS, {"ab", "ac"}, metric="chrf"))
     assert claim.badge == "caution"

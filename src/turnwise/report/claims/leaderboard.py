@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from turnwise.metrics import is_preference, is_rating
 from turnwise.records import CompareDocument, DifferenceRecord, RankedAgent
-from turnwise.report.claims.agents import Knowledge, by_people, dimension, fact, leader, more
+from turnwise.report.claims.agents import Knowledge, by_people, dimension, fact, is_same, leader, more
 from turnwise.report.claims.claim import Badge, Claim, listed
 from turnwise.report.figure import common_digits, in_words, with_estimate
 from turnwise.report.rated_by import rated_by
@@ -54,7 +54,10 @@ def _claim(
     n, better = len(agents), agents[0].better
     # A metric makes no agent the best, nor do ratings of which nothing says which end is good.
     best = "the best" if rated and better else "the lowest" if better == "lower" else "the highest"
-    if not any(agent.n_below for agent in agents):
+    same = bool(tested) and all(map(is_same, with_estimate(tested)))
+    if same:
+        badge, verdict = "no", f"The {n} agents are the same by {by}{where}"
+    elif not any(agent.n_below for agent in agents):
         badge, verdict = "can't tell", f"The {n} agents are not told apart by {by}{where}"
     elif not first:
         badge, verdict = "can't tell", f"Each of the {n} agents is below another by {by}{where}"
@@ -81,7 +84,7 @@ def _claim(
         verdict=verdict,
         number=f"{named}{on}" + (f" (verdicts adjusted for {family} comparisons)" if family > 1 else ""),
         evidence="; ".join(evidence),
-        advice=_advice(tested, first) if rated else NOBODY,
+        advice="" if same else _advice(tested, first) if rated else NOBODY,
         facts=tuple(map(fact, tested)),
     )  # fmt: skip
 
