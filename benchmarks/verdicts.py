@@ -6,7 +6,8 @@ writes benchmarks/results/verdicts.json. `null` has 2,000 data sets of each desi
 another: how often one is called better (of ten agents: any of them), how often the comparison of B and A is the mirror
 of that of A and B to the last bit, how often interval and test agree, and how often a verdict is at the edge. Data sets
 have 6, 12 or 40 clusters of 1 to 5 items; a cluster is a context that all agents answer (paired), a dialogue of one
-agent (independent), or a task with four trials that six raters rate.
+agent (independent), or a task with four trials that six raters rate; one design has five metrics, of which some do not
+vary.
 
 `anytime` looks ten times at data that grows, and stops at the first difference. `power` compares the share of true
 differences that are found with that of the permutation test of version 0.2, drawn 999 times, and for ten agents with
@@ -45,7 +46,7 @@ from turnwise.meta.verdicts import with_verdicts
 from turnwise.metrics import resolve
 from turnwise.metrics.distribution.frechet import Gaussian, distance
 from turnwise.metrics.rating import CentredRating
-from turnwise.records import LEVEL, DifferenceRecord
+from turnwise.records import LEVEL, DifferenceRecord, known
 from turnwise.stats import permutation, studentised, unpaired
 from turnwise.stats.clusters import cluster_sums
 from turnwise.stats.multiplicity import step_down, true_counts
@@ -57,6 +58,7 @@ SEED = 20261119
 SETS = 2000
 CLUSTERS = (6, 12, 40)
 LOOKS = 10
+MARGINS = {"": 0.1}
 VALUES = ("normal", "skewed", "yes or no")
 GOALS = {"edge": 0.03, "processor": 1.5}
 ABOUT = About(metric="preference:overall", group=None, unscored={})
@@ -131,6 +133,25 @@ def means(kind: str, n_clusters: int, agents: int, *, shared: bool) -> "Draw":
                 context = rng.normal(0, 1.0, n_clusters)[codes]
             rows = np.stack([values(kind, codes, context, rng), np.ones(len(codes))], axis=1)
             made.append(table(LENGTH, rows, codes, f"agent{agent}", shared=shared))
+        return made
+
+    return draw
+
+
+def signs(n_clusters: int, *, metrics: int = 5) -> "Draw":
+    """Data sets of several metrics by each of which one agent is ahead by 1 in each cluster, either with the same
+    chance: with few clusters it is often the same one in all.
+    """
+
+    def draw(rng: np.random.Generator) -> list[ScoreTable]:
+        """One data set."""
+        made, codes = [], list(range(n_clusters))
+        for at in range(metrics):
+            ahead = rng.integers(2, size=n_clusters).astype(np.float64)
+            for agent, scores in (("one", ahead), ("two", 1 - ahead)):
+                rows = np.stack([scores, np.ones(n_clusters)], axis=1)
+                one = table(LENGTH, rows, codes, agent, shared=True)
+                made.append(dataclasses.replace(one, name=f"metric {at}"))
         return made
 
     return draw
@@ -222,10 +243,11 @@ def votes(n_contexts: int, *, raters: int = 8, choices: int = 4) -> Callable[[np
 
 
 def every_two(tables: Sequence[ScoreTable], **how: Any) -> list[DifferenceRecord]:
-    """The comparison of every two tables, not adjusted yet."""
+    """The comparison of every two tables of one metric, not adjusted yet."""
     return [
         compare(a, b, agents=(a.agents[0], b.agents[0]), group=None, **how)
         for a, b in combinations(tables, 2)
+        if a.name == b.name
     ]
 
 
@@ -244,11 +266,12 @@ def every_two_fast(tables: Sequence[ScoreTable]) -> list[DifferenceRecord]:
             both = (left[a], left[b]), (sums[a][:, 1], sums[b][:, 1])
             test = studentised.independent(gap, *both, unit=unit)
         names = tables[a].agents[0], tables[b].agents[0]
-        leader = names[0] if gap > 0 else names[1]
+        leader = names[0] if gap > 0 else names[1] if gap < 0 else max(names)
         records.append(
             DifferenceRecord(
                 estimate=gap, metric="length", agent_a=names[0], agent_b=names[1], interval=test.interval(), p=test.p,
-                standard_error=test.error, degrees=test.degrees, leader=leader, leads=f"{leader} is higher",
+                standard_error=test.error, degrees=test.degrees, p_elsewhere=known(test.elsewhere),
+                leader=leader, leads=f"{leader} is higher",
                 sampling="paired" if shared else "unpaired", n_items=len(tables[a]) if shared else 0,
             )
         )  # fmt: skip
@@ -256,23 +279,17 @@ def every_two_fast(tables: Sequence[ScoreTable]) -> list[DifferenceRecord]:
 
 
 def is_mirror(one: DifferenceRecord, other: DifferenceRecord) -> bool:
-    """Whether a comparison is that of the agents in the other order, to the last bit."""
-    again = other.mirrored()
-    return (one.estimate, one.interval, one.p, one.leads) == (
-        again.estimate,
-        again.interval,
-        again.p,
-        again.leads,
-    )
+    """Whether a comparison is that of the agents in the other order, to the last bit of every number."""
+    return one == other.mirrored()
 
 
 def agrees(record: DifferenceRecord) -> bool:
     """Whether both intervals have 0 inside exactly where their p is above 5 %; without an interval there is nothing to
-    agree.
+    agree. That of equal values, [0, 0], has 0 inside too.
     """
     sides = ((record.interval, record.p), (record.interval_adjusted, record.p_adjusted))
     return all(
-        ends is None or p is None or (ends[0] < 0 < ends[1]) == (p > LEVEL)
+        ends is None or p is None or (ends[0] < 0 < ends[1] or ends == (0, 0)) == (p > LEVEL)
         for ends, p in sides  # type: ignore[operator]
     )
 
@@ -285,16 +302,19 @@ def null(name: str, draw: Callable[[np.random.Generator], Any], sets: int = SETS
         if isinstance(made[0], ComparedPair):
             raw, back = [win_rate(made, ("one", "two"), ABOUT)], [win_rate(made, ("two", "one"), ABOUT)]
         else:
-            two_by_two = every_two if len(made) == 2 else every_two_fast
+            many = len({one.agents[0] for one in made}) > 2
+            two_by_two = every_two_fast if many else every_two
             raw, back = two_by_two(made), two_by_two(made[::-1])
-            if not at and len(made) > 2:  # the shortcut is the comparison itself
+            if not at and many:  # the shortcut is the comparison itself
                 np.testing.assert_allclose(
                     [float(one.p or 0) for one in raw], [float(one.p or 0) for one in every_two(made)]
                 )
-            order = {(one.agent_b, one.agent_a): one for one in back}
-            back = [order[one.agent_a, one.agent_b] for one in raw]
-        mirrored += all(is_mirror(one, other) for one, other in zip(raw, back, strict=True))
-        records = with_verdicts(raw)
+            order = {(one.metric, one.agent_b, one.agent_a): one for one in back}
+            back = [order[one.metric, one.agent_a, one.agent_b] for one in raw]
+        records = with_verdicts(raw, MARGINS)
+        mirrored += all(map(is_mirror, raw, back)) and all(
+            map(is_mirror, records, with_verdicts(back, MARGINS))
+        )
         agreed += all(map(agrees, records))
         false += any(record.shown for record in records)
         edge += any(record.at_edge for record in records)
@@ -316,10 +336,12 @@ def designs() -> Iterator[tuple[str, Callable[[np.random.Generator], Any]]]:
             pairing = "paired" if shared else "independent"
             for kind in VALUES:
                 yield f"two agents, {pairing}, {kind}, {n} clusters", means(kind, n, 2, shared=shared)
-            yield f"ten agents, {pairing}, normal, {n} clusters", means("normal", n, 10, shared=shared)
+            for kind in ("normal", "yes or no"):
+                yield f"ten agents, {pairing}, {kind}, {n} clusters", means(kind, n, 10, shared=shared)
             yield f"two agents, {pairing}, distinct-2, {n} clusters", texts(n, shared=shared)
             yield f"two agents, {pairing}, Fréchet distance, {n} clusters", vectors(n, shared=shared)
         yield f"ten agents, paired, skewed, {n} clusters", means("skewed", n, 10, shared=True)
+        yield f"two agents, five metrics of -1 and 1, {n} clusters", signs(n)
         yield f"two agents, {n} tasks x 4 trials x 6 raters", rated_trials(n)
         yield f"two agents, preferences, {n} contexts x 4 of 8 raters", votes(n)
 

@@ -58,6 +58,14 @@ def test_a_foreign_file_is_named_with_the_command_that_reads_it(tau: Path, comma
     assert said.count("\n") <= 2
 
 
+def test_reliability_names_itself_as_what_reads_a_foreign_file(tau: Path) -> None:
+    shorter = "turnwise reliability --from tau-bench runs.json"
+    status, said = run("turnwise reliability runs.json", tau.parent)
+    assert status == 2
+    assert shorter in said
+    assert run(shorter, tau.parent)[0] == 0
+
+
 @pytest.mark.parametrize(
     ("content", "indent", "name"),
     [

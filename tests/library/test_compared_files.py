@@ -81,6 +81,21 @@ def test_one_file_of_one_agent_says_how_a_second_agent_is_given(two_runs: tuple[
         turnwise.compare(two_runs[0])
 
 
+def test_one_agent_with_several_system_prompts_says_how_they_are_compared(tmp_path: Path) -> None:
+    data = [
+        {
+            "agent": "gpt",
+            "messages": [{"role": "system", "content": prompt}, *rated(1.0, at, "gpt")["messages"]],
+        }
+        for at in range(3)
+        for prompt in ("Be brief.", "Be warm.")
+    ]
+    with pytest.raises(UsageError, match=r'has only gpt.*agent_key="system" compares its 2 system prompts'):
+        turnwise.compare(data, metrics="length")
+    (record,) = turnwise.compare(data, metrics="length", agent_key="system")
+    assert (record["agent_a"], record["agent_b"]) == ("Be brief.", "Be warm.")
+
+
 QUESTIONS = [{"question_id": at, "category": "math", "turns": [f"question {at}"]} for at in range(6)]
 ANSWERS = {
     model: [

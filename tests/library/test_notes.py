@@ -5,6 +5,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from turnwise.commands.calibrate import Calibration
+from turnwise.commands.compare import pairing
 from turnwise.commands.ope import Estimates, whole_scales
 from turnwise.commands.score import coverage
 from turnwise.errors import Refused
@@ -124,6 +125,32 @@ def test_a_null_result_says_what_it_excludes_and_what_more_data_would_show():
     )
     (by_metric,) = verdict_notes(with_verdicts([replace(record, metric="rouge-l", points=1.0)]))
     assert "at most 0.400 apart; four times as many runs" in by_metric
+
+
+def test_where_nothing_is_excluded_no_impossible_difference_is_told():
+    record = DifferenceRecord(
+        estimate=0.5, interval=(-7.0, 8.0), p=0.8, standard_error=1.7, degrees=2.0, metric="rating:overall",
+        agent_a="old", agent_b="new", points=4.0,
+    )  # fmt: skip
+    (said,) = verdict_notes(with_verdicts([record]))
+    # 4.303 + 1.061 standard errors, halved, are 4.56 of 4 points.
+    assert said == "note: rating:overall: old and new, no difference is excluded"
+    (less,) = verdict_notes(with_verdicts([replace(record, standard_error=1.3)]))
+    assert less.endswith(
+        "no difference is excluded; four times as many ratings would show 3.486 in 4 of 5 studies"
+    )
+
+
+def test_comparisons_without_pairs_are_one_line_for_each_metric():
+    def pair(a: str, b: str, pairs: int | None = None) -> DifferenceRecord:
+        return DifferenceRecord(
+            estimate=0.1, metric="length", agent_a=a, agent_b=b, sampling="unpaired",
+            better_pair_key=None if pairs is None else "meta.item", better_pair_key_pairs=pairs,
+        )  # fmt: skip
+
+    plain, keyed = pairing([pair("a", "b"), pair("a", "c"), pair("b", "c", 4), pair("a", "d", 9)])
+    assert "of the items of a and b, or of a and c have a partner with the same context" in plain
+    assert keyed.endswith("independent samples; --pair meta.item makes 4 to 9 pairs")
 
 
 def test_of_many_pairs_the_widest_is_told_and_a_verdict_at_the_edge_is_named():

@@ -212,6 +212,24 @@ def test_p_is_adjusted_over_all_metrics_before_the_verdict():
     assert (alone.family_size, among.family_size) == (1, 61)
 
 
+def test_a_constant_difference_that_is_not_shown_has_no_interval_and_excludes_nothing():
+    a = table("length", ["w w"] * 6, agent="a", pairs=PAIRS[:6])
+    b = table("length", ["w"] * 6, agent="b", pairs=PAIRS[:6])
+    raw = compare(a, b, agents=("a", "b"), group=None, better="higher")
+    # The sign test of six pairs has p 2 / 2^6.
+    assert (raw.interval, raw.p) == ((1.0, 1.0), 0.03125)
+    (alone,) = with_verdicts([raw], {"": 1.5})
+    assert (alone.interval_adjusted, alone.equivalent) == ((1.0, 1.0), True)
+    for one in with_verdicts([raw] * 3, {"": 1.5}):
+        assert (one.verdict, one.p_adjusted) == ("not shown", 0.09375)
+        assert (one.interval_adjusted, one.at_most_apart, one.equivalent, one.no_worse) == (
+            None,
+            None,
+            None,
+            (),
+        )
+
+
 def test_metrics_that_are_added_change_nothing_that_people_say():
     rng = np.random.default_rng(0)
     a = table("length", words(rng, 5, 9), agent="a", pairs=PAIRS)
@@ -250,6 +268,29 @@ def test_an_interval_at_every_look_is_wider_and_agrees_with_its_test():
     assert always.p > once.p
     assert (always.interval[0] < 0 < always.interval[1]) == (always.p > 0.05)
     assert "at every look" in always.method
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_mirrored_comparison_of_few_items_is_the_same_when_it_is_mirrored_again(seed: int):
+    rng = np.random.default_rng(seed)
+    a, b = (table("length", words(rng, 1, 9, n=7), agent=agent, pairs=PAIRS[:7]) for agent in ("a", "b"))
+    (one,) = with_verdicts([compare(a, b, agents=("a", "b"), group=None, better="higher")], {"": 2.0})
+    (other,) = with_verdicts([compare(b, a, agents=("b", "a"), group=None, better="higher")], {"": 2.0})
+    assert one == other.mirrored()
+    assert one == one.mirrored().mirrored()
+    signs = [flip.difference > 0 for flip in one.flips]
+    assert signs == sorted(signs, reverse=True)
+
+
+def test_a_difference_as_wide_as_the_scale_excludes_nothing():
+    a = table("length", ["w", "w w w w w w"], agent="a", pairs=PAIRS[:2])
+    b = table("length", ["w w w", "w"], agent="b", pairs=PAIRS[:2])
+    raw = compare(a, b, agents=("a", "b"), group=None)
+    assert [with_verdicts([replace(raw, points=points)])[0].at_most_apart for points in (4.0, None)] == [
+        None,
+        max(map(abs, raw.interval)),
+    ]
+    assert max(map(abs, raw.interval)) > 4
 
 
 def test_items_without_a_pair_are_counted():

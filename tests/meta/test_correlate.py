@@ -1,13 +1,18 @@
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy import stats
 
+import turnwise
 from turnwise.meta.correlate import correlate
 from turnwise.meta.differences import differences, with_adjusted_p
 from turnwise.meta.gold import gold, one_rater, one_rater_of_systems, tie_floor
 from turnwise.meta.points import agent_points
+from turnwise.meta.statistic_parts import settled, settled_p
 from turnwise.meta.table import ScoreTable
 from turnwise.metrics import resolve
+from turnwise.report.gate import Gate
 from turnwise.stats.clusters import codes
 from turnwise.stats.correlation import row_correlations
 from turnwise.stats.interval import bca
@@ -256,3 +261,57 @@ def test_an_interval_over_systems_is_that_of_scores_and_ratings_of_the_same_draw
     whole, left_out = correlations(np.ones((1, 30))), correlations(1.0 - np.eye(30))
     expected = bca(float(whole[0]), correlations(drawn), left_out, n_clusters=30)
     assert found(table, rated, "system", "pearson").interval == pytest.approx(expected)
+
+
+def rated_lengths(seed: int) -> list[dict[str, Any]]:
+    """Thirty rated replies of which the longer are somewhat better."""
+    rng = np.random.default_rng(seed)
+    made = []
+    for at in range(30):
+        n = int(rng.integers(1, 12))
+        rating = float(np.clip(round(3 + 0.3 * (n - 6) / 3 + rng.normal()), 1, 5))
+        turns = [{"role": "user", "content": f"q{at}"}, {"role": "assistant", "content": "w " * n}]
+        ratings = [{"dimension": "overall", "value": rating, "scale": [1, 5], "turn": 1}]
+        made.append({"id": f"d{at}", "agent": "a", "messages": turns, "ratings": ratings})
+    return made
+
+
+@pytest.mark.parametrize(("data", "at_edge"), [(16, False), (9, True)])
+def test_draws_are_as_many_as_a_gate_needs_or_it_says_that_it_is_at_the_edge(
+    data: int, at_edge: bool
+) -> None:
+    # With 1,000 draws alone, the seed decides on both data sets whether 0 is inside the interval.
+    said = []
+    for seed in range(4):
+        found = turnwise.meta_evaluate(
+            rated_lengths(data),
+            metrics="length",
+            statistics="spearman",
+            level="turn",
+            seed=seed,
+            figures=False,
+        )
+        said += Gate.parse("length >= 0").verdicts(found.findings)
+    if at_edge:
+        assert all(" at the edge: " in one.explanation for one in said)
+    else:
+        assert len({one.passed for one in said}) == 1
+
+
+def test_draws_stop_where_the_interval_is_clear_of_0() -> None:
+    asked: list[int] = []
+
+    def interval(draws: int) -> tuple[tuple[float, float], str]:
+        asked.append(draws)
+        return (0.009, 0.209), f"BCa bootstrap by cluster, {draws} draws"
+
+    # Ends from 1,000 draws may be .2 half-widths off, .02, and from 16,000 draws .005.
+    assert settled(interval, 1000).error == pytest.approx(0.005)
+    assert asked == [1000, 4000, 16000]
+    asked.clear()
+    assert settled(interval, 1000, cheap=False).error == pytest.approx(0.02)
+    assert asked == [1000]
+    assert settled(lambda draws: ((0.0, 0.2), "t on the jackknife by cluster"), 1000).error == 0.0
+    tried: list[int] = []
+    assert settled_p(lambda draws: tried.append(draws) or 0.058, 1000) == 0.058
+    assert tried == [1000, 4000, 16000]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.compared_pairs import chosen
-from turnwise.meta.preferences import About, win_rate
+from turnwise.meta.preferences import About, strengths, win_rate
 from turnwise.meta.verdicts import interval_at, with_verdicts
 
 ABOUT = About(metric="preference:overall", group=None, unscored={})
@@ -30,6 +30,19 @@ def test_votes_the_other_way_round_are_the_mirror_to_the_last_bit(seed: int, any
     low, high = forth.interval
     assert (low < 0 < high) == ((forth.p or 0) > 0.05)
     assert forth.anytime is anytime
+    # Every number, also those that are adjusted together with others.
+    other = win_rate(pairs[:9], ("a", "b"), ABOUT, anytime=anytime)
+    both = with_verdicts([forth, other], {"": 0.1})
+    turned = with_verdicts([back, other.mirrored()], {"": 0.1})
+    assert both == tuple(record.mirrored() for record in turned)
+    assert both == tuple(record.mirrored().mirrored() for record in both)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_strengths_do_not_depend_on_the_order_of_the_agents(seed: int):
+    rng = np.random.default_rng(seed)
+    pairs = [chosen(int(rng.choice([-1, 0, 1])), at=at // 2, rater=f"r{rng.integers(3)}") for at in range(30)]
+    assert strengths(pairs, ("a", "b"), ABOUT) == strengths(pairs, ("b", "a"), ABOUT)
 
 
 @pytest.mark.parametrize("n", [3, 5, 6, 9])

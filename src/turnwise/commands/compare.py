@@ -12,6 +12,7 @@ from turnwise.commands.opening import opened
 from turnwise.commands.screen import Gated, Gating, typed
 from turnwise.errors import DataError, UsageError, counted
 from turnwise.library.notes import (
+    SHOWN,
     Warned,
     common_notes,
     covers_few,
@@ -337,9 +338,15 @@ def pairing(compared: Sequence[DifferenceRecord]) -> list[str]:
     where the notes of others differ.
     """
     about: dict[str, list[DifferenceRecord]] = {}
+    independent: dict[tuple[str, str | None, str | None], list[DifferenceRecord]] = {}
     for record in compared:
-        for said in filter(None, (_unpaired(record), _merged(record))):
+        if record.sampling == "unpaired":
+            key = (record.metric, record.group, record.better_pair_key)
+            independent.setdefault(key, []).append(record)
+        for said in filter(None, (_left_unpaired(record), _merged(record))):
             about.setdefault(said, []).append(record)
+    for of in independent.values():
+        about.setdefault(_independent(of), []).extend(of)
     every = [(record.metric, record.group) for record in compared if record.estimate is not None]
     found = []
     for said, of in about.items():
@@ -353,22 +360,31 @@ def pairing(compared: Sequence[DifferenceRecord]) -> list[str]:
     return found
 
 
-def _unpaired(record: DifferenceRecord) -> str | None:
-    """On items of two compared agents that have no partner, or on a comparison without pairs; None if neither
-    applies.
-    """
-    left = any((record.unpaired_a, record.unpaired_b))
-    if not left and record.sampling != "unpaired":
+def _independent(records: Sequence[DifferenceRecord]) -> str:
+    """On comparisons of one metric without pairs, which all have the same key that would pair more items, or none."""
+    agents = [f"{record.agent_a} and {record.agent_b}" for record in records]
+    more = f" or of {len(agents) - SHOWN} more pairs of agents" if len(agents) > SHOWN else ""
+    return (
+        f"fewer than half of the items of {', or of '.join(agents[:SHOWN])}{more} have a partner with the same "
+        f"{_pair_key(records[0])}, so the agents are compared as independent samples{_better(records)}"
+    )
+
+
+def _better(records: Sequence[DifferenceRecord]) -> str:
+    """The key that would pair more items, and how many pairs it makes; empty if there is none."""
+    key = records[0].better_pair_key
+    if key is None:
+        return ""
+    numbers = sorted({record.better_pair_key_pairs or 0 for record in records})
+    least = f"{numbers[0]} to " if len(numbers) > 1 else ""
+    return f"; --pair {key} makes {least}{counted(numbers[-1], 'pair')}"
+
+
+def _left_unpaired(record: DifferenceRecord) -> str | None:
+    """On items of two compared agents that have no partner and were left out; None if there are none."""
+    if not any((record.unpaired_a, record.unpaired_b)):
         return None
-    better = ""
-    if record.better_pair_key is not None:
-        pairs = counted(record.better_pair_key_pairs or 0, "pair")
-        better = f"; --pair {record.better_pair_key} makes {pairs}"
-    if not left:
-        return (
-            f"fewer than half of the items of {record.agent_a} and {record.agent_b} have a partner with the same "
-            f"{_pair_key(record)}, so the agents are compared as independent samples{better}"
-        )
+    better = _better([record])
     counts = f"{record.unpaired_a or 0} of {record.agent_a} and {record.unpaired_b or 0} of {record.agent_b}"
     more = f"{better} instead of {record.n_items}" if better else ""
     return f"items without a partner, left out: {counts}{more}; --pair none compares all items as independent samples"

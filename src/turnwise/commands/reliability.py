@@ -12,8 +12,8 @@ from turnwise.commands.opening import opened
 from turnwise.commands.screen import Printing
 from turnwise.errors import counted
 from turnwise.library.notes import SHOWN, in_group
-from turnwise.library.results import Result, ResultOf, result
-from turnwise.records import PassRecord
+from turnwise.library.results import ADJUSTED, Result, ResultOf, cells, result
+from turnwise.records import DifferenceRecord, PassRecord, plain
 from turnwise.report.documents import ReliabilityDocument
 from turnwise.report.fitting import Layout
 from turnwise.settings.groups import Drawing, Evaluating, Grouping, LowerIsBetter, Resumption
@@ -26,6 +26,7 @@ DIFFERENCES = Layout(
     names=("metric", "group", "agent_a", "agent_b"),
     results=("estimate", "interval", "verdict"),
     others=("a", "b"),
+    keys=ADJUSTED,
 )
 SOURCES = Layout(names=("source",), results=("share",), others=("variance", "levels"))
 ADDITIONS = Layout(
@@ -161,7 +162,12 @@ def _noise(found: Reliability, screen: Printing) -> list[str]:
     parts = []
     for noise in found.document.noise:
         about = visible(" ".join(filter(None, [noise.metric, "of", noise.agent, noise.group])))
-        table = screen.records_table(noise.sources, ("source", "variance", "share", "levels"), SOURCES)
+        sources = [plain(one) | {"levels": round(one.levels or 0)} for one in noise.sources]
+        head, rows = cells(sources, ("source", "variance", "share", "levels"), SOURCES)
+        table = screen.table(rows, head, SOURCES)
+        if not noise.additions:
+            parts.append(f"\nwhere values of {about} vary:\n{table}")
+            continue
         rows = [
             [one.twice, one.standard_error, one.at_best, one.smallest_difference] for one in noise.additions
         ]
@@ -172,7 +178,9 @@ def _noise(found: Reliability, screen: Printing) -> list[str]:
 
 def reliability_notes(document: ReliabilityDocument) -> list[str]:
     """Lines on tasks with too few trials, on trials that failed for reasons outside the agent, and on what to add."""
-    found = []
+    found: list[str] = []
+    # Metric and agent -> k -> tasks that are left out, and all.
+    short: dict[str, dict[int, tuple[int, int]]] = {}
     for record in document.results:
         about = f"{record.metric} of {record.agent}{in_group(record)}"
         if record.failures:
@@ -180,23 +188,42 @@ def reliability_notes(document: ReliabilityDocument) -> list[str]:
             why = ", ".join(f"{reason} ({count})" for reason, count in islice(record.failures.items(), SHOWN))
             how = "left out" if "failures:left-out" in record.signature else "count as not passed"
             found.append(f"note: {about}: {total} failed for reasons outside the agent, {how}: {why}")
-        if record.short and record.estimate is not None:
-            tasks = f"{record.short} of {counted(record.short + record.n_clusters, 'task')}"
+        if record.estimate is not None:
+            short.setdefault(about, {})[record.k or 0] = record.short, record.short + record.n_clusters
+    for about, of_k in short.items():
+        tasks = [f"{left} of {counted(total, 'task')} for k {k}" for k, (left, total) in of_k.items() if left]
+        differ = "; numbers of different k are of different tasks" if len(set(of_k.values())) > 1 else ""
+        if tasks:
+            found.append(f"note: {about}: left out for lack of trials: {', '.join(tasks)}{differ}")
+    left: dict[tuple[int, int, str], list[DifferenceRecord]] = {}
+    for difference in document.differences:
+        if difference.estimate is None:
             found.append(
-                f"note: {about}: {tasks} left out for k {record.k}: fewer than {counted(record.k or 0, 'trial')}"
+                f"note: {difference.metric}{in_group(difference)}: no difference: {difference.reason}"
             )
+        elif difference.unpaired_a or difference.unpaired_b:
+            counts = difference.unpaired_a or 0, difference.unpaired_b or 0
+            left.setdefault((*counts, in_group(difference)), []).append(difference)
+    for (of_a, of_b, where), those in left.items():
+        agents = f"{of_a} of {those[0].agent_a} and {of_b} of {those[0].agent_b}"
+        found.append(
+            f"note: {', '.join(one.metric for one in those)}{where}: tasks that the other agent lacks, left out of the "
+            f"difference: {agents}"
+        )
     for noise in document.noise:
         gains = {one.twice: one for one in noise.additions}
+        about = f"{noise.metric} of {noise.agent}{f' in {noise.group}' if noise.group else ''}"
         if noise.first is None:
+            found.append(f"note: {about}: all values are alike, which does not show that others would be")
             continue
         ends = ", ".join(f"{one.standard_error:.3f} with twice as many {name}" for name, one in gains.items())
-        about = f"{noise.metric} of {noise.agent}{f' in {noise.group}' if noise.group else ''}"
+        same = noise.smallest_on_same_tasks
+        on_same = "" if same is None else f", on the same tasks by {same:.2f} if they are as hard for both"
         found += [
             f"note: {about}: add {noise.first} first: the standard error of the mean is {noise.standard_error:.3f}, "
             f"and {ends}",
             f"note: {about}: a second agent with as many values is told apart in 4 of 5 studies if it differs by "
-            f"{noise.smallest_difference:.2f}, on the same tasks by {noise.smallest_on_same_tasks:.2f} if they are as "
-            "hard for both",
+            f"{noise.smallest_difference:.2f}{on_same}",
         ]
     return list(dict.fromkeys(found))
 

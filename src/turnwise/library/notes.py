@@ -1,6 +1,7 @@
 """Notes that several commands have: what was not scored and why, and what limits the findings."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from math import inf
 from typing import Self, TypeAlias, TypeVar
 
 from turnwise.errors import counted
@@ -224,7 +225,7 @@ def verdict_notes(records: Sequence[Tested]) -> list[str]:
     edge: dict[str, list[str]] = {}
     for record in records:
         group = next(iter(record.named("group")), None)
-        if not record.shown and record.at_most_apart:
+        if not record.shown and (record.at_most_apart or (record.at_most_apart is None and record.decisive)):
             null.setdefault((metric_of(record), group), []).append(record)
         if record.at_edge and record.p_adjusted is not None:
             edge.setdefault(metric_of(record), []).append(
@@ -241,14 +242,17 @@ def verdict_notes(records: Sequence[Tested]) -> list[str]:
 
 def _excluded(metric: str, group: str | None, records: Sequence[Tested]) -> str:
     """What differences that were not shown leave open, and what four times the data would show."""
-    widest = max(records, key=lambda record: record.at_most_apart or 0.0)
+    widest = max(records, key=lambda record: inf if record.at_most_apart is None else record.at_most_apart)
     of = "" if widest.points is None or widest.points <= 1 else f" of {widest.points:g} points"
     some = f"{len(records)} pairs without a difference that was shown, of which the widest is " * (
         len(records) > 1
     )
-    said = f"{some}{widest.compared}, at most {number(widest.at_most_apart)}{of} apart"
+    apart = f"at most {number(widest.at_most_apart)}{of} apart"
+    said = (
+        f"{some}{widest.compared}, {'no difference is excluded' if widest.at_most_apart is None else apart}"
+    )
     more = ""
-    if widest.standard_error is not None and widest.degrees and widest.at_most_apart is not None:
+    if widest.standard_error is not None and widest.degrees:
         from turnwise.stats.anytime import anytime_quantile  # imports numpy, which --help has no need of
 
         alpha = LEVEL / (widest.family_size or 1)
@@ -259,8 +263,9 @@ def _excluded(metric: str, group: str | None, records: Sequence[Tested]) -> str:
         )
         quantiles = limit + t_quantile(widest.degrees, 0.8)
         what = "ratings" if widest.family == "people" else "runs"
-        smaller = number(quantiles * widest.standard_error / 2)
-        more = f"; four times as many {what} would show {smaller} in 4 of 5 studies"
+        smaller = quantiles * widest.standard_error / 2
+        if widest.points is None or smaller < widest.points:
+            more = f"; four times as many {what} would show {number(smaller)} in 4 of 5 studies"
     return f"note: {metric}{'' if group is None else f' in {group}'}: {said}{more}"
 
 

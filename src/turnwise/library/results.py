@@ -181,7 +181,7 @@ def result_type(document: Document) -> type[Result]:
 
 # Columns of comparisons: the interval that belongs to the verdict, and what is of one comparison alone.
 ADJUSTED = {
-    "interval": ("interval_adjusted", "interval"), "interval_alone": ("interval",), "p_alone": ("p",)
+    "interval": ("interval_adjusted",), "interval_alone": ("interval",), "p_alone": ("p",)
 }  # fmt: skip
 LEFT_OUT = ("unpaired_a", "unpaired_b", "only_old", "only_new")  # columns of counts
 

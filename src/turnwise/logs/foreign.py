@@ -24,7 +24,9 @@ from turnwise.types import Dialogue
 
 EXPECTED = "expected JSON Lines, one dialogue a line"
 ROLE_OPTION = "--roles 'NAME=assistant,*=user'"
-Asking = Literal["score", "compare", "meta", "rate"]  # commands that can read other formats by --from
+Asking = Literal[
+    "score", "compare", "meta", "rate", "reliability"
+]  # commands that can read other formats by --from
 DOCS = "(docs/convert.md)"
 NAMED = 8  # keys of a record, or files of a zip file, that a message names
 MANY = 20  # lines, each of which would have an error
@@ -90,7 +92,9 @@ def _in_format(path: str, name: str, looked: Sample, command: Asking | None, *, 
     found = f"{what} in the format {name} ({reader.summary}); read it with: {_command(path, name)}"
     if reader.roles:
         return f"{found}, where NAME is the agent's name in the file"
-    if command is None or (reader.several and name != "native" and command in ("score", "rate")):
+    if command is None or (
+        reader.several and name != "native" and command in ("score", "rate", "reliability")
+    ):
         return found
     return f"{found}, or {_directly(path, name, looked, command)}"
 
@@ -118,6 +122,8 @@ def _directly(path: str, name: str, looked: Sample, command: Asking) -> str:
         return f"compare directly: turnwise compare --from {name} {files}"
     if command == "rate":
         return f"rate it directly: turnwise rate --from {name} {files}"
+    if command == "reliability":
+        return f"read it directly: turnwise reliability --from {name} {files}"
     if command == "score":
         return f"score it directly: turnwise score --from {name} {files} -m length"
     level = " --level pair" if READERS[name].preferences else ""

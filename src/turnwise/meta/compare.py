@@ -52,10 +52,17 @@ class MatchedPairs:
 
 
 def match_pairs(a: ScoreTable, b: ScoreTable) -> MatchedPairs | None:
-    """The items that have a pair; None if there are none, or if they are fewer than half of either agent's items."""
+    """The items that have a pair; None if there are none, or if they are fewer than half of either agent's items.
+
+    Where tasks are the pairs, half of the tasks of one agent are enough: the other has done more of the same.
+    """
     common = {pair: number for number, pair in enumerate(sorted(set(a.pairs) & set(b.pairs)))}
     ours, theirs = (table.where([pair in common for pair in table.pairs]) for table in (a, b))
-    if not common or len(ours) < MIN_PAIRED_SHARE * len(a) or len(theirs) < MIN_PAIRED_SHARE * len(b):
+    if a.is_paired_by_task and b.is_paired_by_task:
+        enough = len(common) >= MIN_PAIRED_SHARE * min(len(set(a.tasks)), len(set(b.tasks)))
+    else:
+        enough = len(ours) >= MIN_PAIRED_SHARE * len(a) and len(theirs) >= MIN_PAIRED_SHARE * len(b)
+    if not common or not enough:
         return None
     pairs_a, pairs_b = (np.array([common[pair] for pair in side.pairs]) for side in (ours, theirs))
     clusters: list[list[str]] = [[] for _ in common]
@@ -347,6 +354,7 @@ def _measured(
         p=known(test.p),
         standard_error=test.error,
         degrees=test.degrees if test.error is not None else None,
+        p_elsewhere=known(test.elsewhere),
         unvarying=unvarying(None if test.error is None else (0.0, 0.0), test.method),
         a=a,
         b=b,
@@ -383,6 +391,7 @@ def _with_pairs(
     sums = sums[sums[:, 1] > 0]
     order = np.argsort(gaps, kind="stable").tolist()
     ends = dict.fromkeys([*order[::-1][:MAX_FLIPS], *order[:MAX_FLIPS]])
+    ends = dict.fromkeys(sorted(ends, key=lambda at: bool(gaps[at] < 0)))
     first_a, first_b = (np.unique(pairs, return_index=True)[1] for pairs in (found.pairs_a, found.pairs_b))
     return replace(
         record,

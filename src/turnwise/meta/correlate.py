@@ -27,10 +27,12 @@ from turnwise.meta.points import (
     unit_points,
 )
 from turnwise.meta.statistic_parts import (
+    DRAWN,
     Resampling,
     clipped,
     interval_and_p,
     nan_if_constant,
+    settled,
     skipped_if_undefined,
     why_undefined,
     without_each_agent,
@@ -81,8 +83,11 @@ def _inside(
     value, bounds, used = float("nan"), None, 0
     if n_groups > 1:
         arguments = (statistic, points.x, points.y, group_codes, points.codes, points.n_clusters)
-        draws = resampling.draws if resampling.intervals else 0
-        value, bounds, used = of(*arguments, draws=draws, rng=resampling.rng)
+        value, _, used = of(*arguments, draws=0, rng=resampling.rng)
+        if resampling.intervals:
+            bounds, _, _ = settled(
+                lambda n: (of(*arguments, draws=n, rng=resampling.rng)[1], DRAWN), resampling.draws
+            )
     return _Inside(value, clipped(bounds, statistic), None if isnan(value) else used)
 
 
@@ -97,7 +102,7 @@ def correlate_units(
     of = correlation.STATISTICS[statistic]
     value = nan_if_constant(of, points.x, points.y)
     arguments = (statistic, points.x, points.y, points.codes, points.n_clusters)
-    bounds, method, p = interval_and_p(
+    bounds, p = interval_and_p(
         value,
         partial(interval_of_correlation, *arguments),
         partial(permutation.correlation_test, *arguments),
@@ -122,12 +127,13 @@ def correlate_units(
         better=better_direction(table.metric),
         unscored=table.unscored,
         estimate=finite(value),
-        interval=clipped(bounds, statistic),
-        unvarying=unvarying(bounds, method),
+        interval=clipped(bounds.ends, statistic),
+        bound_error=bounds.error or None,
+        unvarying=unvarying(bounds.ends, bounds.method),
         p=finite(p),
         n_items=len(points.names),
         n_clusters=points.n_clusters,
-        method=f"{method}; p by flipping clusters",
+        method=f"{bounds.method}; p by flipping clusters",
         one_rater=finite(one),
         ceiling=finite(ceiling),
         floor=finite(tie_floor(points.y, statistic)),
@@ -139,7 +145,7 @@ def correlate_units(
         n_contexts=in_contexts.n_groups,
         one_rater_within_agents=finite(one_within),
         without={agent: finite(left) for agent, left in without.items()},
-        clusters_needed=_clusters_needed(bounds, points.n_clusters, resampling.precision),
+        clusters_needed=_clusters_needed(bounds.ends, points.n_clusters, resampling.precision),
     )
     return skipped_if_undefined(record, why_undefined(points, "scored and rated items"))
 

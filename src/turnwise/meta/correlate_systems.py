@@ -25,7 +25,7 @@ from turnwise.metrics.rows import better_direction
 from turnwise.records import AgreementRecord, SystemMeans, finite
 from turnwise.stats import correlation, permutation, power
 from turnwise.stats.interval import Interval, unvarying
-from turnwise.types import Floats
+from turnwise.types import Floats, Summed
 
 MIN_SYSTEMS = 3  # two systems always have a correlation of 1 or -1
 SYSTEMS_ONLY = frozenset({"soft-pairwise"})  # statistics without a value over turns or dialogues
@@ -56,6 +56,7 @@ def correlate_systems(
         unscored=table.unscored,
         estimate=finite(over_systems.value),
         interval=over_systems.interval,
+        bound_error=over_systems.bound_error or None,
         unvarying=unvarying(over_systems.interval, over_systems.method),
         p=finite(over_systems.p),
         n_items=len(agent_of),
@@ -83,6 +84,7 @@ class _OverSystems(NamedTuple):
     interval: Interval | None
     method: str  # of the interval
     without: dict[str, float]  # agent -> the value without it
+    bound_error: float = 0.0
 
 
 def _correlation_of_systems(
@@ -96,14 +98,15 @@ def _correlation_of_systems(
         return float(correlation.row_correlations(statistic, x[None], y[None])[0]) if enough else float("nan")
 
     value = nan_if_constant(of, points.x, points.y)
-    bounds, method, p = interval_and_p(
+    bounds, p = interval_and_p(
         value,
-        lambda **_: resampling.systems.interval(table, gold, statistic),
+        lambda draws, rng: resampling.systems.of(draws).interval(table, gold, statistic),
         partial(permutation.system_correlation_test, statistic, *_by_name(points)),
         resampling,
+        cheap=isinstance(table.metric, Summed),  # others are computed anew in each draw
     )
     without = without_each_agent(points, lambda keep: of(points.x[keep], points.y[keep]))
-    return _OverSystems(value, p, clipped(bounds, statistic), method, without)
+    return _OverSystems(value, p, clipped(bounds.ends, statistic), bounds.method, without, bounds.error)
 
 
 def _soft_pairwise(

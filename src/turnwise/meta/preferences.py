@@ -117,7 +117,7 @@ def win_rate(
     mine.sort(key=lambda pair: (*pair.items, str(pair.rater), pair.position, pair.outcome))
     outcome = np.array([pair.outcome for pair in mine], dtype=np.float64)
     estimate, n_clusters = float(outcome.mean()), cluster_count(mine)
-    rate = (1 + estimate) / 2  # the win rate with ties counted half: a share
+    rate = 1 - (1 - estimate) / 2  # the win rate with ties counted half: a share
     errors, by = errors_of((outcome - estimate)[:, None] / (2 * len(mine)), mine)
     test = share_test(rate, errors, null=0.5, n_clusters=n_clusters, by=by)
     interval = None if test.interval is None else (2 * test.interval[0] - 1, 2 * test.interval[1] - 1)
@@ -142,7 +142,7 @@ def win_rate(
         unvarying=unvarying(interval, method),
         method=method,
         better="higher",
-        points=2.0,
+        points=1.0,
         a=float(np.mean(outcome > 0)),
         b=float(np.mean(outcome < 0)),
         ties=float(np.mean(outcome == 0)),
@@ -157,11 +157,13 @@ def win_rate(
 def strengths(
     pairs: Sequence[ComparedPair], agents: Sequence[str], about: About, *, control: Sequence[str] = ()
 ) -> PreferenceFit:
-    """The Bradley-Terry fit to these pairs: strengths of agents and effects of the controls.
+    """The Bradley-Terry fit to these pairs: strengths of agents and effects of the controls, whichever order the agents
+    have.
 
     `control` are covariates: `position`, `length`. Where there is no fit, `reason` says why. Strengths of agents that
     no chain of comparisons connects cannot be compared; `component` numbers these sets.
     """
+    agents = sorted(agents)  # so that rounding is that of one order
     between = [pair for pair in pairs if pair.agents[0] != pair.agents[1]]
     code = {name: at for at, name in enumerate(agents)}
     first, second = (

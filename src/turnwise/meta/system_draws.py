@@ -32,8 +32,15 @@ class SystemDraws:
 
     def __init__(self, draws: int, rng: SharedDraws) -> None:
         self._draws, self._rng = draws, rng
+        self._more: dict[int, SystemDraws] = {}  # by their number of draws
         self._scores: dict[tuple[str, tuple[str, ...], Part], Floats] = {}  # metric, rated units -> (r, S)
         self._ratings: dict[tuple[object, ...], Floats] = {}  # dimension, units and how drawn -> (r, S)
+
+    def of(self, draws: int) -> "SystemDraws":
+        """The resamples with this number of draws; these if they have it."""
+        if draws == self._draws:
+            return self
+        return self._more.setdefault(draws, SystemDraws(draws, self._rng))
 
     def interval(self, table: ScoreTable, gold: Gold, statistic: str) -> tuple[Interval | None, str]:
         """Interval of a correlation over systems, and the method or the reason why there is none."""

@@ -80,6 +80,11 @@ class ScoreTable:
         """Whether every row is of a task."""
         return bool(self.tasks) and all(self.tasks)
 
+    @property
+    def is_paired_by_task(self) -> bool:
+        """Whether tasks are the pairs."""
+        return self.has_tasks and self.pairs == self.tasks
+
     def paired_by_task(self) -> "ScoreTable":
         """The table with tasks as pairs."""
         return replace(self, pairs=self.tasks)

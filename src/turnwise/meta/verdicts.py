@@ -17,7 +17,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from turnwise.metrics import is_preference, is_rating
-from turnwise.records import LEVEL, ChangeRecord, DifferenceRecord, Family, Interval, known
+from turnwise.records import LEVEL, ChangeRecord, DifferenceRecord, Family, known
 from turnwise.stats.multiplicity import step_down, together, true_counts
 from turnwise.stats.shares import share_interval
 from turnwise.stats.studentised import t_interval
@@ -82,6 +82,11 @@ def _possible(records: Sequence[DifferenceRecord] | Sequence[ChangeRecord]) -> f
 
 def _with_verdict(record: Compared, family: Family, n: int, p: float) -> Compared:
     """The record with its adjusted p and interval, and its verdict; without an estimate the verdict is the status."""
+    agents = record.named("agent_a", "agent_b")
+    if agents != sorted(agents) and isinstance(
+        record, DifferenceRecord
+    ):  # so that rounding is that of one order
+        return _with_verdict(record.mirrored(), family, n, p).mirrored()
     blank = replace(record, family=family, family_size=n, p_adjusted=known(p))
     if record.estimate is None:
         return replace(blank, verdict=record.status)
@@ -92,10 +97,20 @@ def _with_verdict(record: Compared, family: Family, n: int, p: float) -> Compare
     return replace(
         blank,
         interval_adjusted=interval,
-        at_most_apart=None if interval is None else max(map(abs, interval)),
+        at_most_apart=_excluded_from(interval, record.points),
         at_edge=abs(p - LEVEL) <= EDGE * LEVEL,
         verdict=record.leads if shown else NOT_SHOWN,
     )
+
+
+def _excluded_from(interval: tuple[float, float] | None, points: float | None) -> float | None:
+    """The largest difference inside the interval; None where it is no smaller than the scale is wide, so that nothing
+    is excluded.
+    """
+    if interval is None:
+        return None
+    largest = max(map(abs, interval))
+    return None if points is not None and largest >= points else largest
 
 
 def interval_at(record: DifferenceRecord | ChangeRecord, level: float) -> tuple[float, float] | None:
@@ -103,7 +118,8 @@ def interval_at(record: DifferenceRecord | ChangeRecord, level: float) -> tuple[
     if record.interval is None or level == 1 - LEVEL:
         return record.bounds
     if record.estimate is None or record.standard_error is None:
-        return record.bounds  # items that are all the same in both runs
+        rest = 1.0 if record.p_elsewhere is None else record.p_elsewhere
+        return record.bounds if rest < 1 - level else None
     error, degrees = record.standard_error, record.degrees or 0.0
     if not record.anytime and isinstance(record, DifferenceRecord) and record.win_rate is not None:
         share = share_interval(
@@ -118,19 +134,19 @@ def _with_margin(record: Compared, margins: Mapping[str, float]) -> Compared:
     margin = margins.get(record.metric, margins.get(""))
     if margin is None or record.estimate is None:
         return record
-    ends: Interval = record.interval_adjusted
-    low, high = record.decisive or (-np.inf, np.inf)
-    equivalent = -margin < low and high < margin
+    ends = record.decisive
+    low, high = ends or (-np.inf, np.inf)
+    equivalent = None if ends is None else -margin < low and high < margin
     if record.better == "lower":
         low, high = -high, -low
     first, second = (record.better is not None and end for end in (low > -margin, high < margin))
-    said = f"equal within {margin:g}" if equivalent and ends is not None else None
+    said = f"equal within {margin:g}" if equivalent else None
     if isinstance(record, ChangeRecord):
         said = said or (f"no worse by {margin:g}" if first else None)
         found = replace(record, margin=margin, equivalent=equivalent, no_worse=bool(first))
     else:
         sides = (record.agent_a, first), (record.agent_b, second)
-        names = tuple(str(agent) for agent, holds in sides if holds)
+        names = tuple(sorted(str(agent) for agent, holds in sides if holds))
         said = said or (f"{names[0]} is no worse by {margin:g}" if len(names) == 1 else None)
         found = replace(record, margin=margin, equivalent=equivalent, no_worse=names)
     return replace(found, verdict=said) if said and record.verdict == NOT_SHOWN else found

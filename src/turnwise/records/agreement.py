@@ -29,6 +29,7 @@ class AgreementRecord(Record, frozen=True, kw_only=True):
     # Of the metric; the statistic is signed, so that more is always better.
     better: Direction | None = field(default_factory=nothing)
     undefined: bool = False  # the metric has no number at this level by its nature
+    bound_error: Number = None  # how far an end of the interval may be from that of endless draws
     one_rater: Number = field(default_factory=nothing)  # the statistic of one rater against the others
     # The correlation that a metric without error would have with these ratings.
     ceiling: Number = field(default_factory=nothing)

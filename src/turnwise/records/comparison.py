@@ -51,6 +51,7 @@ class Tested(Record, frozen=True, kw_only=True):
     better: Direction | None = field(default_factory=nothing)  # which end of the metric is good
     standard_error: Number = None
     degrees: Number = None  # of freedom, of Student's t
+    p_elsewhere: Number = None  # where nothing varies: p of every difference but the estimate
     anytime: bool = False  # interval and p hold however often the data was looked at before
     p_adjusted: Number = field(default_factory=nothing)
     # An end at exactly 0 says that the sign of the difference is shown, and of its size nothing.
@@ -60,9 +61,11 @@ class Tested(Record, frozen=True, kw_only=True):
     at_edge: bool = False  # p_adjusted is within a tenth of 5 %: a few more items may turn the verdict
     leads: str | None = None  # what would be said if the difference were shown
     verdict: str | None = field(default_factory=nothing)
-    # Width of the scale of the ratings, or of the range of the metric; null where it has no ends.
+    # The largest possible difference: the width of the scale of the ratings, or of the range of the metric; null where
+    # it has no ends.
     points: Number = None
-    at_most_apart: Number = None  # no difference larger than this is inside the adjusted interval
+    # No difference larger than this is inside the adjusted interval; null where that excludes nothing.
+    at_most_apart: Number = None
     margin: Number = None  # a difference up to this size does not matter, as was said with --margin
     equivalent: bool | None = None  # the whole adjusted interval is within the margin
 

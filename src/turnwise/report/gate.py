@@ -15,7 +15,7 @@ from typing import Protocol
 from xml.etree import ElementTree
 
 from turnwise.errors import UsageError
-from turnwise.records import Interval, Number, Tested, both_ends
+from turnwise.records import AgreementRecord, Interval, Number, Tested, both_ends
 from turnwise.terminal import visible
 
 ROUNDING = 1e-9  # relative tolerance of comparisons
@@ -131,7 +131,11 @@ class Gate:
         tolerance = ROUNDING * max(map(abs, (finding.estimate, *interval, wanted)))
         left = bound - wanted if self.sign.startswith(">") else wanted - bound
         passed = left >= -tolerance if self.sign.endswith("=") else left > tolerance
-        return Verdict(self.text, about, passed, f"estimate {finding.estimate:.4g}, {side} bound {bound:.4g}")
+        said = f"estimate {finding.estimate:.4g}, {side} bound {bound:.4g}"
+        error = finding.bound_error if isinstance(finding, AgreementRecord) else None
+        if error is not None and abs(left) < error:
+            said += "; at the edge: another seed may turn it, and more draws (--draws) settle it"
+        return Verdict(self.text, about, passed, said)
 
     def _within(self, finding: Gated, about: str, interval: tuple[float, float]) -> Verdict:
         """The verdict on a difference that may reach up to a margin."""

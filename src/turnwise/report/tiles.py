@@ -7,7 +7,8 @@ from turnwise.report.claims import TITLES, Badge, Claim, Question
 
 # Of several claims on one question, the one that says most about it comes first.
 _ORDER: dict[Question, tuple[str, ...]] = {
-    "agents": ("leaderboard", "rated-higher", "equivalent", "scores-higher", "metrics-disagree", "no-difference"),
+    "agents": ("leaderboard", "rated-higher", "equivalent", "scores-higher", "passes-more",
+               "metrics-disagree", "no-difference"),
     "calibrated": ("calibrated", "refused"),
     "changes": ("changed", "equivalent", "no-change", "same"),
     "metrics": ("trust", "best-tied", "far-from-person", "agrees-best", "agrees-tied",

@@ -104,6 +104,12 @@ def test_lower_is_better_for_some_metrics():
     assert claim.verdict == "one scores lower than two by fbd"
 
 
+def test_where_low_ratings_are_good_the_agent_with_the_lower_ones_is_better():
+    claim = said(record("rating:overall", -0.93, 0.01, better="lower"))
+    assert claim.verdict == "People find one better than two (low is good)"
+    assert claim.number.startswith("one minus two is -0.93 [")
+
+
 def test_metrics_that_contradict_each_other_decide_nothing():
     claim = said(record("chrf", 0.5, 0.01), record("usl-h", -0.5, 0.01))
     assert claim.kind == "metrics-disagree"
@@ -123,6 +129,17 @@ def test_a_tiny_difference_is_not_worth_more_ratings(value: float):
         claim.advice
         == "Do not collect more to tell one and two apart: 20 times the 40 rated items that there are would not be "
         "enough."
+    )
+
+
+def test_agents_without_any_difference_are_the_same_and_need_no_more_ratings():
+    claim = said(
+        record("rating:overall", 0.0, 1.0, family="people", interval_adjusted=[0.0, 0.0], at_most_apart=0.0)
+    )
+    assert (claim.verdict, claim.badge, claim.advice) == (
+        "one and two are the same by people's ratings",
+        "no",
+        "",
     )
 
 

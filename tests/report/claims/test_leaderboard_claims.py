@@ -51,9 +51,9 @@ def test_an_agent_that_is_above_all_others_is_the_best():
     assert [fact.direction for fact in claim.facts] == [1, 1, 1]
 
 
-def test_agents_that_nobody_is_above_lead_together():
+def test_agents_that_nobody_is_above_may_be_the_best():
     claim = said(board(MEANS, {"ac", "bc"}))
-    assert claim.verdict == "a and b lead 3 agents by people's ratings; which of them is the best is open"
+    assert claim.verdict == "Any of a and b may be the best by people's ratings; c is not"
     assert claim.evidence == "c is below all others"
     # A half-width of 2 is 1.96 standard errors; 80 * (2.8 * 1.02 / 2)^2 = 163.
     assert (
@@ -72,6 +72,15 @@ def test_agents_that_are_not_told_apart_have_no_best():
     claim = said(board(MEANS, set()))
     assert claim.badge == "can't tell"
     assert claim.verdict == "The 3 agents are not told apart by people's ratings"
+
+
+def test_agents_without_any_difference_are_the_same():
+    made = board(dict.fromkeys("abc", 3.0), set())
+    for record in made["records"]:
+        record |= {"family": "people", "interval_adjusted": [0.0, 0.0]}
+    claim = said(made)
+    assert (claim.badge, claim.verdict) == ("no", "The 3 agents are the same by people's ratings")
+    assert claim.advice == ""
 
 
 def test_where_nobody_rated_a_metric_makes_no_agent_the_best():
@@ -100,6 +109,12 @@ def test_ratings_of_which_no_end_is_known_to_be_good_make_no_agent_the_best():
     for ranked in made["leaderboard"]:
         ranked["better"] = None
     assert said(made).verdict == "a is the highest of 3 agents by people's ratings"
+
+
+def test_a_single_comparison_is_not_adjusted():
+    made = board({"a": 50.0, "b": 48.0}, {"ab"})
+    made["records"][0]["family_size"] = 1
+    assert said(made).number == "a 50.0 [48.5, 51.5]; b 48.0 [46.5, 49.5] on overall"
 
 
 def test_numbers_that_stand_beside_each_other_have_the_same_digits():

@@ -74,3 +74,12 @@ def test_a_leaderboard_draws_its_ties_as_bars_and_its_ranks_as_text():
     assert figure.svg.count('class="member"') == 4
     assert all(f">{ranks}</text>" in figure.svg for ranks in ("1-2", "1-3", "2-3"))
     assert [row[0] for row in figure.rows] == ["a", "b", "c"]
+
+
+def test_the_labels_of_an_axis_without_any_difference_are_inside_the_picture():
+    (figure,) = differences(made_run("compare", record("rating:overall", 0.0, 0.0, points=4.0)))
+    ticks = {
+        text: float(x) for x, text in re.findall(r'<text x="([-0-9.]+)"[^>]*>(-?1\.0)</text>', figure.svg)
+    }
+    assert sorted(ticks) == ["-1.0", "1.0"]
+    assert 12 < ticks["-1.0"] < ticks["1.0"] < plot.WIDTH - 12

@@ -43,7 +43,10 @@ def test_each_task_counts_once_however_many_trials_it_has() -> None:
     assert values(found, "pass@k") == pytest.approx({1: 2.5 / 3, 2: (1 - 1 / 6 + 1) / 2})
     second = next(one for one in found.findings if one.k == 2)
     assert (second.short, second.n_clusters, second.n_items) == (1, 2, 6)
-    assert "1 of 3 tasks left out for k 2: fewer than 2 trials" in str(found)
+    assert "left out for lack of trials: 1 of 3 tasks for k 2; numbers of different k are of diff" in str(
+        found
+    )
+    assert str(found).count("for lack of trials") == 1
 
 
 def test_k_is_by_default_up_to_the_trials_that_half_of_the_tasks_have() -> None:
@@ -66,6 +69,36 @@ def test_failures_of_the_infrastructure_are_left_out_and_counted_unless_they_sha
     counted = tw.reliability(data, k=(1,), failures="failed")
     assert values(counted) == pytest.approx({1: (2 / 3 + 0.5) / 2})
     assert found.findings[0].signature != counted.findings[0].signature
+
+
+def test_failures_that_count_are_in_the_noise_too() -> None:
+    data = [*tasks({"a": [1, 1], "b": [0, 1], "c": [1, 0]}), trial("a", 2, None, failure="rate limit")]
+    (without,) = tw.reliability(data, k=(1,)).document.noise
+    (found,) = tw.reliability(data, k=(1,), failures="failed").document.noise
+    # Of a 2 of 3 trials then pass, no longer 2 of 2.
+    assert (without.mean, found.mean) == pytest.approx(((1 + 0.5 + 0.5) / 3, (2 / 3 + 0.5 + 0.5) / 3))
+    zero = [{**one} for one in data]
+    zero[-1] = trial("a", 2, 0)
+    (as_zero,) = tw.reliability(zero, k=(1,)).document.noise
+    assert found.sources == as_zero.sources
+    (low,) = tw.reliability(data, k=(1,), failures="failed", lower_is_better="reward").document.noise
+    assert low.mean == pytest.approx((1 + 0.5 + 0.5) / 3)
+
+
+def test_values_that_are_all_alike_say_nothing_of_what_to_add() -> None:
+    found = tw.reliability(tasks({f"t{at}": [1, 1, 1] for at in range(5)}))
+    (noise,) = found.document.noise
+    assert (noise.standard_error, noise.smallest_difference, noise.smallest_on_same_tasks) == (
+        None,
+        None,
+        None,
+    )
+    assert (noise.additions, noise.first) == ((), None)
+    assert "all values are alike, which does not show that others would be" in str(found)
+    # Tasks differ and their trials do not: on the same tasks nothing is known of a second agent.
+    found = tw.reliability(tasks({f"t{at}": [at % 2] * 3 for at in range(6)}))
+    assert found.document.noise[0].smallest_on_same_tasks is None
+    assert "on the same tasks" not in str(found)
 
 
 def test_a_key_says_which_trials_failed_where_records_do_not() -> None:
@@ -101,6 +134,35 @@ def test_two_agents_are_compared_on_the_tasks_of_both() -> None:
     assert differences["rating:reward pass^1"].estimate == pytest.approx(0.5)
     assert differences["rating:reward pass^2"].estimate == pytest.approx(1.0)
     assert differences["rating:reward pass^1"].n_clusters == 10
+
+
+def test_an_agent_on_its_own_easiest_tasks_is_no_better_than_itself() -> None:
+    all_tasks: dict[str, list[float | None]] = {f"t{at}": [float(at < 6)] * 2 for at in range(20)}
+    easy = {task: row for task, row in all_tasks.items() if row[0]}
+    found = tw.reliability(tasks(all_tasks, "all") + tasks(easy, "easy"), k=(1,))
+    (difference,) = found.document.differences
+    assert (difference.estimate, difference.a, difference.b, difference.n_clusters) == (0.0, 1.0, 1.0, 6)
+    assert "tasks that the other agent lacks, left out of the difference: 14 of all and 0 of easy" in str(
+        found
+    )
+
+
+def test_agents_without_a_common_task_have_no_difference_and_a_reason() -> None:
+    found = tw.reliability(tasks({"a": [1, 1]}, "one") + tasks({"b": [1, 1]}, "two"), k=(2,))
+    (difference,) = found.document.differences
+    assert (difference.estimate, difference.verdict) == (None, "skipped")
+    assert "pass^2: no difference: no task has 2 trials of both agents" in str(found)
+
+
+def test_a_verdict_does_not_depend_on_which_other_k_are_asked_for() -> None:
+    always = {f"t{at}": [1.0] * 4 for at in range(6)}
+    never = {f"t{at}": [0.0] * 4 for at in range(6)}
+    data = tasks(always, "A") + tasks(never, "B")
+    of_all, of_one = tw.reliability(data), tw.reliability(data, k=(4,))
+    # All six tasks differ alike: p is that of the sign test, 2 / 2^6.
+    assert [one.p_adjusted for one in of_all.document.differences] == [0.03125] * 4
+    assert of_all.document.differences[3] == of_one.document.differences[0]
+    assert of_one.document.differences[0].verdict == "A scores higher"
 
 
 def test_three_agents_are_not_compared_and_a_note_says_how() -> None:

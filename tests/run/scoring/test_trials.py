@@ -74,8 +74,43 @@ def test_a_named_pair_comes_before_the_task() -> None:
 
 def test_agents_on_different_tasks_are_independent_samples_of_tasks() -> None:
     other = [{**one, "task": f"x{one['task']}"} for one in runs("b", 1.0)]
-    (found,) = tw.compare(runs("a", 1.0) + other, metrics="rating:reward").findings
+    both = tw.compare(runs("a", 1.0) + other, metrics="rating:reward")
+    (found,) = both.findings
     assert (found.sampling, found.n_clusters) == ("unpaired", 40)
+    assert "paired by task" not in str(both)
+
+
+def test_an_agent_with_some_tasks_of_another_is_paired_with_it_on_these() -> None:
+    data = runs("a", 1.0)
+    few = [one for one in runs("b", 1.0) if one["task"] in ("t0", "t1", "t2", "t3")]
+    both = tw.compare(data + few, metrics="rating:reward")
+    (found,) = both.findings
+    # Both agents did the same in the same tasks.
+    assert (found.sampling, found.n_clusters, found.estimate) == ("paired", 4, 0.0)
+    assert (found.unpaired_a, found.unpaired_b) == (64, 0)
+    assert "agents are paired by task" in str(both)
+    assert "independent samples" not in str(both).replace(
+        "--pair none compares all items as independent samples", ""
+    )
+
+
+def test_trials_that_failed_outside_the_agent_are_left_out_and_counted() -> None:
+    good = runs("a", 1.0)
+    broken = [
+        {**one, "failure": "rate limit", "ratings": [{**one["ratings"][0], "value": 0}]}
+        if one["trial"] == 0
+        else one
+        for one in runs("b", 1.0)
+    ]
+    kept = [one for one in broken if "failure" not in one]
+    said = "20 dialogues failed for reasons outside the agent, left out: rate limit (20)"
+    for command, names in ((tw.compare, "rating:reward,length"), (tw.score, "rating:reward,length")):
+        found, wanted = command(good + broken, metrics=names), command(good + kept, metrics=names)
+        assert [one.estimate for one in found.findings] == [one.estimate for one in wanted.findings]
+        assert said in str(found)
+        assert "outside the agent" not in str(wanted)
+    with pytest.raises(tw.TurnwiseError, match="all of 20 dialogues failed for reasons outside the agent"):
+        tw.score([one for one in broken if "failure" in one], metrics="rating:reward")
 
 
 def test_finished_runs_are_paired_by_task_too(tmp_path: Any) -> None:

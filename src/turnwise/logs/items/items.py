@@ -98,15 +98,17 @@ def all_items(
     silent: bool = False,
     unrated: Counter[str] | None = None,
     without_reply: Counter[str] | None = None,
+    failures: Counter[str] | None = None,
 ) -> Iterator[Item]:
     """The items of files that are read together; `census` is the count over these files.
 
     Each file decides for itself whether only its rated turns are scored; `limit` counts dialogues over all
     files. Nothing to judge raises `DataError`. With `silent`, whole dialogues in which the agent says nothing are items
     too, with `missing` set: people can have rated them. In `unrated`, the dialogues of each agent are counted that have
-    replies, of which none is rated, where only rated turns are scored; in `without_reply` those without any reply.
+    replies, of which none is rated, where only rated turns are scored; in `without_reply` those without any reply. With
+    `failures`, dialogues in which something broke down outside the agent are left out and counted by what it was.
     """
-    tally = _Tally(unrated, without_reply)
+    tally = _Tally(unrated, without_reply, failures)
     names, prefixes = native.file_names(paths), native.id_prefixes(paths)
     files: Iterable[Iterable[Dialogue]] = census.held or native.read_each(paths, apart=census.apart)
     for source, dialogues in zip(census.files, files, strict=True):
@@ -131,6 +133,9 @@ def _items_of_file(
     silent = silent and whole and selection.items in ("all", "last") and not selection.as_agents
     tally.rated = tally.rated or selection.items == "rated"
     for dialogue in _filtered(dialogues, selection, tally):
+        if tally.failures is not None and dialogue.failure:
+            tally.failures[dialogue.failure] += 1
+            continue
         places = _selected_turns(dialogue, selection)
         tally.selected += len(places)
         if not places and not _replies(dialogue, selection.role):
@@ -299,8 +304,12 @@ class _Tally:
     """
 
     def __init__(
-        self, unrated: Counter[str] | None = None, without_reply: Counter[str] | None = None
+        self,
+        unrated: Counter[str] | None = None,
+        without_reply: Counter[str] | None = None,
+        failures: Counter[str] | None = None,
     ) -> None:
+        self.failures = failures  # what broke down outside the agent -> dialogues; None: they are items
         self.read = self.kept = self.selected = self.items = 0
         self.unrated: Counter[str] = Counter() if unrated is None else unrated  # dialogues of each agent
         self.without_reply: Counter[str] = Counter() if without_reply is None else without_reply
@@ -335,6 +344,8 @@ class _Tally:
                 return f"{setting('--where', f'{key}={value}')} matches none of {counted(before, 'dialogue')}"
             before = after
         kept = counted(before, "dialogue")
+        if self.failures and self.failures.total() == before:
+            return f"all of {kept} failed for reasons outside the agent"
         if self.selected:
             return "no selected turn has alternatives"
         if self.rated:

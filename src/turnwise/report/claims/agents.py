@@ -155,17 +155,19 @@ def _shown_by_people(
 ) -> Claim:
     """Raters show a difference: the claim, beside the metrics that agree with them and those that do not."""
     who = rated_by(run, [people])
-    first, second = _ordered(people)
+    first, second = ordered(people)
     with_them = [r.metric for r in shown if leader(r) == first]
     against = [r.metric for r in shown if leader(r) == second]
     evidence = [f"{listed(with_them)} say{'s' * (len(with_them) == 1)} the same"] if with_them else []
     if against:
         evidence.append(f"{listed(against)} say{'s' * (len(against) == 1)} the opposite")
-    evidence += _edge(people)
+    evidence += edge(people)
     if who.reservation:
         evidence.append(who.reservation)
     if is_preference(people.metric):
         said = f"{who.verb('prefer')} {first} to {second}"
+    elif people.better == "lower":
+        said = f"{who.verb('find')} {first} better than {second} (low is good)"
     elif people.better is not None:
         said = f"{who.verb('rate')} {first} above {second}"
     else:
@@ -174,7 +176,7 @@ def _shown_by_people(
         kind="rated-higher", question="agents", run=run.name, figure=_figure(people),
         badge="caution" if who.automatic or people.at_edge else "yes",
         verdict=f"{who.first} {said}{where}",
-        number=f"{_difference(people)}, p {p_value(_p(people))}",
+        number=f"{difference(people)}, p {p_value(_p(people))}",
         evidence="; ".join(evidence),
         advice=f"Between these two ask people, not {listed(against)}." if against and who.are_people else "",
         facts=(fact(people), *map(fact, shown)),
@@ -187,14 +189,14 @@ def _by_metric(
 ) -> Claim:
     """Nobody rated the agents, and metrics show a difference: a claim on scores, beside what is known of the metric."""
     main = shown[0]
-    first, second = _ordered(main)
+    first, second = ordered(main)
     metrics = listed([r.metric for r in shown])
     return Claim(
         kind="scores-higher", question="agents", badge="caution", run=run.name, figure=_figure(main),
         subject=main.metric,
         verdict=f"{first} scores {main.better} than {second} by {metrics}{where}",
-        number=f"{_difference(main)}, p {p_value(_p(main))}",
-        evidence="; ".join(["nobody rated them here", *_edge(main), knowledge.of(main.metric)]),
+        number=f"{difference(main)}, p {p_value(_p(main))}",
+        evidence="; ".join(["nobody rated them here", *edge(main), knowledge.of(main.metric)]),
         advice=_ask_people(first, second),
         facts=tuple(map(fact, shown)),
         items=_items(shown[:1]),
@@ -209,7 +211,7 @@ def _open(
     where: str,
 ) -> Claim:
     """No difference was shown: what is excluded, the metrics that show one where people do not, and what would help."""
-    first, second = _ordered(record)
+    first, second = ordered(record)
     people = by_people(record)
     who = rated_by(run, [record])
     whose = ("people's" if who.are_people else who.possessive) if people else ""
@@ -220,20 +222,22 @@ def _open(
         if people
         else record.metric
     )
-    badge, verdict = _null(record, f"{first} and {second}", what, where)
-    evidence = [*_edge(record), *_favoured(shown)]
+    badge, verdict = null(record, f"{first} and {second}", what, where)
+    evidence = [*edge(record), *_favoured(shown)]
     if shown:
         evidence.append(knowledge.of(shown[0].metric))
     return Claim(
-        kind="equivalent" if record.equivalent else "no-difference", question="agents", badge=badge, run=run.name,
-        figure=_figure(record), verdict=verdict, number=_difference(record), evidence="; ".join(evidence),
+        kind="equivalent" if badge == "no" else "no-difference", question="agents", badge=badge, run=run.name,
+        figure=_figure(record), verdict=verdict, number=difference(record), evidence="; ".join(evidence),
         advice="" if badge == "no" else more(record, first, second, people=people),
         facts=(fact(record), *map(fact, shown)), items=_items(shown[:1]),
     )  # fmt: skip
 
 
-def _null(record: DifferenceRecord, agents: str, what: str, where: str) -> tuple[Badge, str]:
+def null(record: DifferenceRecord, agents: str, what: str, where: str) -> tuple[Badge, str]:
     """The badge and the verdict where no difference was shown: first what is excluded."""
+    if is_same(record):
+        return "no", f"{agents} are the same by {what}{where}"
     if record.equivalent:
         return "no", f"{agents} are equal within {number(record.margin)} by {what}{where}"
     if record.no_worse:
@@ -242,11 +246,18 @@ def _null(record: DifferenceRecord, agents: str, what: str, where: str) -> tuple
     apart = record.at_most_apart
     if apart is None:
         return "can't tell", f"{agents} are not told apart by {what}{where}"
-    of = f" of {record.points:g} points" if record.points else ""
+    of = f" of {record.points:g} points" if (record.points or 0) > 1 else ""
     return (
         "can't tell",
         f"{agents} are at most {number(apart, digits_for(apart))}{of} apart by {what}{where}; which is better is open",
     )
+
+
+def is_same(record: DifferenceRecord) -> bool:
+    """Whether the agents do not differ at all, in any item."""
+    if record.value:
+        return False
+    return record.p_elsewhere is not None if record.decisive is None else not any(record.decisive)
 
 
 def more(record: DifferenceRecord, first: str, second: str, *, people: bool) -> str:
@@ -276,7 +287,7 @@ def _ask_people(first: str, second: str) -> str:
     return f"A score is not a person's judgement: {what} (`turnwise power` says how many)."
 
 
-def _edge(record: DifferenceRecord) -> list[str]:
+def edge(record: DifferenceRecord) -> list[str]:
     """A clause where the data is at the edge between two verdicts."""
     return ["this is at the edge: a few more items may turn it"] if record.at_edge else []
 
@@ -286,15 +297,15 @@ def _p(record: DifferenceRecord) -> float | None:
     return record.p if record.p_adjusted is None else record.p_adjusted
 
 
-def _ordered(record: DifferenceRecord) -> tuple[str, str]:
+def ordered(record: DifferenceRecord) -> tuple[str, str]:
     """The agent that leads and the other one."""
     first = leader(record)
     return first, str(record.agent_b if first == record.agent_a else record.agent_a)
 
 
-def _difference(record: DifferenceRecord) -> str:
+def difference(record: DifferenceRecord) -> str:
     """The difference from the agent that leads to the other one, with the interval that decides and its adjustment."""
-    first, second = _ordered(record)
+    first, second = ordered(record)
     value, bounds = record.value, record.decisive
     if first != record.agent_a:
         value, bounds = -value, None if bounds is None else (-bounds[1], -bounds[0])

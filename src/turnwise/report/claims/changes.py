@@ -62,7 +62,7 @@ def _unchanged(run: RunOf[DiffDocument], agent: str, mine: Sequence[ChangeRecord
         verdict = f"{agent} is no worse by more than {number(first.margin)} in the new run by {first.metric}"
     elif first.at_most_apart is not None:
         most = number(first.at_most_apart, digits_for(first.at_most_apart))
-        of = f" of {first.points:g} points" if first.points else ""
+        of = f" of {first.points:g} points" if (first.points or 0) > 1 else ""
         verdict = f"{agent} changed by at most {most}{of} by {first.metric}; no change was shown"
     else:
         verdict = f"No change of {agent} was shown by {first.metric}"

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from turnwise.metrics import is_preference, is_rating
 from turnwise.records import DifferenceRecord, RankedAgent
-from turnwise.report.claims.agents import Knowledge, by_people, dimension, fact, leader, more
+from turnwise.report.claims.agents import Knowledge, by_people, dimension, fact, is_same, leader, more
 from turnwise.report.claims.claim import Badge, Claim, listed
 from turnwise.report.documents import CompareDocument
 from turnwise.report.figure import common_digits, in_words, with_estimate
@@ -55,20 +55,20 @@ def _claim(
     n, better = len(agents), agents[0].better
     # A metric makes no agent the best, nor do ratings of which nothing says which end is good.
     best = "the best" if rated and better else "the lowest" if better == "lower" else "the highest"
-    if not any(agent.n_below for agent in agents):
+    same = bool(tested) and all(map(is_same, with_estimate(tested)))
+    if same:
+        badge, verdict = "no", f"The {n} agents are the same by {by}{where}"
+    elif not any(agent.n_below for agent in agents):
         badge, verdict = "can't tell", f"The {n} agents are not told apart by {by}{where}"
     elif not first:
         badge, verdict = "can't tell", f"Each of the {n} agents is below another by {by}{where}"
     elif len(first) == 1:
         verdict = f"{first[0]} is {best} of {n} agents by {by}{where}"
-    elif len(first) <= MAX_LEADERS:
-        verdict = f"{listed(first)} lead {n} agents by {by}{where}; which of them is {best} is open"
     else:
         others = [agent.agent for agent in agents if agent.n_above]
         are = "are" if len(others) > 1 else "is"
-        verdict = (
-            f"Any of {len(first)} of {n} agents may be {best} by {by}{where}; {listed(others)} {are} not"
-        )
+        any_of = listed(first) if len(first) <= MAX_LEADERS else f"{len(first)} of {n} agents"
+        verdict = f"Any of {any_of} may be {best} by {by}{where}; {listed(others)} {are} not"
     digits = common_digits(agents)
     named = "; ".join(
         f"{one.agent} {in_words(one.estimate, one.bounds, digits)}" for one in agents[:MAX_LEADERS]
@@ -83,9 +83,9 @@ def _claim(
     return Claim(
         kind="leaderboard", question="agents", badge=badge, run=run.name, figure="leaderboard", subject=metric,
         verdict=verdict,
-        number=f"{named}{on} (verdicts adjusted for {family} comparisons)",
+        number=f"{named}{on}" + (f" (verdicts adjusted for {family} comparisons)" if family > 1 else ""),
         evidence="; ".join(evidence),
-        advice=_advice(tested, first) if rated else NOBODY,
+        advice="" if same else _advice(tested, first) if rated else NOBODY,
         facts=tuple(map(fact, tested)),
     )  # fmt: skip
 

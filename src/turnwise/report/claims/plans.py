@@ -5,11 +5,13 @@ tasks succeed.
 from collections.abc import Iterator, Sequence
 
 from turnwise.errors import counted
-from turnwise.records import MeanRecord, PassRecord
+from turnwise.records import DifferenceRecord, MeanRecord, PassRecord
+from turnwise.report.claims.agents import difference, edge, fact, null, ordered
 from turnwise.report.claims.claim import LEVEL, Badge, Claim, Direction, Fact, listed
 from turnwise.report.documents import CalibrateDocument, PowerDocument, ReliabilityDocument
 from turnwise.report.figure import common_digits, in_words, with_estimate, with_interval
 from turnwise.report.runs import RunOf
+from turnwise.report.text import p_value
 
 MAX_MEANS = 3  # agents whose numbers are in the sentence
 
@@ -45,7 +47,9 @@ def _calibrated(run: RunOf[CalibrateDocument], mine: Sequence[MeanRecord], where
     elif len(first) == 1:
         verdict = f"People would rate {first[0]} highest of {len(means)} agents"
     else:
-        verdict = f"People would rate {listed(first)} highest of {len(means)} agents; which of them is better is open"
+        others = [str(r.agent) for r in means if r.agent in beaten]
+        are = "are" if len(others) > 1 else "is"
+        verdict = f"Any of {listed(first)} may be rated highest by people; {listed(others)} {are} not"
     digits = common_digits(means)
     named = "; ".join(f"{r.agent} {in_words(r.estimate, r.bounds, digits)}" for r in means[:MAX_MEANS])
     tests = f", verdicts adjusted for {len(pairs)} comparisons" if len(pairs) > 1 else ""
@@ -90,7 +94,9 @@ def power_claims(run: RunOf[PowerDocument]) -> Iterator[Claim]:
 
 
 def reliability_claims(run: RunOf[ReliabilityDocument]) -> Iterator[Claim]:
-    """For each metric and group, on how many tasks the agent with the highest share passes all of the most trials."""
+    """For each metric and group, on how many tasks the agent with the highest share passes all of the most trials; and
+    which of two agents passes on more.
+    """
     records = [r for r in with_estimate(run.document.results) if r.statistic == "pass^k"]
     for metric, group in dict.fromkeys((r.metric, r.group) for r in records):
         mine = [r for r in records if (r.metric, r.group) == (metric, group)]
@@ -104,6 +110,39 @@ def reliability_claims(run: RunOf[ReliabilityDocument]) -> Iterator[Claim]:
             number=f"pass^{k} {with_interval(best)}",
             evidence=f"{metric}, {counted(best.n_clusters, 'task')}",
         )  # fmt: skip
+    compared = with_estimate(run.document.differences)
+    of_metric = {
+        (_metric_and_k(r)[0], r.group): r for r in sorted(compared, key=lambda r: _metric_and_k(r)[1])
+    }
+    for record in of_metric.values():  # of each metric and group that with the most trials
+        yield _difference(run, record)
+
+
+def _metric_and_k(record: DifferenceRecord) -> tuple[str, int]:
+    """The metric and the number of trials of a difference by pass^k."""
+    metric, _, k = record.metric.rpartition(" pass^")
+    return metric, int(k)
+
+
+def _difference(run: RunOf[ReliabilityDocument], record: DifferenceRecord) -> Claim:
+    """The claim on which of two agents passes all of k trials on more of the tasks that both have."""
+    metric, k = _metric_and_k(record)
+    first, second = ordered(record)
+    where = f" in {record.group}" if record.group else ""
+    what = f"all of {counted(k, 'trial')}" if k > 1 else "a trial"
+    badge: Badge
+    if record.shown:
+        badge = "caution" if record.at_edge else "yes"
+        verdict = f"{first} passes {what} on more tasks than {second}{where}"
+    else:
+        badge, verdict = null(record, f"{first} and {second}", f"the share of tasks that pass {what}", where)
+    return Claim(
+        kind="passes-more" if record.shown else "no-difference", question="agents", badge=badge, run=run.name,
+        figure="passes", subject=first if record.shown else "", verdict=verdict,
+        number=f"{difference(record)}, p {p_value(record.p_adjusted)}" if record.shown else difference(record),
+        evidence="; ".join([f"{metric}, {counted(record.n_items, 'task')} of both", *edge(record)]),
+        facts=(fact(record),),
+    )  # fmt: skip
 
 
 def _always(record: PassRecord) -> Badge:

@@ -159,7 +159,7 @@ def _picture(gaps: Sequence[Gap], title: str, agents: tuple[str, str]) -> str:
 
 def _rows(canvas: plot.Panel, gaps: Sequence[Gap], name: str, top: float) -> float:
     """Draw the rows of one unit from this height on, and return their height."""
-    size = max(abs(edge) for gap in gaps for edge in (gap.value, *(gap.decisive or ()))) * 1.05 or 1.0
+    size = (max(abs(edge) for gap in gaps for edge in (gap.value, *(gap.decisive or ()))) or 1.0) * 1.05
     across = plot.Scale(-size, size, canvas.x.start, canvas.x.end)
     bottom = top + ROW * len(gaps)
     panel = plot.Panel(across, plot.Scale(-0.5, len(gaps) - 0.5, top, bottom), marks=canvas.marks)

@@ -46,8 +46,10 @@ def passes(run: RunOf[ReliabilityDocument]) -> Iterator[Figure]:
 
 
 def noise(run: RunOf[ReliabilityDocument]) -> Iterator[Figure]:
-    """One figure for each metric, agent and group: where its values vary, and what to add."""
+    """One figure for each metric, agent and group whose values vary: where, and what to add."""
     for one in run.document.noise:
+        if not one.additions:
+            continue
         records = [
             r
             for r in run.document.results
@@ -68,6 +70,8 @@ def noise(run: RunOf[ReliabilityDocument]) -> Iterator[Figure]:
                 records, more=[f"standard error of the mean {number(one.standard_error)}; {', '.join(ends)}"]
             ),
             head=("source", "share", "variance", "levels"),
-            rows=tuple((each.source, each.share, each.variance, each.levels) for each in one.sources),
+            rows=tuple(
+                (each.source, each.share, each.variance, round(each.levels or 0)) for each in one.sources
+            ),
             svg=panel.svg(f"Where values vary: {about}"),
         )

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from hashlib import sha256
-from itertools import combinations
+from itertools import chain, combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from turnwise.errors import Refused, UsageError, nearest, setting
 from turnwise.logs.items.selection import recorded_selection
-from turnwise.logs.native import id_prefixes, own_id
+from turnwise.logs.native import id_prefixes, own_id, read_each
 from turnwise.logs.scan import Census, scan_agents
 from turnwise.meta.compare import compare as compare_tables
 from turnwise.meta.compare import has_unpaired, mean_of
@@ -38,7 +38,7 @@ from turnwise.run.scoring.seen_items import in_training, marked
 from turnwise.run.scoring.shards import Watch, prepare
 from turnwise.run.scoring.trials import Trials
 from turnwise.run.spec import finish
-from turnwise.types import TASK, Item
+from turnwise.types import TASK, Item, system_prompt
 
 if TYPE_CHECKING:
     from turnwise.commands.compare import Compare
@@ -93,8 +93,8 @@ def compare(spec: "Compare") -> CompareDocument:
     if chosen:
         wins = [*judge_pairs(chosen, spec, census, _two_agents(spec, census)), *wins]
     trials = Trials()
-    unrated: Counter[str] = Counter()
-    compared = _by_metrics(scored, census, trials, unrated) if scored.metrics else Compared()
+    watch = Watch(spec.max_errors, failures=Counter())
+    compared = _by_metrics(scored, census, trials, watch) if scored.metrics else Compared()
     people = Compared()
     if scored.metrics and not any(is_rating(name) for name in scored.metrics):
         people = _by_people(scored, census)
@@ -109,7 +109,8 @@ def compare(spec: "Compare") -> CompareDocument:
         people=rated,
         preferences=tuple(fits),
         notes=(
-            *unrated_note(scored, unrated),
+            *unrated_note(scored, watch.unrated),
+            *watch.broken(),
             *cut_agents(spec, census, _asked_agents(spec, census)),
             *_trial_notes(spec, trials),
         ),
@@ -146,13 +147,12 @@ def _tools(spec: "Compare", census: Census) -> tuple[ToolRecord, ...]:
     return tuple(record for record in found if record.agent in _agents(spec, census)) if found else ()
 
 
-def _by_metrics(spec: "Compare", census: Census, trials: Trials, unrated: Counter[str]) -> Compared:
+def _by_metrics(spec: "Compare", census: Census, trials: Trials, watch: Watch) -> Compared:
     """The difference between every two agents by each metric of the spec, which are scores of items. Their trials are
-    added to `trials`, and in `unrated` dialogues are counted that are left out because none of their replies is rated.
+    added to `trials`, and `watch` counts what is left out.
     """
     agents = _agents(spec, census)
     metrics, absent = prepare(spec, census)
-    watch = Watch(spec.max_errors)
     parts = no_blocks(metrics)
     with (
         BlockStore(spec.folder, reuse=spec.reuse) as store,
@@ -170,7 +170,6 @@ def _by_metrics(spec: "Compare", census: Census, trials: Trials, unrated: Counte
             lines=lines,
             parts=parts,
         )
-    unrated.update(watch.unrated)
     if spec.folder is not None:
         write_parts(spec.folder, parts)
     records = [one.record(DifferenceRecord) for one in (*absent, *watch.unavailable())]
@@ -180,7 +179,6 @@ def _by_metrics(spec: "Compare", census: Census, trials: Trials, unrated: Counte
     trials.add(compared)
     # Agents that speak at the logged points have the same contexts, item by item.
     named = spec.pair is not None or bool(spec.selection.as_agents)
-    trials.paired = not named and all(item.task for item in compared)
 
     @cache
     def better_key(two: tuple[str, str], group: str, scored: tuple[str, ...]) -> PairKey | None:
@@ -188,6 +186,7 @@ def _by_metrics(spec: "Compare", census: Census, trials: Trials, unrated: Counte
         own = partial(_own_id, spec, census)
         return better_pair_key(items.values(), two, group, own, scored=frozenset(scored))
 
+    samplings: set[tuple[bool, str | None]] = set()  # whether tasks were the pairs, and what came of it
     for table in tables.values():
         for group in dict.fromkeys(item.group for item in items.values()):
             mine = table.of_group(group)
@@ -206,6 +205,8 @@ def _by_metrics(spec: "Compare", census: Census, trials: Trials, unrated: Counte
                 better = better_key(two, group, table.ids) if has_unpaired(record) and not by_task else None
                 key = TASK if by_task else spec.selection.pair
                 records.append(marked(_with_pair_key(record, key, better), known))
+                samplings.add((by_task, record.sampling))
+    trials.paired = samplings - {(True, None)} == {(True, "paired")}
     return Compared(tuple(records), tuple(means))
 
 
@@ -241,7 +242,7 @@ def _by_people(spec: "Compare", census: Census) -> Compared:
     own = spec.changed(
         metrics=(name,), agents=agents, as_agents=(), items=None, limit=None, output=None, files=None
     )
-    return _by_metrics(own, census, Trials(), Counter())
+    return _by_metrics(own, census, Trials(), Watch(spec.max_errors, failures=Counter()))
 
 
 def _own_id(spec: "Compare", census: Census, dialogue: str) -> str:
@@ -294,6 +295,7 @@ def _agents(spec: "Compare", census: Census) -> tuple[str, ...]:
     if len(known) == 1:
         apart = spec.selection.apart and len(spec.paths) > 1
         more = f"; leave {setting('--by', 'file')} out to compare the files with each other" if apart else ""
+        more += _prompts(spec, census)
         raise UsageError(
             f"the data has only {known[0]}; agents are compared, in one file or a file each{more}"
         )
@@ -302,6 +304,15 @@ def _agents(spec: "Compare", census: Census) -> tuple[str, ...]:
             f"{setting('--agents', 'A,B')} names those to compare, two or more; the data has {', '.join(known)}"
         )
     return asked
+
+
+def _prompts(spec: "Compare", census: Census) -> str:
+    """That the dialogues have several system prompts, which can be compared, as a clause; empty if they have not."""
+    dialogues = chain.from_iterable(census.held or read_each(spec.paths, apart=census.apart))
+    prompts = {"\n".join(turn.text for turn in system_prompt(one.turns)) for one in dialogues}
+    if len(prompts) < 2:
+        return ""
+    return f"; {setting('--agent-key', 'system')} compares its {len(prompts)} system prompts"
 
 
 def _two_agents(spec: "Compare", census: Census) -> tuple[str, str]:
@@ -316,9 +327,12 @@ def _two_agents(spec: "Compare", census: Census) -> tuple[str, str]:
 
 
 def _with_texts(flip: ItemDifference, items: Mapping[str, Item]) -> ItemDifference:
-    """The pair of items with the last turn of the context and both replies; `items` are by id."""
+    """The pair of items with the last turn of the context, which is that of the agent whose name is first, and both
+    replies; `items` are by id.
+    """
     a, b = items[flip.id_a], items[flip.id_b]
-    return replace(flip, context=a.context[-1].text if a.context else "", reply_a=a.reply, reply_b=b.reply)
+    context = min(a, b, key=lambda item: item.agent).context
+    return replace(flip, context=context[-1].text if context else "", reply_a=a.reply, reply_b=b.reply)
 
 
 def compare_runs(spec: "Compare") -> CompareDocument:

@@ -246,7 +246,9 @@ def _change(
     if found.estimate is not None:
         change = replace(change, leads=SAME if same else "rose" if found.estimate > 0 else "fell")
     if same:
-        change = replace(change, interval=(0.0, 0.0), p=1.0, unvarying=False, method=IDENTICAL)
+        change = replace(
+            change, interval=(0.0, 0.0), p=1.0, p_elsewhere=0.0, unvarying=False, method=IDENTICAL
+        )
     return change
 
 

@@ -246,13 +246,14 @@ def _examples(judged: Sequence[_Judged]) -> Iterator[ItemDifference]:
     lost = [one for one in ordered if one.share_a == 0.0][-EXAMPLES:]
     for one in [*won, *lost]:
         share = one.share_a or 0.0
+        context = min(one.a, one.b, key=lambda item: item.agent).context
         yield ItemDifference(
             id_a=one.a.id,
             id_b=one.b.id,
             a=share,
             b=1 - share,
             difference=2 * share - 1,
-            context=one.a.context[-1].text if one.a.context else "",
+            context=context[-1].text if context else "",
             reply_a=one.a.reply,
             reply_b=one.b.reply,
             reason=one.verdict.a_first.reason if isinstance(one.verdict, PairVerdict) else "",

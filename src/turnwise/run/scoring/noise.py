@@ -47,7 +47,7 @@ def noise_of(
     parts = {rest if name == REST else name: one for name, one in variance_of_mean(weights, kept).items()}
     n_tasks = len(np.unique(kept[TASK]))
     total = sum(variances.values())
-    error = _error(variances, parts)
+    error = _error(variances, parts) or None  # values that are all alike do not show that others would be
     additions = tuple(
         Addition(
             twice=what,
@@ -56,9 +56,9 @@ def noise_of(
             smallest_difference=_smallest(_error(variances, _divided(parts, halved, 2.0)), n_tasks),
         )
         for what, halved in HALVED.items()
-        if _can_be_added(what, variances)
+        if error and _can_be_added(what, variances)
     )
-    first = min(additions, key=lambda one: one.standard_error or 0.0)
+    first = min(additions, key=lambda one: one.standard_error or 0.0, default=None)
     unlike = {name: value for name, value in variances.items() if name not in ALIKE}
     return NoiseRecord(
         metric=metric,
@@ -66,7 +66,7 @@ def noise_of(
         group=group,
         mean=float(weights @ values),
         standard_error=error,
-        smallest_difference=_smallest(error, n_tasks),
+        smallest_difference=_smallest(error or 0.0, n_tasks),
         smallest_on_same_tasks=_smallest(_error(unlike, parts), n_tasks),
         sources=tuple(
             VarianceShare(
@@ -78,7 +78,7 @@ def noise_of(
             for name, value in variances.items()
         ),
         additions=additions,
-        first=first.twice if total else None,
+        first=first.twice if first else None,
         together=tuple(_told_together(sources, kept, rest)),
     )
 
@@ -146,7 +146,9 @@ def _error(variances: Mapping[str, float], parts: Mapping[str, float]) -> float:
     return float(np.sqrt(sum(value * parts[name] for name, value in variances.items())))
 
 
-def _smallest(error: float, n_tasks: int) -> float:
-    """The difference of two such means that a test at 5 % shows with a power of .8."""
+def _smallest(error: float, n_tasks: int) -> float | None:
+    """The difference of two such means that a test at 5 % shows with a power of .8; None where nothing varies."""
+    if error == 0:
+        return None
     freedom = 2 * (n_tasks - 1)
     return (t_quantile(freedom, 0.975) + t_quantile(freedom, POWER)) * float(np.sqrt(2)) * error

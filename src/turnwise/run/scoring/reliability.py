@@ -1,12 +1,13 @@
 """`turnwise reliability`: pass^k and pass@k of repeated trials, two agents compared, and where the noise is."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from msgspec.structs import replace
+from numpy.typing import NDArray
 
 from turnwise.errors import DataError, Refused, UsageError, counted, setting
 from turnwise.logs.scan import Census, scan
@@ -16,7 +17,7 @@ from turnwise.meta.verdicts import with_verdicts
 from turnwise.metrics.rows import quotient
 from turnwise.records import DifferenceRecord, NoiseRecord, PassRecord
 from turnwise.report.documents import ReliabilityDocument
-from turnwise.run.scoring.attempts import NOTHING, Measured, Trial, measure, read_trials
+from turnwise.run.scoring.attempts import NOTHING, Measured, Observation, Trial, measure, read_trials
 from turnwise.run.scoring.noise import noise_of
 from turnwise.run.scoring.rated import rating_names
 from turnwise.run.scoring.shards import Watch, prepare
@@ -45,9 +46,16 @@ class Counts(NamedTuple):
 
     def at_least(self, k: int) -> "Counts":
         """The tasks with `k` trials or more."""
-        enough = self.trials >= k
-        tasks = tuple(task for task, is_kept in zip(self.tasks, enough, strict=True) if is_kept)
-        return self._replace(tasks=tasks, passed=self.passed[enough], trials=self.trials[enough])
+        return self._where(self.trials >= k)
+
+    def of_tasks(self, tasks: Set[str]) -> "Counts":
+        """These tasks."""
+        return self._where(np.array([task in tasks for task in self.tasks], dtype=np.bool_))
+
+    def _where(self, kept: NDArray[np.bool_]) -> "Counts":
+        """The tasks with a true flag."""
+        tasks = tuple(task for task, is_kept in zip(self.tasks, kept, strict=True) if is_kept)
+        return self._replace(tasks=tasks, passed=self.passed[kept], trials=self.trials[kept])
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +91,7 @@ class TaskShare:
 
 def reliability(spec: "MeasureReliability") -> ReliabilityDocument:
     """Run `turnwise reliability`: a record for each metric, agent, group, statistic and k."""
-    census = scan(spec.paths, apart=spec.selection.apart)
+    census = scan(spec.paths, apart=spec.selection.apart, command="reliability")
     spec = spec if spec.metrics else spec.changed(metrics=_default_metrics(census))
     trials = read_trials(spec, census)
     agents = _agents(spec, trials)
@@ -97,7 +105,7 @@ def reliability(spec: "MeasureReliability") -> ReliabilityDocument:
     watch = Watch(spec.max_errors)
     measured = measure(spec, census, metrics, watch)
     records = [one.record(PassRecord) for one in absent]
-    differences: list[DifferenceRecord] = []
+    differences: list[tuple[int, DifferenceRecord]] = []
     noise: list[NoiseRecord] = []
     groups = list(dict.fromkeys(one.group for one in known))
     for name, metric in metrics.items():
@@ -108,7 +116,7 @@ def reliability(spec: "MeasureReliability") -> ReliabilityDocument:
                 agent: [one for one in known if (one.agent, one.group) == (agent, group)] for agent in agents
             }
             mine = {agent: own for agent, own in mine.items() if own}
-            noise += _noise(name, group, mine, measured[name])
+            noise += _noise(name, group, mine, measured[name], _failed_value(metric, spec))
             try:
                 counts = {agent: _counts(own, measured[name], metric, spec) for agent, own in mine.items()}
             except Refused as error:
@@ -121,14 +129,14 @@ def reliability(spec: "MeasureReliability") -> ReliabilityDocument:
             for agent, of_agent in counts.items():
                 records += _pass_records(of_agent, ks, name, agent, group, signature)
             if len(counts) == 2:
-                differences += _differences(counts, ks, name, group, signature, spec)
+                differences += [(k, _difference(counts, k, name, group, signature)) for k in ks]
     records += [one.record(PassRecord) for one in watch.unavailable()]
     return finish(
         ReliabilityDocument,
         spec,
         records,
         census.sha256,
-        differences=with_verdicts(differences),
+        differences=_judged(differences),
         noise=tuple(noise),
         notes=tuple(_notes(spec, trials, known, agents)),
         **census.automatic_section(),
@@ -250,24 +258,38 @@ def _shares(counts: Counts, statistic: Statistic, k: int) -> Floats:
     return (all_of if statistic == "pass^k" else any_of)(counts.passed, counts.trials, k)
 
 
-def _differences(
-    counts: Mapping[str, Counts],
-    ks: Sequence[int],
-    metric: str,
-    group: str,
-    signature: Signature,
-    spec: "MeasureReliability",
-) -> Iterator[DifferenceRecord]:
-    """The difference of pass^k between two agents for each k, on the tasks that both have."""
+def _difference(
+    counts: Mapping[str, Counts], k: int, metric: str, group: str, signature: Signature
+) -> DifferenceRecord:
+    """The difference of pass^k between two agents on the tasks of which both have k trials."""
     first, second = counts
-    for k in ks:
-        name = f"{metric} pass^{k}"
-        tables = [_table(name, agent, counts[agent].at_least(k), k, signature) for agent in (first, second)]
-        yield compare_tables(
-            *tables,
-            agents=(first, second),
-            group=group or None,
-        )
+    name, enough = f"{metric} pass^{k}", [counts[agent].at_least(k) for agent in (first, second)]
+    both = frozenset(enough[0].tasks) & frozenset(enough[1].tasks)
+    left = [len(one.tasks) - len(both) for one in enough]
+    if not both:
+        return DifferenceRecord(
+            estimate=None, metric=name, agent_a=first, agent_b=second, group=group or None, level="system",
+            signature=str(signature), status="skipped", reason=f"no task has {counted(k, 'trial')} of both agents",
+        )  # fmt: skip
+    tables = [
+        _table(name, agent, one.of_tasks(both), k, signature)
+        for agent, one in zip((first, second), enough, strict=True)
+    ]
+    record = compare_tables(*tables, agents=(first, second), group=group or None)
+    return replace(record, unpaired_a=left[0], unpaired_b=left[1])
+
+
+def _judged(differences: Sequence[tuple[int, DifferenceRecord]]) -> tuple[DifferenceRecord, ...]:
+    """The differences with their verdicts, from each with its k.
+
+    Each k is adjusted alone, for all metrics and groups: it asks a question of its own, whose answer must not depend on
+    which other k are printed beside it.
+    """
+    judged: dict[int, DifferenceRecord] = {}
+    for k in {k for k, _ in differences}:
+        places = [at for at, (own, _) in enumerate(differences) if own == k]
+        judged |= zip(places, with_verdicts([differences[at][1] for at in places]), strict=True)
+    return tuple(judged[at] for at in range(len(differences)))
 
 
 def _table(name: str, agent: str, counts: Counts, k: int, signature: Signature) -> ScoreTable:
@@ -290,19 +312,38 @@ def _table(name: str, agent: str, counts: Counts, k: int, signature: Signature) 
     )
 
 
+def _failed_value(metric: Metric, spec: "MeasureReliability") -> float | None:
+    """The value of a trial that failed outside the agent, if it counts as not passed; None where it has none, as with a
+    threshold.
+    """
+    if spec.failures == "left-out" or spec.threshold is not None:
+        return None
+    return float(not metric.higher_is_better)
+
+
 def _noise(
     metric: str,
     group: str,
     trials: Mapping[str, Sequence[Trial]],
     measured: Mapping[tuple[str, str], Measured],
+    failed: float | None,
 ) -> Iterator[NoiseRecord]:
-    """The sources of variance of each agent, where they can be told apart."""
+    """The sources of variance of each agent, where they can be told apart; trials that failed outside the agent have
+    the value `failed` from every rater, or are left out for None.
+    """
     for agent, own in trials.items():
-        observed = [
+        observed: list[tuple[str, str, Sequence[Observation]]] = [
             (one.task, one.dialogue, measured[one.dialogue, one.group].observations)
             for one in own
             if not one.failure and (one.dialogue, one.group) in measured
         ]
+        raters = sorted({each.rater for _, _, those in observed for each in those}) or [""]
+        if failed is not None:
+            observed += [
+                (one.task, one.dialogue, [Observation(one.dialogue, failed, rater) for rater in raters])
+                for one in own
+                if one.failure
+            ]
         found = noise_of(metric, agent, group or None, observed)
         if found is not None:
             yield found

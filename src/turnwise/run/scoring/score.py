@@ -47,7 +47,7 @@ def score(spec: "Score") -> ScoreDocument:
     metrics, absent = prepare(spec, census)
     if spec.dry_run or spec.show_prompt is not None:
         return _dry_run(spec, census, metrics)
-    watch = Watch(spec.max_errors)
+    watch = Watch(spec.max_errors, failures=Counter())
     tallies: dict[tuple[str, str, str], Tally] = {}
     seen: dict[tuple[str, str], None] = {}  # (group, agent), in order of appearance
     cut: Counter[str] = Counter()  # metric -> truncated texts of all agents, equal texts counted once
@@ -112,6 +112,7 @@ def score(spec: "Score") -> ScoreDocument:
         *_unnamed(spec, census),
         *unrated_note(spec, watch.unrated),
         *watch.silence(),
+        *watch.broken(),
         *cut_agents(spec, census),
         *(trials.notes() if spec.selection.cluster is None else ()),
         *reminders(metrics),
@@ -139,7 +140,7 @@ def _dry_run(spec: "Score", census: Census, metrics: Mapping[str, Metric]) -> Sc
         for whole in (False, True):
             mine = {name: one for name, one in metrics.items() if ("dialogue" in one.needs) is whole}
             if any(isinstance(one, Priced) for one in mine.values()):
-                stream = all_items(spec.paths, spec.selection, census, whole=whole)
+                stream = all_items(spec.paths, spec.selection, census, whole=whole, failures=Counter())
                 costs |= forecast(mine, store, stream, shard=SHARD)
     if not costs:
         raise UsageError(f"no metric costs anything; {setting('--dry-run')} is for judges")

@@ -57,6 +57,7 @@ if TYPE_CHECKING:
 
 AnyRecord = TypeVar("AnyRecord", bound=Record)
 
+SHOWN = 5  # reasons that a note names
 SHARD = 512  # items; an interrupted run loses at most the shards in work
 
 
@@ -166,8 +167,10 @@ def _real(item: Item) -> Item:
 class Watch:
     """Counts the errors of each metric and stops a metric that has too many; the others continue."""
 
-    def __init__(self, allowed: int) -> None:
+    def __init__(self, allowed: int, *, failures: Counter[str] | None = None) -> None:
         self.allowed = allowed
+        # What broke down outside the agent -> dialogues, which are left out; None: they are scored too.
+        self.failures = failures
         self.unrated: Counter[str] = (
             Counter()
         )  # agent -> dialogues whose replies were not scored: none is rated
@@ -233,6 +236,14 @@ class Watch:
         what = f"{counted(self.without_reply.total(), 'dialogue')} in which the agent says nothing"
         return [f"{what}: left out, as metrics of replies have nothing to score there"]
 
+    def broken(self) -> list[str]:
+        """A note on dialogues that were left out because something broke down outside the agent; empty if none."""
+        if not self.failures:
+            return []
+        why = ", ".join(f"{reason} ({count})" for reason, count in self.failures.most_common(SHOWN))
+        failed = counted(self.failures.total(), "dialogue")
+        return [f"{failed} failed for reasons outside the agent, left out: {why}"]
+
     def unavailable(self) -> list[Unavailable]:
         """The stopped metrics."""
         return [Unavailable(name, "error", reason) for name, reason in self.stopped.items()]
@@ -258,9 +269,11 @@ def shards(
             chosen = rating_selection(selection, of_unit) if whole else selection
             announced = not spec.quiet or spec.max_cost is not None
             if announced and any(isinstance(metric, Priced) for metric in of_unit.values()):
-                stream = all_items(spec.paths, chosen, census, whole=whole)
+                none = None if watch.failures is None else Counter[str]()
+                stream = all_items(spec.paths, chosen, census, whole=whole, failures=none)
                 announce(forecast(of_unit, store, stream, shard=SHARD), cap=spec.max_cost, quiet=spec.quiet)
             unrated, without_reply = Counter[str](), Counter[str]()
+            failures = None if watch.failures is None else Counter[str]()
             stream = all_items(
                 spec.paths,
                 chosen,
@@ -269,10 +282,13 @@ def shards(
                 silent=True,
                 unrated=unrated,
                 without_reply=without_reply,
+                failures=failures,
             )
             yield from _scored(of_unit, store, stream, watch, workers)
             watch.unrated |= unrated  # of each agent the larger count
             watch.without_reply |= Counter() if whole else without_reply
+            if watch.failures is not None and failures is not None:
+                watch.failures |= failures
 
 
 def _scored(

@@ -23,4 +23,5 @@ def superiority(differences: Floats) -> float:
     differences = np.asarray(differences, dtype=np.float64)
     if len(differences) == 0 or np.isnan(differences).any():
         return float("nan")
-    return float(np.mean((np.sign(differences) + 1) / 2))
+    # Less 1 and less 1 again it is the same to the last bit, as is the share of the pairs the other way round.
+    return 1.0 - (1.0 - float(np.mean((np.sign(differences) + 1) / 2)))
