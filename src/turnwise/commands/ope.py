@@ -24,8 +24,11 @@ LeastTruth: TypeAlias = float | Mapping[str, float] | Sequence[tuple[str, float]
 COMPARED = Layout(
     names=("rating", "estimator", "agent", "minus"),
     results=("estimate", "interval", "p_above", "regret"),
-    others=("rated",),
+    others=("minus_is",),
 )
+COMPARED_HEAD = (
+    "rating", "estimator", "agent", "minus", "minus_is", "estimate", "interval", "p_above", "regret",
+)  # fmt: skip
 CHECKS = Layout(
     names=("rating", "estimator"),
     results=("pearson", "mae", "coverage"),
@@ -232,12 +235,13 @@ def below_table(document: OpeDocument, screen: Styled) -> str:
         )
     lines += [_critic_line(name, about) for name, about in document.critics.items()]
     lines = list(map(visible, lines))
-    differences = [one for one in document.differences if one.estimator == document.results[0].estimator]
-    if differences:
-        head = list(differences[0].__struct_fields__)
-        lines.append(
-            screen.table([[getattr(row, name) for name in head] for row in differences], head, COMPARED)
-        )
+    if document.compared_answers:
+        rows = [
+            [row.rating, row.estimator, row.agent, row.minus, "rated" if row.rated else "estimated", row.estimate,
+             row.interval, row.p_above, None if row.regret is None else round(row.regret, 3)]
+            for row in document.compared_answers
+        ]  # fmt: skip
+        lines.append(screen.table(rows, [*COMPARED_HEAD], COMPARED))
     checks = document.validation
     if checks:
         head = list(checks[0].__struct_fields__)

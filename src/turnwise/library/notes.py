@@ -224,6 +224,25 @@ def whole_scales(records: Sequence[EstimateRecord]) -> list[str]:
     return [f"note: {_first_of(named)}: {said}"] if named else []
 
 
+def of_own_ratings(records: Sequence[EstimateRecord]) -> Iterator[str]:
+    """A line on each answer that the target's own ratings are in: which dialogues these must be of, or that they
+    contradict the prediction.
+    """
+    for record in records:
+        if record.beside or record.estimate is None or not record.own_ratings:
+            continue
+        named = f"{record.target} {record.rating}"
+        drawn = f"dialogues of {record.target} that were drawn at random"
+        predicted = record.diagnostics.contradicted
+        if predicted is None:
+            yield f"note: {named}: {counted(record.own_ratings, 'rating')} of its own are in it, and must be of {drawn}"
+        else:
+            yield Warned(
+                f"{named}: its own ratings ({number(record.diagnostics.of_ratings)}) contradict the prediction from "
+                f"its dialogues ({number(predicted)}), which is not used: right only if they are of {drawn}"
+            )
+
+
 def _estimate_of(record: EstimateRecord) -> str:
     """Target, rating and estimator of an estimate."""
     return " ".join(record.named("target", "rating", "estimator"))

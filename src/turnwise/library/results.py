@@ -19,6 +19,7 @@ from turnwise.library.notes import (
     document_notes,
     item_notes,
     notes,
+    of_own_ratings,
     others_without_a_result,
     reliability_notes,
     strength_notes,
@@ -379,15 +380,16 @@ class Estimates(ResultOf[EstimateRecord]):
     """The estimated mean rating of each target, by each estimator."""
 
     columns: ClassVar[tuple[str, ...]] = (
-        "target", "rating", "estimator", "estimate", "interval", "difference", "raw", "logged", "n_items", "n_clusters",
-        "bleu-delex", "length", "entropy-2", "success",
+        "target", "rating", "estimator", "estimate", "interval", "difference", "raw", "mean_of_others", "logged",
+        "own_dialogues", "own_ratings", "n_items", "n_clusters", "bleu-delex", "length", "entropy-2", "success",
     )  # fmt: skip
     layout: ClassVar[Layout] = Layout(
         names=("target", "rating", "estimator"),
         results=("estimate", "interval"),
         even_empty=("estimate",),
         others=(
-            "difference", "logged", "success", "bleu-delex", "n_items", "n_clusters", "raw", "length", "entropy-2",
+            "difference", "mean_of_others", "logged", "own_dialogues", "own_ratings", "success", "bleu-delex",
+            "n_items", "n_clusters", "raw", "length", "entropy-2",
         ),
     )  # fmt: skip
 
@@ -405,7 +407,9 @@ class Estimates(ResultOf[EstimateRecord]):
         nothing.
         """
         records = self.document.results
-        return [*Result.notes(self), *others_without_a_result(records), *whole_scales(records)]
+        return [
+            *Result.notes(self), *others_without_a_result(records), *whole_scales(records), *of_own_ratings(records)
+        ]  # fmt: skip
 
 
 SURPRISING = 0.01  # p below which labels that are said to be random look as if they were not

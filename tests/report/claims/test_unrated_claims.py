@@ -38,7 +38,9 @@ def test_an_interval_that_holds_most_agents_names_those_outside():
     both = estimated(1.5, 7.5)
     assert both.verdict.startswith("new would be rated above 1 and below 8; whether")
     # A half-width of (8 - 1) / 8 = .875 with a standard deviation of 1: (1.96 / .875)^2 = 5.02.
-    assert claim.advice == "Rate about 6 dialogues of new for an interval of ±0.88."
+    assert claim.advice == (
+        "Rate about 6 dialogues of new for an interval of ±0.88, an eighth of the range of the other agents' means."
+    )
 
 
 def test_a_narrow_interval_ranks():

@@ -125,6 +125,8 @@ def estimates(run: RunOf[OpeDocument]) -> Iterator[Figure]:
         return
     for target, rating in targets:
         there = [r for r in asked if (r.target, r.rating) == (target, rating)]
+        (answer,) = (one for one in run.document.answers if (one.target, one.rating) == (target, rating))
+        there.sort(key=lambda record: record is not answer)
         mine = with_estimate(there)
         if not mine:
             continue

@@ -30,7 +30,7 @@ from turnwise.report.run_files import write
 from turnwise.run.ope import task_log
 from turnwise.run.ope.critic import controls, critics_among, rewarded_by_task
 from turnwise.run.ope.critic_of_tasks import ope_of_task
-from turnwise.run.ope.differences import compared
+from turnwise.run.ope.differences import by_estimator, compared
 from turnwise.run.ope.estimate import (
     Request,
     TargetEstimate,
@@ -41,7 +41,7 @@ from turnwise.run.ope.estimate import (
 )
 from turnwise.run.ope.estimators import resolved_estimators
 from turnwise.run.ope.logged_data import LoggedData, left_out, prepare, requested_ratings, selected_dialogues
-from turnwise.run.ope.own_dialogues import BOTH, chosen_road, ope_of_dialogues, with_own_dialogues
+from turnwise.run.ope.own_dialogues import BOTH, POOLED, chosen_road, ope_of_dialogues, with_own_dialogues
 from turnwise.run.ope.projection import projections
 from turnwise.run.ope.stream import STREAMED, check_streamable, streamed_estimates, sum_estimators
 from turnwise.run.ope.truth import (
@@ -99,7 +99,8 @@ def _ope(spec: "Ope", scanned: Census, done: PartialResults) -> OpeDocument:
     others = [name for name in census.agents if name not in targets] if spec.calibrate else []
     everyone = (*targets, *others)
     # The exit code depends on the estimators that were asked for, not on those that are shown for comparison.
-    main = spec.estimators or (names[0],)
+    of_both = (BOTH, POOLED) if road == "both" else ()
+    main = (*of_both, *spec.estimators) or names[:1]
     records: list[EstimateRecord] = []
     validated: list[EstimatorCheck] = []
     criticised: dict[str, CriticCheck] = {}
@@ -148,10 +149,14 @@ def _ope(spec: "Ope", scanned: Census, done: PartialResults) -> OpeDocument:
             for one in estimates:
                 stated = truths.get(one.target, {}).get(rating)
                 record = target_record(one, rating, logged.get(one.target), stated)
-                records.append(structs.replace(record, beside=one.estimator not in main))
+                records.append(structs.replace(record, beside=one.beside or one.estimator not in main))
             if spec.all_agents:
                 validated += validation(rating, names, estimates, truth, truth_errors(logged_data, truths))
-            differences += compared(spec, rating, estimates, logged, truth_errors(logged_data, {}))
+            groups = by_estimator(estimates)
+            if road == "both":
+                answers = [one for one in estimates if one.estimator in of_both and not one.beside]
+                groups = [answers, *(one for one in groups if one[0].estimator not in of_both)]
+            differences += compared(spec, rating, groups, logged, truth_errors(logged_data, {}))
             write_figures(spec, rating, estimates, truth)
             _write_projections(spec, logged_data, chosen)
     return finish(
