@@ -95,7 +95,8 @@ def _better(run: RunOf[OpeDocument]) -> Iterator[Claim]:
         open_ = f"whether it would {words.would} {words.higher.format(listed(uncertain))} is open"
         yield Claim(
             kind="unrated-better", question="unrated", run=run.name, interval=bounds, subject=best,
-            figure="estimates", badge="yes" if not uncertain else "caution" if shown else "can't tell",
+            figure=_figure(run.document.answers[0]),
+            badge="yes" if not uncertain else "caution" if shown else "can't tell",
             facts=tuple(
                 Fact(subject=best, relation="above", object=name, quantity=f"rating:{rating}", direction=1,
                      basis="estimated")
@@ -118,6 +119,11 @@ def _less(one: AgentDifference, best: str) -> Iterator[tuple[str, float, tuple[f
         yield one.minus, one.estimate, bounds
     elif one.minus == best:
         yield one.agent, -one.estimate, (-bounds[1], -bounds[0])
+
+
+def _figure(record: EstimateRecord) -> str:
+    """The kind of the figure that shows an estimate: among the rated agents, if these were left out for it."""
+    return "estimates" if record.own_dialogues is None else "regression"
 
 
 def _words(run: RunOf[OpeDocument]) -> _Words:
@@ -151,14 +157,15 @@ def _target(run: RunOf[OpeDocument], record: EstimateRecord) -> Claim:
     if bounds is None or not means:
         return Claim(
             kind="unrated-estimate", question="unrated", badge="caution", run=run.name, interval=bounds, subject=target,
-            figure="estimates",
+            figure=_figure(record),
             verdict=plain, evidence=f"{unseen}{truth}",
         )  # fmt: skip
     inside = [name for name, mean in means.items() if bounds[0] <= mean <= bounds[1]]
     below = [name for name, mean in means.items() if mean < bounds[0]]
     above = [name for name, mean in means.items() if mean > bounds[1]]
     claim = Claim(
-        kind="unrated-ranked", question="unrated", run=run.name, interval=bounds, subject=target, figure="estimates",
+        kind="unrated-ranked", question="unrated", run=run.name, interval=bounds, subject=target,
+        figure=_figure(record),
         facts=tuple(
             Fact(
                 subject=target, relation="above", object=name, quantity=f"rating:{rating}",
@@ -183,7 +190,7 @@ def _target(run: RunOf[OpeDocument], record: EstimateRecord) -> Claim:
         )  # fmt: skip
     return Claim(
         kind="unrated-useless", question="unrated", badge="can't tell", run=run.name, interval=bounds, subject=target,
-        figure="estimates",
+        figure=_figure(record),
         verdict=f"The estimate for {target} is too uncertain to rank it",
         number=f"{with_interval(record)} on {rating} contains the {words.known} of {len(inside)} of {len(means)} "
         f"{words.agents}",
@@ -256,12 +263,13 @@ def _validation(run: RunOf[OpeDocument]) -> Claim:
     if not answered:
         most = max(document.validation, key=lambda check: check.n_agents)
         n, asked = most.n_agents, most.n_agents + most.refused
-        few = f"; {n} of {asked} were answered, with a mean error of {number(most.mae)}" if n else ""
+        verdict, evidence = "Agents left out in turn could not be predicted", run.first_reason
+        if n:
+            verdict = f"{n} of {asked} agents left out in turn were answered, too few to say how right"
+            evidence = f"mean error {number(most.mae)}; of one that was refused: {evidence}"
         return Claim(
             kind="refused", question="unrated", badge="can't tell", run=run.name, figure="regression" if n else "",
-            verdict="How well agents left out in turn are predicted cannot be said" if n
-            else "Agents left out in turn could not be predicted",
-            evidence=f"{run.first_reason}{few}",
+            verdict=verdict, evidence=evidence,
         )  # fmt: skip
     check = next((one for one in answered if one.pearson is not None), answered[0])
     n, asked = check.n_agents, check.n_agents + check.refused

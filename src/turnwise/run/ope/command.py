@@ -15,7 +15,7 @@ from turnwise import estimators as registry
 from turnwise.errors import UsageError, setting
 from turnwise.extras import require
 from turnwise.logs.dialogue import UNNAMED
-from turnwise.logs.scan import Census, scan
+from turnwise.logs.scan import Census, scan, scan_agents
 from turnwise.protocols import estimator_extras
 from turnwise.records import (
     AgentDifference,
@@ -70,7 +70,7 @@ EVERYONE = "@alternatives"
 
 def ope(spec: "Ope") -> OpeDocument:
     """Run `turnwise ope`; parts that an interrupted run with the same options finished are not computed again."""
-    scanned = scan(spec.paths)
+    scanned = scan(spec.paths) if spec.stream else scan_agents(spec.paths, command="score")
     with PartialResults.of(spec, scanned.sha256) as done:
         return _ope(spec, scanned, done)
 
@@ -83,7 +83,7 @@ def _ope(spec: "Ope", scanned: Census, done: PartialResults) -> OpeDocument:
     stream = spec.stream
     if stream:
         check_streamable(spec)
-    dialogues, census = ([], scanned) if stream else selected_dialogues(spec)
+    dialogues, census = ([], scanned) if stream else selected_dialogues(spec, apart=scanned.apart)
     names = tuple(dict.fromkeys(spec.estimators or (STREAMED if stream else registry.CHEAP)))
     truths = read_truth(as_text(spec.truth))
     targets = _targets(census, spec)
