@@ -235,7 +235,9 @@ def worth(data: Path) -> dict[str, Any]:
     stored = json.loads(HERE.read_text())["real"]
     found = {}
     for name in CORPORA:
-        answered = {label for label in stored if label.startswith(f"{name}: ") and stored[label]["answered"]["n"]}
+        answered = {
+            label for label in stored if label.startswith(f"{name}: ") and stored[label]["answered"]["n"]
+        }
         if not answered:
             continue
         logs, ratings = corpus(data, name)

@@ -1,4 +1,6 @@
-"""The tables of papers/unrated.md, docs/unrated.md and docs/when-ope.md from papers/unrated.json and papers/unrated-worlds.json."""
+"""The tables of papers/unrated.md and of docs/unrated.md and docs/when-ope.md, from papers/unrated.json and
+papers/unrated-worlds.json.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -85,8 +87,14 @@ def write(results: Mapping[str, Any]) -> None:
     rows = {label: real[key] for label, key in SHOWN.items() if key in real}
     rows |= {f"simulated, {name}, 16 rated agents": found for name, found in worlds.items()}
     needed = {"ji2022, five rated bots": results["five"]} if "five" in results else {}
-    needed |= {f"ji2022, six rated bots, {name}": found for name, found in results.get("curves-real", {}).items()}
-    on_docs = {"measured": _table("logs", rows), "needed": _table("logs", needed), "planted": _outside(worlds)}
+    needed |= {
+        f"ji2022, six rated bots, {name}": found for name, found in results.get("curves-real", {}).items()
+    }
+    on_docs = {
+        "measured": _table("logs", rows),
+        "needed": _table("logs", needed),
+        "planted": _outside(worlds),
+    }
     if "ratings" in parts:
         on_docs["with ratings"] = parts["ratings"]
     _fill(DOCS, {name: ["", *lines, ""] for name, lines in on_docs.items()})
@@ -97,7 +105,9 @@ def write(results: Mapping[str, Any]) -> None:
 
 def _worth(found: Mapping[str, Mapping[str, float]]) -> list[str]:
     """The table of how many ratings of the agent itself do as well."""
-    lines = ["| corpus: dimension | answered | deviation inside an agent | mean error | ratings of the agent |"]
+    lines = [
+        "| corpus: dimension | answered | deviation inside an agent | mean error | ratings of the agent |"
+    ]
     return [
         *lines,
         "|" + " --- |" * 5,

@@ -1,6 +1,8 @@
 """`ope` from the target's own unrated dialogues: which road is taken, what it says, and what never leaks."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ from turnwise.errors import DataError, UsageError
 from turnwise.report.claims import claims_of
 from turnwise.report.report import figures
 from turnwise.report.runs import find_runs
+from turnwise.run.ope import own_dialogues
 
 GOOD = ("great, thank you", "oh nice, I love that", "haha, tell me more about it please")
 BAD = ("what do you mean", "you already said that", "whatever, bye")
@@ -179,6 +182,41 @@ def test_files_of_several_agents_may_have_the_same_ids(tmp_path: Path) -> None:
         paths.append(written(tmp_path / f"{agent}.jsonl", renamed))
     first, second = (tw.ope(files, targets="new", model="hashing") for files in (together, paths))
     assert [one["estimate"] for one in second] == [one["estimate"] for one in first]
+
+
+@pytest.mark.parametrize(
+    ("known", "note"),
+    [
+        ({"a": 3}, "`reactions` is that fitted without a: dialogues of it are here (3)"),
+        (
+            {"a": 3, "b": 1},
+            "users say the same as in dialogues of several corpora that it was fitted to: a (3), b (1)",
+        ),
+    ],
+)
+def test_it_is_said_which_fit_of_reactions_is_used_and_why_none(
+    monkeypatch: pytest.MonkeyPatch, known: dict[str, int], note: str
+) -> None:
+    monkeypatch.setattr(own_dialogues, "known_dialogues", lambda folder, dialogues: known)
+    notes: list[str] = []
+    names = own_dialogues._reactions([], notes)
+    assert names == (["reactions[without=a]"] if len(known) == 1 else [])
+    assert [note in one for one in notes] == [True]
+
+
+def test_the_first_reading_of_texts_shows_its_progress(
+    files: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown = []
+
+    @contextmanager
+    def progress(what: str, total: int | None, *, quiet: bool) -> Iterator[None]:
+        shown.append((what, quiet))
+        yield
+
+    monkeypatch.setattr(own_dialogues, "progress", progress)
+    tw.ope(list(files), targets="new", model="hashing", progress=True)
+    assert shown == [("reading 192 dialogues", False)]
 
 
 def test_settings_of_replies_are_refused_where_there_are_only_own_dialogues(files: tuple[str, str]) -> None:
