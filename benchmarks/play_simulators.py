@@ -21,7 +21,7 @@ import numpy as np
 from turnwise.commands.play import Play
 from turnwise.encode import load
 from turnwise.logs.native import read
-from turnwise.records import PlayDocument
+from turnwise.report.documents import PlayDocument
 from turnwise.run.play.command import play
 from turnwise.run.play.realism import MEASURES, Said, realism
 from turnwise.stats.correlation import kendall, spearman

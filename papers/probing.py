@@ -34,13 +34,14 @@ from turnwise.attacks.strategy import strategy
 from turnwise.attacks.target import Target
 from turnwise.attacks.verdict import measure_strategy
 from turnwise.cli.common.group import run
-from turnwise.commands.attack import Attack
+from turnwise.commands.attack import AttackMetric
 from turnwise.encode.text import normalise
 from turnwise.logs import native
 from turnwise.logs.items.items import Selection, all_items
 from turnwise.logs.scan import scan
 from turnwise.metrics import names
-from turnwise.records import AttackDocument, plain
+from turnwise.records import plain
+from turnwise.report.documents import AttackDocument
 from turnwise.run.attack.command import scorer
 from turnwise.run.scoring.shards import prepare
 from turnwise.run.scoring.tally import generator
@@ -134,7 +135,7 @@ def bot(data: Path, corpus: str, metric: str, kept: Path) -> float | None:
     if not kept.exists():
         return None
     file, where = CORPORA[corpus]
-    spec = Attack(metric, (str(data / file),), where=(where,))
+    spec = AttackMetric(metric, (str(data / file),), where=(where,))
     (made,) = prepare(spec, scan(spec.paths))[0].values()
     pairs = list(zip(judged_on(data, corpus), json.loads(kept.read_text()), strict=True))
     sign = 1 if made.higher_is_better else -1
@@ -191,7 +192,7 @@ def copies(data: Path, metrics: Sequence[str], corpora: Sequence[str], draws: in
         name, _, metric = given.partition("=")
         for corpus in corpora:
             file, where = CORPORA[corpus]
-            spec = Attack(metric, (str(data / file),), where=(where,))
+            spec = AttackMetric(metric, (str(data / file),), where=(where,))
             (made,) = prepare(spec, scan(spec.paths))[0].values()
             contexts = judged_on(data, corpus)
             target = Target(scorer(made), 3 * len(contexts), lower_is_better=not made.higher_is_better)

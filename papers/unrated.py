@@ -19,7 +19,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import permutations
+from itertools import combinations, permutations
 from pathlib import Path
 from typing import Any
 
@@ -259,6 +259,28 @@ def worth(data: Path) -> dict[str, Any]:
     return found
 
 
+def degraded(data: Path) -> dict[str, Any]:
+    """`qc` of ji2022, whose replies were spoilt on purpose, with every choice of five, six and seven rated bots."""
+    logs, ratings = corpus(data, "ji2022", more=("qc",))
+    reward = ratings["mean"]
+    there, spoilt = replace(logs, reward=reward), logs.agents.index("qc")
+    truth = float(reward[(logs.agent == spoilt) & np.isfinite(reward)].mean())
+    means = {
+        index: float(reward[(logs.agent == index) & np.isfinite(reward)].mean())
+        for index in range(len(logs.agents))
+        if index != spoilt
+    }
+    found = {}
+    for n in (5, 6, 7):
+        rows = []
+        for known in combinations(means, n):
+            hidden = [index for index in range(len(logs.agents)) if index not in known]
+            level = float(np.mean([means[index] for index in known]))
+            rows.append(row("qc", truth, level, *answer(there.panel(hidden), "qc")))
+        found[f"{n} rated bots"] = {"rows": rows, **summary(rows)}
+    return found
+
+
 # Worlds -----------------------------------------------------------------------------------------------------------
 
 
@@ -467,6 +489,7 @@ def main(arguments: Sequence[str]) -> None:
     parts: dict[str, Any] = {
         "real": real,
         "five": five,
+        "degraded": degraded,
         "worlds": worlds,
         "curves": curves,
         "curves-real": curves_real,

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 PAGE = Path(__file__).with_name("unrated.md")
 DOCS = Path(__file__).parents[1] / "docs" / "unrated.md"
 WHEN = DOCS.with_name("when-ope.md")
@@ -45,7 +47,7 @@ def _cells(found: Mapping[str, Any]) -> list[str]:
         f"{given['error'] / given['error_of_mean']:.2f}",
         f"{given['covered']} ({given['covered'] / given['n']:.0%})",
         f"{given['half_width'] / given['error']:.1f}",
-        "-" if given["pearson"] is None else f"{given['pearson']:.2f}",
+        "-" if given["pearson"] is None or np.isnan(given["pearson"]) else f"{given['pearson']:.2f}",
         kept,
         reasons,
     ]
@@ -77,6 +79,8 @@ def write(results: Mapping[str, Any]) -> None:
         parts["five"] = _table(
             "ji2022, mean", {"five rated bots": results["five"], "of these, unstable": second}
         )
+    if "degraded" in results:
+        parts["degraded"] = _table("`qc`, with", results["degraded"])
     for name in ("curves", "curves-real"):
         settings = {label: one for label, one in results.get(name, {}).items() if "reasons" in one}
         if settings:

@@ -6,7 +6,7 @@ from typing import Any, Literal, get_args, get_origin
 
 import msgspec
 
-from turnwise.records import document_types
+from turnwise.report.documents import document_types
 from turnwise.report.run_files import StoredFiles
 from turnwise.report.runs import RunOf
 

@@ -19,7 +19,6 @@ from typing import Any, Literal, get_args, get_origin
 import turnwise
 from turnwise.commands import COMMANDS
 from turnwise.records import Part, record
-from turnwise.settings.data import Data
 from turnwise.settings.option import Setting, bare, settings
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -114,8 +113,6 @@ def parameters(function: Any) -> dict[str, str]:
 
 def annotation(value: Any) -> str:
     """An annotation as a reader writes it."""
-    if value == Data:
-        return "Data"
     text = value if isinstance(value, str) else inspect.formatannotation(value)
     text = re.sub(r"(?:typing|collections\.abc|pathlib|turnwise(?:\.\w+)*)\.", "", text)
     text = re.sub(r"\bnp\.", "numpy.", text)

@@ -54,7 +54,7 @@ BACKGROUND = (
 )
 # Page -> what people call it who look for it; the search counts these words far above those of the text.
 CALLED = {
-    "adem.md": ("ADEM", "train on my own ratings"),
+    "adem.md": ("ADEM",),
     "agents-with-tools.md": ("tool calls", "function calling", "agents with tools", "trajectories"),
     "attack-a-judge.md": ("prompt injection", "jailbreak a judge", "attack a judge"),
     "attack.md": ("attack a metric", "game a metric", "gaming", "adversarial", "robust metric"),
@@ -63,7 +63,7 @@ CALLED = {
     "commands.md": ("commands", "CLI", "command line"),
     "compare-preferences.md": ("preferences", "pairwise", "win rate", "Bradley-Terry", "Elo", "arena"),
     "compare-ratings.md": ("compare ratings", "compare people's ratings"),
-    "compare.md": ("compare two agents", "A/B test", "significance", "which bot is better"),
+    "compare.md": ("compare two agents", "A/B test", "significance"),
     "convert.md": (
         "import",
         "CSV",
@@ -77,7 +77,7 @@ CALLED = {
     "demo.md": ("demo",),
     "diff.md": ("regression", "two versions", "has it got worse"),
     "export.md": ("export", "Langfuse", "LangSmith", "OpenTelemetry", "LaTeX"),
-    "extend.md": ("custom metric", "plugin", "own metric", "own reader"),
+    "extend.md": ("custom metric", "write a plugin", "plugin", "own metric", "own reader"),
     "format.md": ("format", "JSONL", "schema"),
     "glossary.md": ("glossary", "terms"),
     "judge.md": (
@@ -90,7 +90,7 @@ CALLED = {
         "OpenAI",
         "Ollama",
     ),
-    "leaderboard.md": ("leaderboard", "rank several agents", "ties"),
+    "leaderboard.md": ("leaderboard", "which bot is best", "rank several agents", "ties"),
     "learned.md": ("learned metric", "turnwise metric", "reference-free"),
     "meta.md": ("correlation with people", "correlation with humans", "agreement with people", "Spearman"),
     "models.md": ("GPU", "models", "download", "offline", "weights", "air gap"),
@@ -105,7 +105,7 @@ CALLED = {
     "scale.md": ("million dialogues", "big data", "Ray", "cluster", "parallel"),
     "score.md": ("BLEU", "ROUGE", "perplexity", "score replies", "BERTScore", "metrics"),
     "statistics.md": ("p value", "p-value", "confidence interval", "bootstrap", "multiple comparisons"),
-    "train.md": ("train", "fine-tune"),
+    "train.md": ("train", "train on my ratings", "fine-tune"),
     "trust.md": ("which metric", "choose a metric", "what metric should I use", "trust"),
     "unrated.md": ("no ratings", "unrated agent", "new bot", "without ratings"),
     "view.md": ("view dialogues", "browse logs", "viewer"),

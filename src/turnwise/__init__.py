@@ -24,9 +24,7 @@ __version__ = "0.2.0"
 _TYPES = {  # module -> its public names, beside those of the commands
     "errors": "DataError MissingExtra Refused TooManyErrors TurnwiseError Unmeasured UsageError",
     "library.own_judge": "judge",
-    "library.played": "Played",
-    "library.results": "Agreement Attack Calibration Changes Comparison Estimates Hardened Power "
-    "Reliability Result Scores Trained",
+    "library.results": "Result",
     "library.written": "Replies Simulated",
     "records": "Record",
     "run.inventory": "Listing",
@@ -34,38 +32,43 @@ _TYPES = {  # module -> its public names, beside those of the commands
 }
 # from `__all__` of the modules of the commands: python -m tools.make_api
 _COMMANDS = {
-    "commands.attack": "attack harden",
-    "commands.calibrate": "calibrate",
-    "commands.compare": "compare",
+    "commands.attack": "Attack Hardened attack harden",
+    "commands.calibrate": "Calibration calibrate",
+    "commands.compare": "Comparison compare",
     "commands.convert": "Converted convert",
     "commands.demo": "demo_corpus",
-    "commands.diff": "diff",
+    "commands.diff": "Changes diff",
     "commands.doctor": "Extra Installation doctor",
     "commands.export": "ExportedScores export_scores",
     "commands.fetch": "fetch",
     "commands.ls": "list_available",
-    "commands.meta": "meta_evaluate",
-    "commands.ope": "ope",
-    "commands.play": "play",
-    "commands.power": "power",
+    "commands.meta": "Agreement meta_evaluate",
+    "commands.ope": "Estimates ope",
+    "commands.play": "Played play",
+    "commands.power": "Power power",
     "commands.rate": "ExportedRatings RatingLinks export_ratings rate",
-    "commands.reliability": "reliability",
+    "commands.reliability": "Reliability reliability",
     "commands.report": "Report make_report",
     "commands.respond": "respond",
-    "commands.score": "score",
+    "commands.score": "Scores score",
     "commands.simulate": "simulate",
-    "commands.train": "train",
+    "commands.train": "Trained train",
     "commands.validate": "Validation validate",
     "commands.view": "ViewerLink view",
 }
 if TYPE_CHECKING:
+    from turnwise.commands.attack import Attack as Attack
+    from turnwise.commands.attack import Hardened as Hardened
     from turnwise.commands.attack import attack as attack
     from turnwise.commands.attack import harden as harden
+    from turnwise.commands.calibrate import Calibration as Calibration
     from turnwise.commands.calibrate import calibrate as calibrate
+    from turnwise.commands.compare import Comparison as Comparison
     from turnwise.commands.compare import compare as compare
     from turnwise.commands.convert import Converted as Converted
     from turnwise.commands.convert import convert as convert
     from turnwise.commands.demo import demo_corpus as demo_corpus
+    from turnwise.commands.diff import Changes as Changes
     from turnwise.commands.diff import diff as diff
     from turnwise.commands.doctor import Extra as Extra
     from turnwise.commands.doctor import Installation as Installation
@@ -74,20 +77,27 @@ if TYPE_CHECKING:
     from turnwise.commands.export import export_scores as export_scores
     from turnwise.commands.fetch import fetch as fetch
     from turnwise.commands.ls import list_available as list_available
+    from turnwise.commands.meta import Agreement as Agreement
     from turnwise.commands.meta import meta_evaluate as meta_evaluate
+    from turnwise.commands.ope import Estimates as Estimates
     from turnwise.commands.ope import ope as ope
+    from turnwise.commands.play import Played as Played
     from turnwise.commands.play import play as play
+    from turnwise.commands.power import Power as Power
     from turnwise.commands.power import power as power
     from turnwise.commands.rate import ExportedRatings as ExportedRatings
     from turnwise.commands.rate import RatingLinks as RatingLinks
     from turnwise.commands.rate import export_ratings as export_ratings
     from turnwise.commands.rate import rate as rate
+    from turnwise.commands.reliability import Reliability as Reliability
     from turnwise.commands.reliability import reliability as reliability
     from turnwise.commands.report import Report as Report
     from turnwise.commands.report import make_report as make_report
     from turnwise.commands.respond import respond as respond
+    from turnwise.commands.score import Scores as Scores
     from turnwise.commands.score import score as score
     from turnwise.commands.simulate import simulate as simulate
+    from turnwise.commands.train import Trained as Trained
     from turnwise.commands.train import train as train
     from turnwise.commands.validate import Validation as Validation
     from turnwise.commands.validate import validate as validate
@@ -101,19 +111,7 @@ if TYPE_CHECKING:
     from turnwise.errors import Unmeasured as Unmeasured
     from turnwise.errors import UsageError as UsageError
     from turnwise.library.own_judge import judge as judge
-    from turnwise.library.played import Played as Played
-    from turnwise.library.results import Agreement as Agreement
-    from turnwise.library.results import Attack as Attack
-    from turnwise.library.results import Calibration as Calibration
-    from turnwise.library.results import Changes as Changes
-    from turnwise.library.results import Comparison as Comparison
-    from turnwise.library.results import Estimates as Estimates
-    from turnwise.library.results import Hardened as Hardened
-    from turnwise.library.results import Power as Power
-    from turnwise.library.results import Reliability as Reliability
     from turnwise.library.results import Result as Result
-    from turnwise.library.results import Scores as Scores
-    from turnwise.library.results import Trained as Trained
     from turnwise.library.written import Replies as Replies
     from turnwise.library.written import Simulated as Simulated
     from turnwise.records import Record as Record

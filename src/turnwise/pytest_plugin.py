@@ -18,6 +18,7 @@ import pytest
 if TYPE_CHECKING:
     from turnwise.scenarios.scenario import Scenario
     from turnwise.settings.data import Data
+    from turnwise.types import Dialogue
 
 MARK = "turnwise_scenarios"
 
@@ -92,13 +93,15 @@ class ScenarioCase:
         must hold passes if no agent has a fault. Dialogues without a score fail the test with the reason, too.
         """
         from turnwise import play
+        from turnwise.logs.dialogue import as_record
+        from turnwise.logs.native import read_all
 
         output = self.folder / "runs.jsonl"
         played = play([self.scenario], agents=agents, output=output, **settings)
-        dialogues = [_decoded(line) for line in output.read_bytes().splitlines()]
+        dialogues = list(read_all([str(output)]))
         failed = []
         for one in played.document.ends:
-            mine = [dialogue for dialogue in dialogues if dialogue["agent"] == one.agent]
+            mine = [dialogue for dialogue in dialogues if dialogue.agent == one.agent]
             wanted = one.dialogues if passes is None else passes
             succeeded = sum(map(_succeeds, mine))
             if succeeded < wanted:
@@ -113,28 +116,20 @@ class ScenarioCase:
             pytest.fail(
                 "\n".join([f"scenario {self.id}", *failed, f"the dialogues are in {output}"]), pytrace=False
             )
-        return dialogues
+        return [as_record(dialogue) for dialogue in dialogues]
 
 
-def _decoded(line: bytes) -> dict[str, Any]:
-    """A line of a log."""
-    import json
-
-    record: dict[str, Any] = json.loads(line)
-    return record
-
-
-def _succeeds(dialogue: Mapping[str, Any]) -> bool:
+def _succeeds(dialogue: "Dialogue") -> bool:
     """Whether all holds that a scenario asks for; without a score, whether the agent had no fault."""
-    for rating in dialogue.get("ratings", ()):
-        if rating["dimension"] == "success":
-            return bool(rating["value"] == 1)
-    return bool(dialogue["meta"]["end"] != "agent-fault")
+    for rating in dialogue.ratings:
+        if rating.dimension == "success":
+            return rating.value == 1
+    return bool(dialogue.meta["end"] != "agent-fault")
 
 
-def _why(dialogue: Mapping[str, Any]) -> str:
+def _why(dialogue: "Dialogue") -> str:
     """What did not hold at the end of a dialogue."""
-    meta = dialogue["meta"]
+    meta = dialogue.meta
     return ", ".join(meta.get("unmet", ())) or meta.get("why", "") or "the judge said no"
 
 

@@ -1,5 +1,6 @@
 """The public function of a command, and its command line, are made from the fields of its class."""
 
+import pydoc
 from collections.abc import Callable
 from pathlib import Path
 
@@ -63,3 +64,11 @@ def test_settings_that_do_not_fit_are_named_as_keywords(call: Callable[[], objec
     with pytest.raises(tw.UsageError) as raised:
         call()
     assert message in str(raised.value)
+
+
+def test_help_shows_data_by_its_name() -> None:
+    for function in (tw.score, tw.compare, tw.validate, tw.attack):
+        shown = pydoc.plain(pydoc.render_doc(function))
+        assert ": Data," in shown or ": Data)" in shown
+        assert "turnwise.settings.data" not in shown
+    assert "real: Data | None = None" in pydoc.plain(pydoc.render_doc(tw.play))

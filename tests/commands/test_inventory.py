@@ -1,5 +1,7 @@
 """What there is to use here: lists, installation, weights and the demo corpus."""
 
+import json
+import shutil
 import tomllib
 from pathlib import Path
 
@@ -10,6 +12,7 @@ from tests.tiny_trained import tiny_trained
 from turnwise.cli.common.group import run
 from turnwise.commands.demo import CORPORA, LICENCES
 from turnwise.extras import CORE, EXTRAS
+from turnwise.run.inventory import TrainerEntry
 from turnwise.settings.option import split_names
 
 PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
@@ -124,6 +127,21 @@ def test_a_model_of_ones_own_is_listed_with_its_own_card(
     assert "\n  model     " in capsys.readouterr().out
     assert run(["ls", "metrics", f"usr-full[trained={tmp_path / 'nowhere'}]"]) == 2
     assert "does not exist" in capsys.readouterr().err
+
+
+def test_a_card_whose_attacks_cannot_be_read_is_named(tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(tiny_trained("usr-full"), tmp_path / "mine"))
+    card = json.loads((folder / "card.json").read_text())
+    (folder / "card.json").write_text(json.dumps({**card, "attacks": [{"kind": "fixed"}]}))
+    with pytest.raises(tw.DataError, match=r"mine\]: card.json of its model: .*`contexts`"):
+        tw.list_available("metrics", names=[f"usr-full[trained={folder}]"])
+
+
+def test_entries_are_typed_and_iterate_as_their_records() -> None:
+    found = tw.list_available("trainers")
+    for entry, record in zip(found.entries, found, strict=True):
+        assert isinstance(entry, TrainerEntry)
+        assert (entry.name, entry.learns) == (record["name"], record["learns from"])
 
 
 def test_a_card_tells_agreement_and_text_and_does_not_lend_attacks_to_other_settings(

@@ -52,7 +52,7 @@ def test_its_results_are_read_again_with_their_types_and_settings(folder: Path):
     document = json.loads((folder / "out" / "results.json").read_text())
     assert document["command"] == "sizes"
     assert document["origin"]["settings"]["options"] == {"shortest": 1}
-    code = "from turnwise.records import decoded\ndata = open('out/results.json', 'rb').read()\n"
+    code = "from turnwise.report.documents import decoded\ndata = open('out/results.json', 'rb').read()\n"
     code += "print(type(decoded(data).results[0]))"
     done = python(BEGIN + code, cwd=folder)
     assert done.stdout.strip() == "<class 'turnwise.commands.sizes.SizeRecord'>", done.stderr

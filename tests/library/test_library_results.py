@@ -4,8 +4,10 @@ import json
 from pathlib import Path
 
 import turnwise as tw
-from turnwise.library.results import Attack, cells
-from turnwise.records import AttackDocument, Origin, RunSettings, StrategyRecord, plain
+from turnwise.commands.attack import Attack
+from turnwise.library.results import cells
+from turnwise.records import Origin, RunSettings, StrategyRecord, plain
+from turnwise.report.documents import AttackDocument
 
 
 def test_the_table_of_an_attack_says_which_strategies_are_frauds() -> None:

@@ -4,9 +4,12 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from turnwise.commands.calibrate import Calibration
+from turnwise.commands.ope import Estimates, whole_scales
+from turnwise.commands.score import coverage
 from turnwise.errors import Refused
-from turnwise.library.notes import coverage, item_notes, notes, verdict_notes, whole_scales
-from turnwise.library.results import Calibration, Estimates, cells
+from turnwise.library.notes import item_notes, notes, thinned, verdict_notes
+from turnwise.library.results import cells
 from turnwise.meta.verdicts import with_verdicts
 from turnwise.records import ChangeRecord, DifferenceRecord, EstimateDiagnostics, EstimateRecord, ScoreRecord
 
@@ -46,10 +49,10 @@ def test_an_estimate_of_less_than_half_of_the_items_is_a_warning() -> None:
     lost = {"unlike the replies that the model was fitted to": 87}
     few = finding("a", estimate=1.0, status="ok", n_items=13, unscored=lost)
     said = "covers only 13 of 100 items; the others were not scored, and may differ from these"
-    assert coverage([few, few]) == [f"warning: rouge-l of a {said}"]
+    assert coverage(few) == f"warning: rouge-l of a {said}"
     of_group = replace(few, group="b")
-    assert coverage([of_group]) == [f"warning: rouge-l in b of a {said}"]
-    assert coverage([finding("a", estimate=1.0, status="ok", n_items=87, unscored=lost)]) == []
+    assert coverage(of_group) == f"warning: rouge-l in b of a {said}"
+    assert coverage(finding("a", estimate=1.0, status="ok", n_items=87, unscored=lost)) is None
     assert not any(
         "covers" in line for line in notes([few])
     )  # counts of `meta` and `diff` are of other items
@@ -57,7 +60,7 @@ def test_an_estimate_of_less_than_half_of_the_items_is_a_warning() -> None:
 
 def test_items_left_out_of_a_change_are_those_of_a_run() -> None:
     change = ChangeRecord(metric="rouge-l", agent="a", estimate=1.0, n_items=13, thinned_b=7)
-    (said,) = item_notes([change])
+    (said,) = item_notes([change], limits=thinned)
     assert "7 items of the old run, chosen by a hash of names, left out" in said
 
 

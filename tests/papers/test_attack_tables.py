@@ -11,7 +11,8 @@ from papers.flagship import attacked
 from turnwise.metrics import resolve
 from turnwise.metrics.learned.guard.metric import guarded as with_guard
 from turnwise.metrics.learned.trained import HARDENED_MODELS
-from turnwise.records import AttackDocument, Origin, RunSettings, StrategyRecord
+from turnwise.records import Origin, RunSettings, StrategyRecord
+from turnwise.report.documents import AttackDocument
 from turnwise.report.results import write
 
 PAPERS = Path(__file__).parents[2] / "papers"

@@ -8,16 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from turnwise.records import (
-    CompareDocument,
-    DifferenceRecord,
-    Record,
-    ScoreRecord,
-    both_ends,
-    decoded,
-    document_type,
-    plain,
-)
+from turnwise.records import DifferenceRecord, Record, ScoreRecord, both_ends, plain
+from turnwise.report.documents import CompareDocument, decoded, document_type
 from turnwise.report.report import report
 from turnwise.report.results import to_json
 

@@ -1,13 +1,13 @@
 """Tables that fit a terminal: what is taken out of them, in which order, and what is never broken."""
 
 import re
-from inspect import get_annotations
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnwise.library import results
+import turnwise as tw
+from turnwise.report import text
 from turnwise.report.fitting import Layout, fitted, sized
 from turnwise.terminal import display_width, printable
 
@@ -166,13 +166,13 @@ def test_wide_shows_all_columns(monkeypatch: pytest.MonkeyPatch):
 
 KINDS = [
     kind
-    for kind in vars(results).values()
-    if isinstance(kind, type) and issubclass(kind, results.Result) and "document" in get_annotations(kind)
-][1:]  # without `Result`, which has no columns of its own
+    for kind in (getattr(tw, name) for name in tw.__all__)
+    if isinstance(kind, type) and issubclass(kind, tw.Result) and kind is not tw.Result
+]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_result_says_how_important_each_of_its_columns_is(kind: type[results.Result]):
+def test_every_result_says_how_important_each_of_its_columns_is(kind: type[tw.Result]):
     layout = kind.layout
     assert sorted(layout.columns) == sorted(kind.columns)
     assert layout.names[0] == kind.columns[0]
@@ -191,4 +191,4 @@ def test_any_table_fits_and_keeps_every_number_whole(given: list[tuple[object, .
     plain = re.sub("[\u2068\u2069]", "", table)
     assert all(display_width(line) <= width for line in plain.splitlines())
     for row in given:
-        assert results.text.cell(row[2]) in plain
+        assert text.cell(row[2]) in plain

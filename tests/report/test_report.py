@@ -10,7 +10,8 @@ from tests.finished_runs import CORPUS, ran, write_hostile
 from tests.made_runs import made_run
 from turnwise.errors import DataError, UsageError
 from turnwise.report.claims import claims_of
-from turnwise.report.report import report, write
+from turnwise.report.documents import document_types
+from turnwise.report.report import in_order, report, write
 from turnwise.report.runs import Run
 
 pytestmark = pytest.mark.xdist_group("report")  # one process, so that the runs are made once
@@ -151,3 +152,17 @@ def test_unknown_coverage_is_left_out_and_a_known_mean_is_not_called_truth():
     assert "intervals" not in str(claim)
     (claim,) = claims_of(_run("ope", [given], validation=[{**check, "coverage": 0.8}]))
     assert "hold the known mean" in str(claim)
+
+
+def test_sections_are_in_the_order_of_the_types_of_documents():
+    given = [made_run(command, name=command) for command in ("play", "diff", "score", "meta", "compare")]
+    assert [run.command for run in in_order(given)] == ["compare", "score", "meta", "diff", "play"]
+
+
+def test_every_document_that_a_report_shows_has_figures_and_claims_of_its_own():
+    without = {
+        name for name, kind in document_types().items() if "figures" not in vars(kind) and kind.question
+    }
+    assert without == {"play"}  # its estimates are listed
+    silent = {name for name, kind in document_types().items() if "claims" not in vars(kind) and kind.question}
+    assert silent == {"score", "play"}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from turnwise.commands.attack import Attack, Harden
+from turnwise.commands.attack import AttackMetric, Harden
 from turnwise.commands.compare import Compare
 from turnwise.commands.meta import MetaEvaluate
 from turnwise.commands.ope import Ope
@@ -20,7 +20,7 @@ GIVEN = {"data": ("logs.jsonl",), "metrics": ("length",)}
 def test_settings_of_a_command_are_recorded_by_name():
     assert Score(**GIVEN).options == ()
     assert Compare(**GIVEN, agents=("a", "b")).options == (("agents", ("a", "b")),)
-    recorded = [name for name, _ in Attack("length", "logs.jsonl").options]
+    recorded = [name for name, _ in AttackMetric("length", "logs.jsonl").options]
     assert recorded == sorted(recorded)
     hardening = dict(Harden("length", "logs.jsonl", output="out").options)
     assert {"rounds", "learn_from", "taught", "agree_with"} == set(hardening) - {*recorded}

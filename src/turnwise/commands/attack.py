@@ -14,9 +14,10 @@ from turnwise.commands.opening import opened
 from turnwise.commands.screen import Printing
 from turnwise.commands.train import Train
 from turnwise.errors import TurnwiseError, UsageError, counted, unknown
-from turnwise.library.results import Attack as AttackResult
-from turnwise.library.results import Hardened, result
-from turnwise.records import AttackDocument, StrategyRecord
+from turnwise.library.results import ResultOf, result
+from turnwise.records import Document, StrategyRecord
+from turnwise.report.documents import AttackDocument
+from turnwise.report.fitting import Layout
 from turnwise.report.text import number
 from turnwise.settings.data import Data
 from turnwise.settings.groups import (
@@ -38,6 +39,66 @@ Stage = Literal["baselines", "search", "samples", "rl"]
 SHOWN = 12  # strategies in the table; results.json has all
 REASONS = 3  # reasons for missing scores that are printed; results.json has more
 STRONG = 0.3  # correlations from this one on are printed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Attack(ResultOf[StrategyRecord]):
+    """Strategies against a metric, the strongest first."""
+
+    columns: ClassVar[tuple[str, ...]] = (
+        "kind", "score", "interval", "gain", "gain_interval", "beats_human", "fraud", "description",
+    )  # fmt: skip
+    layout: ClassVar[Layout] = Layout(
+        names=("kind",),
+        results=("gain", "gain_interval", "fraud"),
+        keys={"fraud": ("significant",)},
+        prose=("description",),
+        others=("score", "beats_human", "interval"),
+    )
+
+    document: AttackDocument
+
+    @classmethod
+    def fits(cls, document: Document) -> bool:
+        """As in `Result`."""
+        return isinstance(document, AttackDocument) and not document.rounds
+
+    @property
+    def gameable(self) -> bool:
+        """Whether a strategy was shown to score above people."""
+        return self.document.verdict is not None and self.document.verdict.gameable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Hardened(ResultOf[StrategyRecord]):
+    """The best fraud that is left against a hardened metric, for each file that was attacked."""
+
+    columns: ClassVar[tuple[str, ...]] = (
+        "group", "strategy", "estimate", "human_score", "gain", "fraud",
+    )  # fmt: skip
+    layout: ClassVar[Layout] = Layout(
+        names=("group", "strategy"),
+        results=("estimate", "human_score", "fraud"),
+        keys={"fraud": ("significant",)},
+        others=("gain",),
+    )
+
+    document: AttackDocument
+
+    @classmethod
+    def fits(cls, document: Document) -> bool:
+        """As in `Result`."""
+        return isinstance(document, AttackDocument) and bool(document.rounds)
+
+    @property
+    def robust(self) -> bool:
+        """Whether nothing that was found scores above people."""
+        return bool(self.document.robust)
+
+    @property
+    def metric(self) -> str:
+        """The name of the hardened metric, for `metrics=`."""
+        return str(self.document.hardened)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -197,7 +258,7 @@ class AttackScreen(Printing, Hardening):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Attack(Attacking):
+class AttackMetric(Attacking):
     """How can a metric be gamed? Searches for replies that it scores above people's.
 
     METRIC is any name of `turnwise ls metrics`, with settings in brackets, a `module:function` or an http
@@ -240,15 +301,15 @@ class Attack(Attacking):
             os._exit(code)
         return code
 
-    def run(self) -> AttackResult:
+    def run(self) -> Attack:
         """Attack the metric."""
         from turnwise.run.attack.command import run_attack
 
         with opened(self) as ready:
             outcome = run_attack(ready, report=ready.report)
-            return result(AttackResult, outcome, ready.files, figures=self.figures)
+            return result(Attack, outcome, ready.files, figures=self.figures)
 
-    def show(self, attack: AttackResult, screen: AttackScreen) -> int:
+    def show(self, attack: Attack, screen: AttackScreen) -> int:
         """Print the strongest strategies and the verdict; 1 if --gate fails."""
         rows = [_short(row) for row in attack.document.results[:SHOWN]]
         code = screen.conclude(attack, rows=rows, after=_summary(attack.document))
@@ -397,7 +458,7 @@ def _cut(text: str, width: int = 100) -> str:
     return plain if len(plain) <= width else f"{plain[: width - 1]}…"
 
 
-COMMAND = Attack
-attack = function(Attack)
+COMMAND = AttackMetric
+attack = function(AttackMetric)
 harden = function(Harden)
-__all__ = ["attack", "harden"]
+__all__ = ["Attack", "Hardened", "attack", "harden"]

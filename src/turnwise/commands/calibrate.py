@@ -1,5 +1,6 @@
 """Mean ratings of agents from a metric's scores on everything and people's ratings on some."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
@@ -7,10 +8,15 @@ from typing import Annotated, Any, ClassVar, Literal
 from turnwise.commands.function import function
 from turnwise.commands.opening import opened
 from turnwise.commands.screen import Printing
-from turnwise.errors import UsageError, setting
-from turnwise.library.results import Calibration, result
+from turnwise.errors import UsageError, counted, setting
+from turnwise.library.notes import automatic_raters, document_notes, item_notes, notes
+from turnwise.library.results import ResultOf, result
 from turnwise.logs.items.selection import ItemChoice
-from turnwise.settings.groups import Evaluating, Grouping
+from turnwise.records import MeanRecord, plain
+from turnwise.report import text
+from turnwise.report.documents import CalibrateDocument
+from turnwise.report.fitting import Layout
+from turnwise.settings.groups import Evaluating, Grouping, Rescaling
 from turnwise.settings.option import Count, Option
 
 SHOWN = 6  # differences that the table shows whether or not they were shown to be there
@@ -18,8 +24,83 @@ NAMED = 4  # pairs that were not told apart that are named below the table
 LEVEL = 0.05  # adjusted p up to which the table shows more differences than that
 
 
+SURPRISING = 0.01  # p below which labels that are said to be random look as if they were not
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Calibration(ResultOf[MeanRecord]):
+    """The mean rating of each agent and the differences between agents, from scores and a few ratings."""
+
+    columns: ClassVar[tuple[str, ...]] = (
+        "metric", "rating", "group", "agent", "minus", "estimate", "interval", "p", "p_adjusted", "labels_alone",
+        "labels_alone_interval", "width_ratio", "if_random", "if_tilted", "turning_tilt", "gap", "n_labels", "n_items",
+        "n_clusters",
+    )  # fmt: skip
+    layout: ClassVar[Layout] = Layout(
+        names=("metric", "rating", "group", "agent", "minus"),
+        results=("estimate", "interval"),
+        others=(
+            "p_adjusted", "if_random", "if_tilted", "turning_tilt", "width_ratio", "labels_alone", "n_labels",
+            "labels_alone_interval", "gap", "n_items", "n_clusters", "p",
+        ),
+    )  # fmt: skip
+
+    document: CalibrateDocument
+
+    @property
+    def plan(self) -> dict[str, Any]:
+        """What `plan` drew: how many dialogues of which agent, and the key of their weights; empty without it."""
+        return {} if self.document.plan is None else plain(self.document.plan)
+
+    def means(self) -> list[dict[str, Any]]:
+        """The records of the agents' means."""
+        return [plain(record) for record in self.document.results if record.agent and not record.minus]
+
+    def differences(self) -> list[dict[str, Any]]:
+        """The records of the differences between agents."""
+        return [plain(record) for record in self.document.results if record.minus]
+
+    def notes(self) -> list[str]:
+        """As for every result, with one line for all that was refused for one reason; agents whose scores could not be
+        used, and agents whose rated items have other scores than the rest.
+        """
+        document = self.document
+        refused = Counter(one.reason for one in document.results if one.status == "refused")
+        many = {reason for reason, count in refused.items() if count > 1}
+        found = item_notes(document.results)
+        others = notes([one for one in document.results if one.reason not in many])
+        found += [line for line in others if line not in found]
+        found += [
+            f"note: {counted(refused[reason], 'estimate')} refused: {reason}"
+            for reason in sorted(map(str, many))
+        ]
+        found += [*_unused_scores(document), *document_notes(document), *automatic_raters(document)]
+        for record in document.results:
+            about = record.diagnostics
+            if about and about.gap and about.gap_p is not None and about.gap_p < SURPRISING:
+                found.append(
+                    f"note: {record.metric}: the rated items of {record.agent} score {abs(about.gap):.2f} standard "
+                    f"deviations {'above' if about.gap > 0 else 'below'} the others (p {text.p_value(about.gap_p)}); "
+                    "were they drawn at random?"
+                )
+        return found
+
+
+def _unused_scores(document: CalibrateDocument) -> list[str]:
+    """A line for each metric that says of how many agents the scores were not used, and why for the first."""
+    agents: dict[str, list[MeanRecord]] = {}
+    for record in document.results:
+        if record.unused:
+            agents.setdefault(record.metric, []).append(record)
+    lines = []
+    for metric, of in agents.items():
+        more = f" and {counted(len(of) - 1, 'more agent')}" if len(of) > 1 else ""
+        lines.append(f"note: {metric}: the ratings alone count for {of[0].agent}{more}: {of[0].unused}")
+    return lines
+
+
 @dataclass(frozen=True, kw_only=True)
-class Calibrate(Grouping, Evaluating):
+class Calibrate(Rescaling, Grouping, Evaluating):
     """Mean ratings of agents from a metric's scores on everything and people's ratings on some.
 
     The metric scores every item; people rated some of each agent. The estimate is the mean rating of all items of the
@@ -60,7 +141,6 @@ class Calibrate(Grouping, Evaluating):
             metavar="N", record_default=False,
         ),
     ] = None  # fmt: skip
-    rescale: Annotated[bool, Option("Map ratings of different scales to 0-1.")] = False
     items: Annotated[
         ItemChoice | None,
         Option(
@@ -158,4 +238,4 @@ def check_labels(labels: str) -> None:
 
 COMMAND = Calibrate
 calibrate = function(Calibrate)
-__all__ = ["calibrate"]
+__all__ = ["Calibration", "calibrate"]

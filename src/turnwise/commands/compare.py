@@ -1,6 +1,6 @@
 """Which agent is better? Paired tests, effect sizes, items that differ most; a leaderboard of more than two."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
@@ -10,11 +10,22 @@ from msgspec import Meta
 from turnwise.commands.function import function
 from turnwise.commands.opening import opened
 from turnwise.commands.screen import Gated, Gating, typed
-from turnwise.errors import DataError, UsageError
-from turnwise.library.results import Comparison, result
+from turnwise.errors import DataError, UsageError, counted
+from turnwise.library.notes import (
+    Warned,
+    common_notes,
+    covers_few,
+    in_group,
+    learned_from_ratings,
+    rater_notes,
+    thinned,
+    verdict_notes,
+)
+from turnwise.library.results import ADJUSTED, ResultOf, result
 from turnwise.logs.items.selection import Selection
 from turnwise.logs.memory import is_folder
-from turnwise.records import CompareDocument
+from turnwise.records import DifferenceRecord, PreferenceFit, both_ends, plain
+from turnwise.report.documents import CompareDocument
 from turnwise.report.fitting import Layout
 from turnwise.settings.groups import (
     AsAgents,
@@ -27,6 +38,7 @@ from turnwise.settings.groups import (
 )
 from turnwise.settings.option import Metrics, Names, Option
 from turnwise.terminal import visible
+from turnwise.types import TASK
 
 NO_PAIRS = "none"  # `pair` of a comparison of independent samples
 # Settings of scoring: they cannot change two finished runs.
@@ -51,6 +63,65 @@ BOARD = Layout(
     results=("estimate", "interval", "ties", "rank", "rank_interval"),
     others=("n_items", "n_clusters"),
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Comparison(ResultOf[DifferenceRecord]):
+    """The difference of every two agents for each metric and group: agent_a minus agent_b."""
+
+    columns: ClassVar[tuple[str, ...]] = (
+        "metric", "agent_a", "agent_b", "group", "a", "b", "ties", "both_bad", "estimate", "interval",
+        "p_adjusted", "interval_alone", "p_alone", "effect_size",
+        "n_items", "n_clusters", "unpaired_a", "unpaired_b", "verdict",
+    )  # fmt: skip
+    layout: ClassVar[Layout] = Layout(
+        names=("metric", "group", "agent_a", "agent_b"),
+        results=("estimate", "interval", "verdict"),
+        others=(
+            "p_adjusted", ("a", "b"), "n_items", "ties", ("unpaired_a", "unpaired_b"), "effect_size", "n_clusters",
+            "both_bad",
+            "interval_alone", "p_alone",
+        ),
+        keys=ADJUSTED,
+    )  # fmt: skip
+
+    document: CompareDocument
+
+    shared_agent: str | None = None  # the agent of all files, in place of which their names are used
+
+    @property
+    def leaderboard(self) -> list[dict[str, Any]]:
+        """The agents by each metric, best first, one dict an agent; empty where two agents were compared."""
+        return [plain(row) for row in self.document.leaderboard]
+
+    @property
+    def tools(self) -> list[dict[str, Any]]:
+        """What the calls of each tool of the two agents were like, if a metric of tool calls was asked for."""
+        return [plain(record) for record in self.document.tools]
+
+    @property
+    def strengths(self) -> list[dict[str, Any]]:
+        """Bradley-Terry strengths, one dict an agent, for each dimension of preferences; empty without preferences."""
+        return [
+            {"metric": fit.metric, "group": fit.group, **plain(strength)}
+            for fit in self.document.preferences
+            for strength in fit.strengths
+        ]
+
+    def notes(self) -> list[str]:
+        """As in `Result`, on what was left out, on preferences by few raters, and on strengths that could not be found
+        or compared.
+        """
+        document = self.document
+        found = common_notes(document, self.findings, limits=limits, together=pairing)
+        found += dict.fromkeys(filter(None, map(coverage, document.results)))
+        found += rater_notes(document.results, lambda record: record.metric)
+        found += verdict_notes(document.results)
+        if self.shared_agent is not None:
+            found.append(
+                f"note: all files have the agent `{self.shared_agent}`, so that agents are named after the files"
+            )
+        return [*found, *strength_notes(document.preferences)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -238,6 +309,114 @@ def _flips(document: CompareDocument, screen: Gating) -> str:
     return "\n".join(parts)
 
 
+def limits(record: DifferenceRecord) -> Iterator[str]:
+    """Yield the lines on what limits one comparison."""
+    if record.in_training:
+        yield learned_from_ratings(record, record.in_training)
+    yield from thinned(record)
+    if record.position_bias is not None:
+        yield _position_bias(record, record.position_bias)
+
+
+def coverage(record: DifferenceRecord) -> str | None:
+    """A warning if a difference is of less than half of the items of an agent; None if not."""
+    counts = [
+        (record.agent_a, record.scored_a or 0, record.unscored_a or 0),
+        (record.agent_b, record.scored_b or 0, record.unscored_b or 0),
+    ]
+    if record.estimate is None or all(scored >= left for _, scored, left in counts):
+        return None
+    covered = " and ".join(
+        f"{scored} of {counted(scored + left, 'item')} of {agent}" for agent, scored, left in counts
+    )
+    return covers_few(f"{record.metric}{in_group(record)}", covered)
+
+
+def pairing(compared: Sequence[DifferenceRecord]) -> list[str]:
+    """Notes on the items of two compared agents that have no partner or share one. A note names its metrics and groups
+    where the notes of others differ.
+    """
+    about: dict[str, list[DifferenceRecord]] = {}
+    for record in compared:
+        for said in filter(None, (_unpaired(record), _merged(record))):
+            about.setdefault(said, []).append(record)
+    every = [(record.metric, record.group) for record in compared if record.estimate is not None]
+    found = []
+    for said, of in about.items():
+        mine = [(record.metric, record.group) for record in of]
+        names = [
+            ", ".join(dict.fromkeys(str(pair[at]) for pair in mine))
+            for at in (0, 1)
+            if {pair[at] for pair in mine} != {pair[at] for pair in every}
+        ]
+        found.append(": ".join(filter(None, ["note", " in ".join(names), said])))
+    return found
+
+
+def _unpaired(record: DifferenceRecord) -> str | None:
+    """On items of two compared agents that have no partner, or on a comparison without pairs; None if neither
+    applies.
+    """
+    left = any((record.unpaired_a, record.unpaired_b))
+    if not left and record.sampling != "unpaired":
+        return None
+    better = ""
+    if record.better_pair_key is not None:
+        pairs = counted(record.better_pair_key_pairs or 0, "pair")
+        better = f"; --pair {record.better_pair_key} makes {pairs}"
+    if not left:
+        return (
+            f"fewer than half of the items of {record.agent_a} and {record.agent_b} have a partner with the same "
+            f"{_pair_key(record)}, so the agents are compared as independent samples{better}"
+        )
+    counts = f"{record.unpaired_a or 0} of {record.agent_a} and {record.unpaired_b or 0} of {record.agent_b}"
+    more = f"{better} instead of {record.n_items}" if better else ""
+    return f"items without a partner, left out: {counts}{more}; --pair none compares all items as independent samples"
+
+
+def _merged(record: DifferenceRecord) -> str | None:
+    """On items of one agent with the same partner, which count as one item; None if there are none."""
+    if not any((record.merged_a, record.merged_b)) or record.pair_key == TASK:
+        return None  # a note on the tasks says it
+    named = f"{record.merged_a or 0} fewer of {record.agent_a} and {record.merged_b or 0} fewer of {record.agent_b}"
+    return f"items of one agent with the same {_pair_key(record)} count as one, their mean: {named}"
+
+
+def _pair_key(record: DifferenceRecord) -> str:
+    """What pairs the items of two agents."""
+    return "context" if record.pair_key is None else f"`{record.pair_key}`"
+
+
+def strength_notes(fits: Sequence[PreferenceFit]) -> list[str]:
+    """Lines on Bradley-Terry fits: why there is none, which agents have no strength, which cannot be compared."""
+    found = []
+    for fit in fits:
+        reasons = dict.fromkeys([fit.reason, *(one.reason for one in fit.strengths)])
+        found += [f"note: {fit.metric}: no strengths: {reason}" for reason in reasons if reason]
+        if (fit.n_components or 1) > 1:
+            sets: dict[int, list[str]] = {}
+            for one in fit.strengths:
+                sets.setdefault(one.component, []).append(one.agent)
+            listed = "; ".join(", ".join(names) for names in sets.values())
+            found.append(
+                Warned(
+                    f"{fit.metric}: comparisons do not connect all agents, so strengths compare only within each set: "
+                    f"{listed}"
+                )
+            )
+    return found
+
+
+def _position_bias(record: DifferenceRecord, bias: float) -> str:
+    """How much more often a judge of pairs chose what was shown first, and how often both orders agree."""
+    interval = both_ends(record.position_bias_interval)
+    ends = "" if interval is None else f" [{100 * interval[0]:+.1f}, {100 * interval[1]:+.1f}]"
+    return (
+        f"note: {record.metric}: position bias {100 * bias:+.1f} points{ends} towards what was shown "
+        f"first, removed by asking in both orders; they agree in {record.consistent or 0:.0%} of pairs"
+    )
+
+
 COMMAND = Compare
 compare = function(Compare)
-__all__ = ["compare"]
+__all__ = ["Comparison", "compare"]

@@ -8,7 +8,7 @@ from turnwise.commands.function import function
 from turnwise.commands.screen import Screen
 from turnwise.errors import counted
 from turnwise.library.reading import Reading
-from turnwise.settings.groups import Resumption, Showing
+from turnwise.settings.groups import Restated, Resumption, Showing, Unnamed
 from turnwise.settings.option import Option, PathLike, Paths, split_paths
 from turnwise.terminal import say, visible
 
@@ -52,9 +52,7 @@ class Converted:
 class Converting(Screen):
     """Settings of the command line of `convert`."""
 
-    quiet: Annotated[
-        bool, Option("No progress bar, and nothing on what was understood.", flags="-q --quiet")
-    ] = False
+    restated: ClassVar[Restated] = {"quiet": {"help": "No progress bar, and nothing on what was understood."}}
     mapping: Annotated[
         str | None,
         Option("Take --from, --map, --split, --roles, --agent and --each from here.", metavar="FILE.toml"),
@@ -65,7 +63,7 @@ class Converting(Screen):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Convert(Showing):
+class Convert(Unnamed, Showing):
     """Convert dialogues of another format to the native one.
 
     What was understood is said. OUT appears whole or not at all, and is compressed if its name ends in .gz. A
@@ -116,9 +114,6 @@ class Convert(Showing):
             metavar="SPEAKER=ROLE,...", repeatable=True, parse=",".join,
         ),
     ] = ""  # fmt: skip
-    agent: Annotated[
-        str | None, Option("The agent's name where the records name none.", metavar="NAME")
-    ] = None  # fmt: skip
     each: Annotated[
         str | None,
         Option("With --from json: where the records are, e.g. 'results[*]'.", metavar="PATH"),

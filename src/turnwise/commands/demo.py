@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar
 
 from turnwise.commands.function import function
 from turnwise.commands.screen import Quiet
-from turnwise.settings.groups import Command, Resumption
+from turnwise.settings.groups import Command, Restated, Resumption
 from turnwise.settings.option import Option, PathLike
 from turnwise.terminal import say
 
@@ -63,7 +63,7 @@ class DemoCorpus(InFolder):
 class Playing(Quiet):
     """Settings of the command line of `demo`."""
 
-    quiet: Annotated[bool, Option("No progress bar.", flags="-q --quiet")] = False
+    restated: ClassVar[Restated] = {"quiet": {"help": "No progress bar."}}
     corpus: Annotated[bool, Option("Only write the corpora that ship to DIR, and stop.")] = False
 
 

@@ -3,21 +3,65 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from msgspec import Meta
 
 from turnwise.commands.function import function
 from turnwise.commands.screen import Gated, Gating
 from turnwise.errors import UsageError
-from turnwise.library.results import Changes, result
-from turnwise.records import ChangeRecord, ItemChange
+from turnwise.library.notes import common_notes, thinned, verdict_notes
+from turnwise.library.results import ADJUSTED, ResultOf, result
+from turnwise.records import ChangeRecord, ItemChange, plain
+from turnwise.report.documents import DiffDocument
+from turnwise.report.fitting import Layout
 from turnwise.report.text import number
 from turnwise.settings.groups import Drawing, Judging, Measuring, Resumption, Writing
 from turnwise.settings.option import Names, Natural, Option, PathLike
 from turnwise.terminal import columns, display_width, visible
 
 SHOWN = 2  # items that rose most, and that fell most, by each metric; with -v all in results.json
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Changes(ResultOf[ChangeRecord]):
+    """The change of each metric from an old run to a new run of the same agent: new minus old."""
+
+    columns: ClassVar[tuple[str, ...]] = (
+        "metric", "agent", "group", "old", "new", "estimate", "interval", "p_adjusted", "interval_alone",
+        "p_alone", "effect_size", "n_items", "n_clusters", "only_old", "only_new", "verdict",
+    )  # fmt: skip
+    layout: ClassVar[Layout] = Layout(
+        names=("metric", "agent", "group"),
+        results=("estimate", "interval", "p_adjusted", "verdict"),
+        others=(
+            ("old", "new"),
+            "n_items",
+            ("only_old", "only_new"),
+            "effect_size",
+            "n_clusters",
+            "interval_alone",
+            "p_alone",
+        ),
+        keys=ADJUSTED,
+    )
+
+    document: DiffDocument
+
+    @property
+    def flips(self) -> list[dict[str, Any]]:
+        """The items that changed most, one dict an item, for each metric, agent and group: rises first, then falls."""
+        return [
+            {"metric": record.metric, "agent": record.agent, "group": record.group, **plain(flip)}
+            for record in self.document.results
+            for flip in record.flips
+        ]
+
+    def notes(self) -> list[str]:
+        """As in `Result`, and on what only one of the runs has."""
+        document = self.document
+        found = common_notes(document, self.findings, limits=thinned)
+        return [*found, *verdict_notes(document.results), *change_notes(document)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,6 +172,49 @@ def _cut(text: str, width: int) -> str:
     return f"{text}…"
 
 
+def _left_out(records: Sequence[ChangeRecord]) -> list[str]:
+    """Lines on the scored items of each agent that are in no pair; with their metrics where others differ."""
+    metrics: dict[str | None, dict[tuple[int, int], list[str]]] = {}
+    for record in records:
+        if record.estimate is not None:
+            counts = record.left_out_old or 0, record.left_out_new or 0
+            metrics.setdefault(record.agent, {}).setdefault(counts, []).append(record.metric)
+    found = []
+    for agent, by_count in metrics.items():
+        for (old, new), names in by_count.items():
+            of = "" if len(by_count) == 1 else f"{', '.join(dict.fromkeys(names))}: "
+            if old or new:
+                found.append(
+                    f"note: {of}items of {agent} left out, as the other run does not have them or could not score "
+                    f"them: {old} of the old run and {new} of the new one"
+                )
+    return found
+
+
+def change_notes(document: DiffDocument) -> list[str]:
+    """Lines on what was left out of the comparison of two runs, on pairs by context, and on texts that could not be
+    read.
+    """
+    found = _left_out(document.results)
+    for record in document.results:
+        if record.sampling == "unpaired":
+            found.append(
+                f"note: fewer than half of the items of {record.agent} are in both runs, so the runs are compared as "
+                "independent samples of all items"
+            )
+        elif record.paired_by == "context":
+            found.append("note: items are paired by their contexts, which match where the ids do not")
+    found += [
+        f"note: only the {side} run has {', '.join(names)}"
+        for side, names in document.metrics_in_one_run.items()
+        if names
+    ]
+    found += [
+        f"note: no texts of the {side} run: {reason}" for side, reason in document.texts_missing.items()
+    ]
+    return list(dict.fromkeys(found))
+
+
 COMMAND = Diff
 diff = function(Diff)
-__all__ = ["diff"]
+__all__ = ["Changes", "diff"]

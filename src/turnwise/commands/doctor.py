@@ -6,15 +6,14 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as installed_version
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
 from turnwise import __version__
 from turnwise.commands.function import function
-from turnwise.commands.screen import Formatted, print_json
+from turnwise.commands.screen import Formatted, Screen, print_json
 from turnwise.extras import CORE, EXTRAS, install
 from turnwise.report.fitting import Layout, sized
-from turnwise.settings.groups import Command, Resumption
-from turnwise.settings.option import Option
+from turnwise.settings.groups import Command, Restated, Resumption
 from turnwise.terminal import say
 
 EXTRAS_LAYOUT = Layout(names=("extra",), results=("state",), prose=("allows", "packages"))
@@ -74,12 +73,14 @@ class Installation:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Checkup(Formatted):
+class Checkup(Formatted, Screen):
     """Settings of the command line of `doctor`."""
 
     # Accepted as by other commands, without effect.
-    quiet: Annotated[bool, Option("Nothing is left out.", flags="-q --quiet", hidden=True)] = False
-    verbose: Annotated[bool, Option("There is nothing more.", flags="-v --verbose", hidden=True)] = False
+    restated: ClassVar[Restated] = {
+        "quiet": {"help": "Nothing is left out.", "hidden": True},
+        "verbose": {"help": "There is nothing more.", "hidden": True},
+    }
 
 
 @dataclass(frozen=True, kw_only=True)

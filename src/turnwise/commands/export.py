@@ -9,7 +9,7 @@ from turnwise.commands.function import function
 from turnwise.commands.screen import Quiet
 from turnwise.errors import counted
 from turnwise.run.exported_scores import Form
-from turnwise.settings.groups import Formatted, Resumption
+from turnwise.settings.groups import Formatted, Restated, Resumption
 from turnwise.settings.option import Option, PathLike, Paths, split_paths
 from turnwise.terminal import say
 from turnwise.types import Dialogue
@@ -35,7 +35,7 @@ class ExportedScores:
 class Exporting(Quiet):
     """Settings of the command line of `export`."""
 
-    quiet: Annotated[bool, Option("Do not print what was written.", flags="-q --quiet")] = False
+    restated: ClassVar[Restated] = {"quiet": {"help": "Do not print what was written."}}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar
 from turnwise.commands.function import function
 from turnwise.commands.screen import Quiet
 from turnwise.errors import UsageError, setting
-from turnwise.settings.groups import Command, Resumption
+from turnwise.settings.groups import Command, Restated, Resumption
 from turnwise.settings.option import Names, Option, PathLike, split_names
 from turnwise.terminal import say, say_lines
 
@@ -16,7 +16,7 @@ from turnwise.terminal import say, say_lines
 class Steps(Quiet):
     """Settings of the command line of `fetch`."""
 
-    quiet: Annotated[bool, Option("Print errors only.", flags="-q --quiet")] = False
+    restated: ClassVar[Restated] = {"quiet": {"help": "Print errors only."}}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from difflib import get_close_matches
 from inspect import Parameter, Signature, cleandoc
 from textwrap import fill
@@ -10,12 +11,27 @@ from typing import Any, ParamSpec, Protocol, TypeVar, get_type_hints
 from turnwise.errors import SETTING, UsageError, nearest
 from turnwise.extras import named_extras
 from turnwise.run.workers.threads import limited_threads
+from turnwise.settings.data import Data
 from turnwise.settings.groups import Command
 from turnwise.settings.option import Setting, bare, settings
 
 P = ParamSpec("P")
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
+
+
+@dataclass(frozen=True)
+class Alias:
+    """A type that help() shows by its name in the documentation."""
+
+    name: str
+    kind: Any
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+ALIASES = (Alias("Data", Data), Alias("Data | None", Data | None))
 
 
 class Runs(Protocol[R_co]):
@@ -56,13 +72,18 @@ def _signature(command: type[Command]) -> Signature:
         Parameter(
             setting.name,
             Parameter.POSITIONAL_OR_KEYWORD if setting.positional else Parameter.KEYWORD_ONLY,
-            annotation=bare(setting.kind),
+            annotation=_shown(bare(setting.kind)),
             default=Parameter.empty if setting.required else setting.default,
         )
         for setting in settings(command)
     ]
     run: Any = command.run  # type: ignore[attr-defined]  # every command that has a function can be run
     return Signature(parameters, return_annotation=get_type_hints(run)["return"])
+
+
+def _shown(kind: Any) -> Any:
+    """The type, or the alias that stands for it."""
+    return next((alias for alias in ALIASES if alias.kind == kind), kind)
 
 
 def documented(command: type[Command]) -> str:

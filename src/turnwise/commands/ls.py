@@ -1,16 +1,17 @@
 """List metrics, estimators, readers, agents, worlds, trainers, statistics and weights."""
 
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from turnwise.commands.function import function
 from turnwise.commands.screen import TRACES, Styled, print_json
 from turnwise.extras import install
-from turnwise.metrics.attacks import Fraud, GuardEffect
-from turnwise.run.inventory import Listed, Listing, listed
-from turnwise.settings.groups import Command, Resumption
+from turnwise.metrics.attacks import GuardEffect
+from turnwise.run.inventory import EstimatorEntry, Listed, Listing, MetricEntry, OwnModel, listed
+from turnwise.settings.groups import Command, Restated, Resumption
 from turnwise.settings.option import Names, Option, split_names
 from turnwise.terminal import say, say_lines
 
@@ -21,10 +22,10 @@ UNSTATED = "none stated"  # licence of a file, in the cards of models
 class Cards(Styled):
     """Settings of the command line of `ls`."""
 
-    quiet: Annotated[bool, Option("No notes on plugins that cannot be used.", flags="-q --quiet")] = False
-    verbose: Annotated[
-        bool, Option(f"Print the whole cards of metrics and estimators. {TRACES}", flags="-v --verbose")
-    ] = False
+    restated: ClassVar[Restated] = {
+        "quiet": {"help": "No notes on plugins that cannot be used."},
+        "verbose": {"help": f"Print the whole cards of metrics and estimators. {TRACES}"},
+    }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,22 +66,10 @@ class Ls(Command):
             say_lines(f"note: {problem}", err=True)
         if screen.style == "json":
             print_json(listing.records())
-        elif (screen.verbose or self.names) and len(listing) and "card" in listing.entries[0]:
-            say("\n\n".join(map(_card, listing)))
-        else:
-            say(screen.table_of(listing))
-
-
-class OwnModel(msgspec.Struct):
-    """How a model of the user's own was trained, and how well it predicts. Types of values depend on the trainer."""
-
-    command: Any = None
-    raters: dict[str, Any] | None = None
-    held_out: dict[str, Any] | None = None
-    known_before: Any = None
-    known_attacks: tuple[str, ...] = ()
-    guard: bool = False
-    overall: bool = False  # it predicts no other dimension
+            return
+        cards = [_card(one) for one in listing.entries if isinstance(one, MetricEntry | EstimatorEntry)]
+        shown = cards if screen.verbose or self.names else []
+        say("\n\n".join(shown) or screen.table_of(listing))
 
 
 class HeldOut(msgspec.Struct):
@@ -98,52 +87,37 @@ class Raters(msgspec.Struct):
     dimension: str | None = None
 
 
-class Entry(msgspec.Struct):
-    """What is known of a metric or an estimator."""
-
-    name: str
-    kind: str
-    level: str
-    needs: tuple[str, ...]
-    card: Any
-    better: str | None = None
-    missing: str | None = None  # the extra that it needs and that is not installed
-    attacks: tuple[Fraud, ...] = ()
-    plain: bool = False  # what is known of attacks is about other settings
-    guarded: GuardEffect | None = None
-    hardened: GuardEffect | None = None
-    agreement: dict[str, float] | None = None
-    text: dict[str, bool] | None = None
-    ratings: tuple[str, ...] | None = None
-    model: OwnModel | None = None
-
-
-def _card(record: dict[str, Any]) -> str:
+def _card(entry: MetricEntry | EstimatorEntry) -> str:
     """A whole card as text, with the known attacks of a metric and what a guard changes."""
-    entry = msgspec.convert(record, Entry)
     card = entry.card
-    better = f", {entry.better} is better" if entry.better else ""
-    head = f"{entry.name}  ({entry.kind}, {entry.level} level{better})"
     needs = f"  needs     {', '.join(entry.needs)}\n" if entry.needs else ""
     missing = f"  missing   the extra `{entry.missing}`: {install(entry.missing)}\n" if entry.missing else ""
+    better = more = ""
+    if isinstance(entry, MetricEntry):
+        better = f", {entry.better} is better" if entry.better else ""
+        more = f"{_known(entry)}{_model(entry.model)}{_attacks(entry)}"
+    return (
+        f"{entry.name}  ({entry.kind}, {entry.level} level{better})\n"
+        f"{needs}{missing}  meaning   {card.meaning}\n  range     {card.range}\n"
+        f"  limits    {card.limits}\n  citation  {card.citation}{more}"
+    )
+
+
+def _attacks(entry: MetricEntry) -> str:
+    """What is known of attacks on a metric, and what a guard changes, as lines of a card."""
+    name = entry.name.partition("[")[0]
     attacks = "".join(
         f"\n  attack    {fraud.description}: it scores {fraud.score:.3g} on {fraud.contexts}, people "
         f"{fraud.human_score:.3g}"
         for fraud in entry.attacks
     )
-    name = entry.name.partition("[")[0]
     if entry.plain:
         attacks = f"\n  attack    not attacked with these settings; what is known of {name}: turnwise ls metrics {name}"
-    guards = _guard(entry.guarded, f"guarded[metric={name}]") + _guard(
-        entry.hardened, f"{name}[trained=hardened]"
-    )
-    return (
-        f"{head}\n{needs}{missing}  meaning   {card.meaning}\n  range     {card.range}\n"
-        f"  limits    {card.limits}\n  citation  {card.citation}{_known(entry)}{_model(entry.model)}{attacks}{guards}"
-    )
+    guarded = _guard(entry.guarded, f"guarded[metric={name}]")
+    return attacks + guarded + _guard(entry.hardened, f"{name}[trained=hardened]")
 
 
-def _known(entry: Entry) -> str:
+def _known(entry: MetricEntry) -> str:
     """A model's agreement with people, and what text its readers saw, as lines of a card; else empty."""
     lines = []
     if agreement := entry.agreement:
@@ -168,9 +142,9 @@ def _known(entry: Entry) -> str:
     return "".join(f"\n  {line}" for line in lines)
 
 
-def _model(model: OwnModel | None) -> str:
+def _model(model: OwnModel | UnsetType) -> str:
     """How a model of the user's own was trained and how well it predicts, as lines of a card; else empty."""
-    if model is None:
+    if model is UNSET:
         return ""
     lines = [f"trained by: {model.command}"] if model.command else []
     raters = msgspec.convert(model.raters or {}, Raters)

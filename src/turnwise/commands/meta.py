@@ -1,6 +1,6 @@
 """Does a metric agree with people? At turn, dialogue and system level."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
@@ -11,11 +11,21 @@ from turnwise.commands.function import function
 from turnwise.commands.opening import opened
 from turnwise.commands.screen import Gated, Gating
 from turnwise.errors import UsageError, counted
-from turnwise.library.results import Agreement, result
-from turnwise.records import AgreementRecord, MetaDocument
+from turnwise.library.notes import Warned, common_notes, in_group, rater_notes
+from turnwise.library.results import ResultOf, result
+from turnwise.records import AgreementRecord, plain
 from turnwise.report import text
+from turnwise.report.documents import MetaDocument
 from turnwise.report.fitting import Layout
-from turnwise.settings.groups import Drawing, Evaluating, LowerIsBetter, Resumption, Selecting
+from turnwise.settings.groups import (
+    Drawing,
+    Evaluating,
+    LowerIsBetter,
+    Rescaling,
+    Restated,
+    Resumption,
+    Selecting,
+)
 from turnwise.settings.option import Metrics, Names, Option
 from turnwise.terminal import visible
 from turnwise.types import MetaLevel
@@ -47,8 +57,54 @@ KINDS = {
 }
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Agreement(ResultOf[AgreementRecord]):
+    """The agreement of metrics with people, or of raters among themselves."""
+
+    columns: ClassVar[tuple[str, ...]] = (
+        "metric", "dimension", "group", "level", "statistic", "estimate", "interval", "p", "within_agents",
+        "within_contexts", "one_rater", "n_items", "n_tied", "n_clusters", "n_raters", "raters_are",
+    )  # fmt: skip
+    layout: ClassVar[Layout] = Layout(
+        names=("metric", "dimension", "group", "level", "statistic"),
+        results=("estimate", "interval"),
+        others=(
+            "within_agents",
+            "one_rater",
+            "p",
+            "within_contexts",
+            "n_items",
+            "n_raters",
+            "n_clusters",
+            "n_tied",
+            "raters_are",
+        ),
+    )
+
+    document: MetaDocument
+
+    @property
+    def differences(self) -> list[dict[str, Any]]:
+        """The tests of every two metrics against each other on Pearson and Spearman, one dict a test; empty if
+        none was made.
+        """
+        return [plain(one) for one in self.document.differences]
+
+    @property
+    def raters(self) -> list[dict[str, Any]]:
+        """What `screen=True` found about each rater, one dict a report; empty without it."""
+        return [plain(one) for one in self.document.raters]
+
+    def notes(self) -> list[str]:
+        """As in `Result`, on what was left out, and on preferences by few raters."""
+        document = self.document
+        at_pairs = [one for one in document.results if one.level == "pair" and one.metric]
+        found = common_notes(document, self.findings, limits=_limits, shared=True)
+        return [*found, *rater_notes(at_pairs, lambda record: f"preference:{record.dimension}", shared=True)]
+
+
 @dataclass(frozen=True, kw_only=True)
-class MetaEvaluate(Gated, Drawing, LowerIsBetter, Selecting, Evaluating):
+class MetaEvaluate(Gated, Rescaling, Drawing, LowerIsBetter, Selecting, Evaluating):
     """Does a metric agree with people? At turn, dialogue and system level.
 
     Correlations are signed: a metric that ranks backwards is negative. Each is shown over all items, inside agents
@@ -64,6 +120,7 @@ class MetaEvaluate(Gated, Drawing, LowerIsBetter, Selecting, Evaluating):
     command: ClassVar[str] = "meta"
     resumption: ClassVar[Resumption] = "rows"
     function: ClassVar[str] = "meta_evaluate"
+    restated: ClassVar[Restated] = {"lower_is_better": {"record_default": True}}
 
     metrics: Annotated[
         Metrics,
@@ -91,13 +148,6 @@ class MetaEvaluate(Gated, Drawing, LowerIsBetter, Selecting, Evaluating):
         Meta(ge=1e-6, lt=1),
         Option("Half-width of an interval for which the needed amount of data is reported."),
     ] = 0.05
-    lower_is_better: Annotated[
-        Names,
-        Option(
-            "Dimensions on which a high rating is bad, where the data does not say so itself.",
-            metavar="DIMENSIONS", record="lower",
-        ),
-    ] = ()  # fmt: skip
     differences: Annotated[
         bool,
         Option(
@@ -126,7 +176,6 @@ class MetaEvaluate(Gated, Drawing, LowerIsBetter, Selecting, Evaluating):
             record_default=False,
         ),
     ] = False  # fmt: skip
-    rescale: Annotated[bool, Option("Map ratings of different scales to 0-1.")] = False
     screen: Annotated[
         bool,
         Option("Leave out raters who fail attention checks or agree with nobody; prints who and why."),
@@ -181,6 +230,21 @@ class MetaEvaluate(Gated, Drawing, LowerIsBetter, Selecting, Evaluating):
         sections = [of(document, screen) for of in made]
         after = "\n".join(part for part in (left_out, *sections) if part)
         return screen.conclude(agreement, rows=rows, whole=whole, after=after)
+
+
+def _limits(record: AgreementRecord) -> Iterator[str]:
+    """Yield the lines on what limits one agreement."""
+    if record.in_training:
+        yield Warned(
+            f"{record.metric} learned from {record.in_training} items here: its agreement with people says nothing "
+            "about new ones"
+        )
+    if record.uneven:
+        fewest, most = record.uneven
+        yield Warned(
+            f"{record.metric}{in_group(record)} depends on the number of items, and agents have {fewest} to {most}: "
+            "their order may be that of these numbers; compare agents with about equally many"
+        )
 
 
 def _differences(document: MetaDocument, screen: Gating) -> str:
@@ -238,4 +302,4 @@ def _raters(document: MetaDocument, screen: Gating) -> str:
 
 COMMAND = MetaEvaluate
 meta_evaluate = function(MetaEvaluate)
-__all__ = ["meta_evaluate"]
+__all__ = ["Agreement", "meta_evaluate"]

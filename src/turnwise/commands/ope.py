@@ -1,18 +1,21 @@
 """How would people rate an agent they have not met? Off-policy evaluation from other agents' logs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, ClassVar, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from msgspec import Meta
 
 from turnwise.commands.function import function
 from turnwise.commands.opening import opened
 from turnwise.commands.screen import Gated, Gating, Styled
-from turnwise.errors import UsageError, setting
-from turnwise.library.results import Estimates, result
-from turnwise.records import CriticCheck, Number, OpeDocument
+from turnwise.errors import UsageError, counted, setting
+from turnwise.library.notes import Warned, by_reason, first_of
+from turnwise.library.results import Result, ResultOf, result
+from turnwise.records import CriticCheck, EstimateRecord, Number, plain
+from turnwise.report.documents import OpeDocument
 from turnwise.report.fitting import Layout
+from turnwise.report.text import number as text_of
 from turnwise.settings.data import Data
 from turnwise.settings.groups import Filtering, Reading, Seeding, Showing, Working, Writing
 from turnwise.settings.option import Count, Names, Natural, Option, PathLike
@@ -46,6 +49,43 @@ def _least_truth(texts: Sequence[str]) -> tuple[tuple[str, float], ...]:
         except ValueError:
             raise ValueError(f"`{text}` is neither a number nor DIMENSION=NUMBER") from None
     return tuple(least)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Estimates(ResultOf[EstimateRecord]):
+    """The estimated mean rating of each target, by each estimator."""
+
+    columns: ClassVar[tuple[str, ...]] = (
+        "target", "rating", "estimator", "estimate", "interval", "difference", "raw", "mean_of_others", "logged",
+        "own_dialogues", "own_ratings", "n_items", "n_clusters", "bleu-delex", "length", "entropy-2", "success",
+    )  # fmt: skip
+    layout: ClassVar[Layout] = Layout(
+        names=("target", "rating", "estimator"),
+        results=("estimate", "interval"),
+        even_empty=("estimate",),
+        others=(
+            "difference", "mean_of_others", "logged", "own_dialogues", "own_ratings", "success", "bleu-delex",
+            "n_items", "n_clusters", "raw", "length", "entropy-2",
+        ),
+    )  # fmt: skip
+
+    document: OpeDocument
+
+    @property
+    def validation(self) -> list[dict[str, Any]]:
+        """With `all_agents=True`, how far each estimator is from the known means, one dict a rating and estimator; else
+        empty.
+        """
+        return [plain(one) for one in self.document.validation]
+
+    def notes(self) -> list[str]:
+        """As in `Result`, and on estimators beside the asked ones that have no estimate, on intervals that say
+        nothing, and on the target's own ratings.
+        """
+        records = self.document.results
+        return [
+            *Result.notes(self), *others_without_a_result(records), *whole_scales(records), *of_own_ratings(records)
+        ]  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -219,6 +259,25 @@ class Ope(Gated, Showing, Working, Seeding, Writing, Filtering, Reading):
         return screen.conclude(estimates, after=below_table(estimates.document, screen))
 
 
+def of_own_ratings(records: Sequence[EstimateRecord]) -> Iterator[str]:
+    """A line on each answer that the target's own ratings are in: which dialogues these must be of, or that they
+    contradict the prediction.
+    """
+    for record in records:
+        if record.beside or record.estimate is None or not record.own_ratings:
+            continue
+        named = f"{record.target} {record.rating}"
+        drawn = f"dialogues of {record.target} that were drawn at random"
+        predicted = record.diagnostics.contradicted
+        if predicted is None:
+            yield f"note: {named}: {counted(record.own_ratings, 'rating')} of its own are in it, and must be of {drawn}"
+        else:
+            yield Warned(
+                f"{named}: its own ratings ({text_of(record.diagnostics.of_ratings)}) contradict the prediction from "
+                f"its dialogues ({text_of(predicted)}), which is not used: right only if they are of {drawn}"
+            )
+
+
 def below_table(document: OpeDocument, screen: Styled) -> str:
     """The lines under the table, after a blank one: estimators that disagree with the first, notes, a warning
     about raw intervals, critics, and the table of validation. Empty if there are none.
@@ -272,6 +331,24 @@ def _control_values(controls: Mapping[str, Number], *, taught: Sequence[str], un
     return "; ".join(label + ", ".join(names) for label, names in parts.items() if names)
 
 
+def others_without_a_result(records: Sequence[EstimateRecord]) -> list[str]:
+    """As the lines of `notes` on records without a result, for other estimators than those that were asked for."""
+    there = [record for record in records if record.status != "ok" and record.beside]
+    return by_reason(there, _estimate_of)
+
+
+def whole_scales(records: Sequence[EstimateRecord]) -> list[str]:
+    """A line on the estimates whose interval is the whole scale of the ratings; empty if there are none."""
+    named = [_estimate_of(record) for record in records if record.diagnostics.whole_scale]
+    said = "the interval is the whole scale of the ratings, so the logs say nothing about this mean"
+    return [f"note: {first_of(named)}: {said}"] if named else []
+
+
+def _estimate_of(record: EstimateRecord) -> str:
+    """Target, rating and estimator of an estimate."""
+    return " ".join(record.named("target", "rating", "estimator"))
+
+
 COMMAND = Ope
 ope = function(Ope)
-__all__ = ["ope"]
+__all__ = ["Estimates", "ope"]

@@ -2,16 +2,19 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, ClassVar, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from msgspec import Meta
 
 from turnwise.commands.function import function
 from turnwise.commands.opening import opened
 from turnwise.commands.screen import Printing
-from turnwise.errors import UsageError, setting
-from turnwise.library import results
-from turnwise.records import PlanRecord
+from turnwise.errors import UsageError, counted, setting
+from turnwise.library.notes import Warned
+from turnwise.library.results import Result, ResultOf, result
+from turnwise.records import PlanRecord, plain
+from turnwise.report.documents import PowerDocument
+from turnwise.report.fitting import Layout
 from turnwise.settings.data import Data
 from turnwise.settings.groups import Evaluating, Pairing
 from turnwise.settings.option import Metrics, Names, Option
@@ -37,8 +40,62 @@ def parsed_counts(text: str) -> tuple[int, ...]:
     return counts
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Power(ResultOf[PlanRecord]):
+    """The dialogues that show a difference, or the smallest difference that dialogues show, for each design."""
+
+    columns: ClassVar[tuple[str, ...]] = (
+        "metric", "design", "scores", "turns", "raters", "people", "difference", "dialogues", "between", "ratings",
+        "scored_items", "cost",
+    )  # fmt: skip
+    layout: ClassVar[Layout] = Layout(
+        names=("metric", "design", "scores", "turns", "raters", "people"),
+        results=("difference", "dialogues"),
+        others=("cost", "ratings", "between", "scored_items"),
+    )
+
+    document: PowerDocument
+
+    def notes(self) -> list[str]:
+        """As for every result, on a key that would pair more of the pilot's items, on the raters of the pilot, and on
+        scores of a metric that learned from the pilot.
+        """
+        records = self.document.results
+        few = [
+            f"note: {one.metric}: planned for the pilot's {counted(one.people or 0, 'rater')}; --people N plans for "
+            "another number"
+            for one in records
+            if one.people_of_pilot
+        ]
+        better = [
+            f"note: {one.metric}: the pilot's replies are paired by their context; --pair {one.better_pair_key} "
+            f"makes {counted(one.better_pair_key_pairs or 0, 'pair')} instead of {one.pairs}"
+            for one in records
+            if one.better_pair_key
+        ]
+        trained = [
+            Warned(
+                f"{one.scores} learned from {one.scores_in_training} items here: its agreement with people says "
+                "nothing about new ones, so that it may save fewer ratings than planned"
+            )
+            for one in records
+            if one.scores_in_training
+        ]
+        return [*Result.notes(self), *dict.fromkeys([*trained, *few, *better])]
+
+    def cheapest(self) -> dict[str, Any] | None:
+        """The record of the design that costs least as a dict; without prices None."""
+        return None if self.cheapest_record is None else plain(self.cheapest_record)
+
+    @property
+    def cheapest_record(self) -> PlanRecord | None:
+        """The record of the design that costs least; without prices None."""
+        priced = [(record.cost, record) for record in self.findings if record.cost is not None]
+        return min(priced, key=lambda pair: pair[0], default=(None, None))[1]
+
+
 @dataclass(frozen=True, kw_only=True)
-class Power(Pairing, Evaluating):
+class PlanStudy(Pairing, Evaluating):
     """How many dialogues, turns and raters show a difference? Or how small a difference is shown.
 
     The spread comes from a pilot file, or is given. The table has, for each design, the dialogues of each agent that
@@ -208,14 +265,14 @@ class Power(Pairing, Evaluating):
         """Whether there is data."""
         return not (isinstance(self.data, tuple | list) and not self.data)
 
-    def run(self) -> results.Power:
+    def run(self) -> Power:
         """Plan the comparison."""
         from turnwise.run.power.command import run
 
         with opened(self, empty=not self.has_pilot) as ready:
-            return results.result(results.Power, run(ready), ready.files, figures=self.figures)
+            return result(Power, run(ready), ready.files, figures=self.figures)
 
-    def show(self, plan: results.Power, screen: Printing) -> int:
+    def show(self, plan: Power, screen: Printing) -> int:
         """Print the designs, and the one that costs least."""
         best = plan.cheapest_record
         return screen.conclude(plan, after="" if best is None else f"\ncheapest: {_described(best)}")
@@ -234,6 +291,6 @@ def _described(record: PlanRecord) -> str:
     return ", ".join(parts)
 
 
-COMMAND = Power
-power = function(Power)
-__all__ = ["power"]
+COMMAND = PlanStudy
+power = function(PlanStudy)
+__all__ = ["Power", "power"]

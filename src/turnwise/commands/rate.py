@@ -15,10 +15,10 @@ from turnwise.commands.screen import Quiet
 from turnwise.errors import MissingExtra, UsageError, counted, setting
 from turnwise.logs.items.selection import ItemChoice, Selection
 from turnwise.settings.groups import (
-    PORT,
     AsAgents,
-    Port,
+    PortOption,
     Reading,
+    Restated,
     Resumption,
     ScoredRole,
     Selecting,
@@ -103,7 +103,7 @@ class Exporting:
 class Rating(Exporting, Quiet):
     """Settings of the command line of `rate`."""
 
-    quiet: Annotated[bool, Option("Only the links.", flags="-q --quiet")] = False
+    restated: ClassVar[Restated] = {"quiet": {"help": "Only the links."}}
     export: Annotated[
         str | None, Option("Write the ratings so far as native JSONL, and end.", metavar="OUT")
     ] = None  # fmt: skip
@@ -267,7 +267,7 @@ class Rate(Serving, Studying):
             metavar="N|NAMES",
         ),
     ] = None
-    port: Annotated[Port, Option(PORT)] = 8765
+    port: PortOption = 8765
     url: Annotated[
         str | None,
         Option("The address of this server for raters, where it is behind a proxy.", metavar="URL"),

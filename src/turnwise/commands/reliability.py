@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Annotated, ClassVar, Literal, TypeAlias
 
 from msgspec import Meta
@@ -9,8 +10,11 @@ from msgspec import Meta
 from turnwise.commands.function import function
 from turnwise.commands.opening import opened
 from turnwise.commands.screen import Printing
-from turnwise.library.results import Reliability as Result
-from turnwise.library.results import result
+from turnwise.errors import counted
+from turnwise.library.notes import SHOWN, in_group
+from turnwise.library.results import Result, ResultOf, result
+from turnwise.records import PassRecord
+from turnwise.report.documents import ReliabilityDocument
 from turnwise.report.fitting import Layout
 from turnwise.settings.groups import Drawing, Evaluating, Grouping, LowerIsBetter, Resumption
 from turnwise.settings.option import Names, Option, Pairs, as_pairs
@@ -42,8 +46,28 @@ def parsed_range(text: str) -> tuple[int, ...]:
     return tuple(numbers)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Reliability(ResultOf[PassRecord]):
+    """How often several trials of a task pass, for each agent, statistic and k."""
+
+    columns: ClassVar[tuple[str, ...]] = (
+        "metric", "agent", "group", "statistic", "k", "estimate", "interval", "n_items", "n_clusters", "short",
+    )  # fmt: skip
+    layout: ClassVar[Layout] = Layout(
+        names=("metric", "agent", "group", "statistic", "k"),
+        results=("estimate", "interval"),
+        others=("n_clusters", "n_items", "short"),
+    )
+
+    document: ReliabilityDocument
+
+    def notes(self) -> list[str]:
+        """As in `Result`, on tasks with too few trials, on failures of the infrastructure, and on what to add first."""
+        return [*Result.notes(self), *reliability_notes(self.document)]
+
+
 @dataclass(frozen=True, kw_only=True)
-class Reliability(Drawing, LowerIsBetter, Grouping, Evaluating):
+class MeasureReliability(Drawing, LowerIsBetter, Grouping, Evaluating):
     """How often do several trials of a task pass: pass^k and pass@k, and where the noise is.
 
     pass^k is the share of tasks of which k trials all pass, pass@k that of which one or more of k pass; both without
@@ -99,20 +123,20 @@ class Reliability(Drawing, LowerIsBetter, Grouping, Evaluating):
         """Keys and values of `failed`."""
         return as_pairs(self.failed or ())
 
-    def run(self) -> Result:
+    def run(self) -> Reliability:
         """Count the trials."""
         from turnwise.run.scoring.reliability import reliability as run
 
         with opened(self) as ready:
-            return result(Result, run(ready), ready.files, figures=self.figures)
+            return result(Reliability, run(ready), ready.files, figures=self.figures)
 
-    def show(self, found: Result, screen: Printing) -> int:
+    def show(self, found: Reliability, screen: Printing) -> int:
         """Print the shares of tasks, the differences of two agents, and where the values vary."""
         parts = [_differences(found, screen), *_noise(found, screen)]
         return screen.conclude(found, after="\n".join(filter(None, parts)))
 
 
-def _differences(found: Result, screen: Printing) -> str:
+def _differences(found: Reliability, screen: Printing) -> str:
     """The table of differences; empty without any."""
     records = found.document.differences
     if not records:
@@ -132,7 +156,7 @@ def _differences(found: Result, screen: Printing) -> str:
     return f"\nagent_a minus agent_b, on the tasks of both:\n{screen.records_table(records, columns, DIFFERENCES)}"
 
 
-def _noise(found: Result, screen: Printing) -> list[str]:
+def _noise(found: Reliability, screen: Printing) -> list[str]:
     """For each agent and metric the shares of variance, and what to add first."""
     parts = []
     for noise in found.document.noise:
@@ -146,6 +170,37 @@ def _noise(found: Result, screen: Printing) -> list[str]:
     return parts
 
 
-COMMAND = Reliability
-reliability = function(Reliability)
-__all__ = ["reliability"]
+def reliability_notes(document: ReliabilityDocument) -> list[str]:
+    """Lines on tasks with too few trials, on trials that failed for reasons outside the agent, and on what to add."""
+    found = []
+    for record in document.results:
+        about = f"{record.metric} of {record.agent}{in_group(record)}"
+        if record.failures:
+            total = counted(sum(record.failures.values()), "trial")
+            why = ", ".join(f"{reason} ({count})" for reason, count in islice(record.failures.items(), SHOWN))
+            how = "left out" if "failures:left-out" in record.signature else "count as not passed"
+            found.append(f"note: {about}: {total} failed for reasons outside the agent, {how}: {why}")
+        if record.short and record.estimate is not None:
+            tasks = f"{record.short} of {counted(record.short + record.n_clusters, 'task')}"
+            found.append(
+                f"note: {about}: {tasks} left out for k {record.k}: fewer than {counted(record.k or 0, 'trial')}"
+            )
+    for noise in document.noise:
+        gains = {one.twice: one for one in noise.additions}
+        if noise.first is None:
+            continue
+        ends = ", ".join(f"{one.standard_error:.3f} with twice as many {name}" for name, one in gains.items())
+        about = f"{noise.metric} of {noise.agent}{f' in {noise.group}' if noise.group else ''}"
+        found += [
+            f"note: {about}: add {noise.first} first: the standard error of the mean is {noise.standard_error:.3f}, "
+            f"and {ends}",
+            f"note: {about}: a second agent with as many values is told apart in 4 of 5 studies if it differs by "
+            f"{noise.smallest_difference:.2f}, on the same tasks by {noise.smallest_on_same_tasks:.2f} if they are as "
+            "hard for both",
+        ]
+    return list(dict.fromkeys(found))
+
+
+COMMAND = MeasureReliability
+reliability = function(MeasureReliability)
+__all__ = ["Reliability", "reliability"]

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from turnwise.commands.function import function
 from turnwise.commands.screen import Quiet
 from turnwise.errors import UsageError, counted
-from turnwise.settings.groups import Command, Resumption
+from turnwise.settings.groups import Command, Restated, Resumption
 from turnwise.settings.option import Option, Paths, split_paths
 from turnwise.terminal import json_escape, say, say_document, visible
 
@@ -57,7 +57,7 @@ class Reporting(Quiet):
     schema: Annotated[
         bool, Option("Print the JSON Schema of results.json, and nothing else.", prints=print_schema)
     ] = False
-    quiet: Annotated[bool, Option("Do not print what was written.", flags="-q --quiet")] = False
+    restated: ClassVar[Restated] = {"quiet": {"help": "Do not print what was written."}}
 
 
 @dataclass(frozen=True, kw_only=True)

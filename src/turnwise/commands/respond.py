@@ -9,7 +9,7 @@ from turnwise.commands.opening import opened
 from turnwise.commands.screen import Screen
 from turnwise.errors import UsageError, counted, setting
 from turnwise.library.written import SHOWN, Replies
-from turnwise.settings.groups import Filtering, Reading, Seeding, Showing
+from turnwise.settings.groups import Filtering, Reading, Restarting, Seeding, Showing
 from turnwise.settings.option import Count, NameOrFunction, Natural, Option, PathLike, Positive
 from turnwise.terminal import say_lines
 
@@ -34,7 +34,7 @@ def parsed_settings(texts: Sequence[str]) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Respond(Showing, Seeding, Filtering, Reading):
+class Respond(Restarting, Showing, Seeding, Filtering, Reading):
     """Add what an agent would have said at each assistant message of the logs.
 
     The agent is given the logged context of each point, and its replies are written under `alternatives`, where
@@ -97,7 +97,6 @@ class Respond(Showing, Seeding, Filtering, Reading):
         Option("Attempts at a point. Default: 4 for an address, 2 for a function.", metavar="N"),
     ] = None
     max_errors: Annotated[Natural, Option("Stop when the agent has failed at more points than this.")] = 20
-    restart: Annotated[bool, Option("Ignore what an interrupted run has done.")] = False
 
     def __post_init__(self) -> None:
         """As in `Checked`; a name that no agent can have, or a user without self-play, raises `UsageError`."""

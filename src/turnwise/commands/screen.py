@@ -7,15 +7,16 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Literal, Protocol
+from typing import Annotated, Any, ClassVar, Literal, Protocol
 
 from turnwise.errors import TurnwiseError, UsageError
 from turnwise.library.notes import Warned
 from turnwise.library.results import Result, cells
-from turnwise.records import CompareDocument, Part, Record, ScoreDocument, ToolRecord, plain
+from turnwise.records import Part, Record, ToolRecord, plain
 from turnwise.report import gate, results, typeset
+from turnwise.report.documents import CompareDocument, ScoreDocument
 from turnwise.report.fitting import Layout, sized
-from turnwise.settings.groups import Command
+from turnwise.settings.groups import Command, Restated
 from turnwise.settings.option import Option
 from turnwise.terminal import json_escape, say, say_document, say_lines
 
@@ -163,10 +164,9 @@ class Styled(Widths, Screen):
 class Printing(Styled):
     """Settings of a command that prints results with methods and signatures."""
 
-    verbose: Annotated[
-        bool,
-        Option(f"Also show methods and signatures; includes --wide. {TRACES}", flags="-v --verbose"),
-    ] = False
+    restated: ClassVar[Restated] = {
+        "verbose": {"help": f"Also show methods and signatures; includes --wide. {TRACES}"}
+    }
 
 
 @dataclass(frozen=True, kw_only=True)

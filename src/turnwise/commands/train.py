@@ -9,14 +9,19 @@ from turnwise.commands.function import function
 from turnwise.commands.opening import opened
 from turnwise.commands.screen import Styled, print_json
 from turnwise.errors import UsageError
-from turnwise.library.results import Trained, result
+from turnwise.library.notes import common_notes
+from turnwise.library.results import Result, ResultOf, result
 from turnwise.logs.items.selection import Selection
+from turnwise.records import StatisticRecord
+from turnwise.report.documents import TrainDocument
+from turnwise.report.fitting import Layout
 from turnwise.settings.groups import (
     Filtering,
     LowerIsBetter,
     OneMetric,
     Reading,
-    ScoredRole,
+    Restated,
+    RoleOption,
     Seeding,
     Showing,
 )
@@ -38,6 +43,34 @@ def _settings(texts: Sequence[str]) -> dict[str, Any]:
     return values
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Trained(ResultOf[StatisticRecord]):
+    """A trained model: its folder, and what it was measured at on replies that it was not trained on."""
+
+    columns: ClassVar[tuple[str, ...]] = (
+        "metric", "statistic", "estimate", "interval", "n_items", "n_clusters",
+    )  # fmt: skip
+    layout: ClassVar[Layout] = Layout(
+        names=("metric", "statistic"), results=("estimate", "interval"), others=("n_items", "n_clusters")
+    )
+
+    document: TrainDocument
+
+    def notes(self) -> list[str]:
+        """As in `Result`; statistics share their items."""
+        return common_notes(self.document, self.findings, shared=True)
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the model."""
+        return Path("" if self.document.model is None else self.document.model.folder)
+
+    def __str__(self) -> str:
+        return f"{Result.__str__(self)}\nwritten to {self.folder}".lstrip("\n")
+
+    __repr__ = __str__
+
+
 @dataclass(frozen=True, kw_only=True)
 class Train(Showing, Seeding, Filtering, LowerIsBetter, Reading, OneMetric):
     """Train a metric (or an agent) on dialogues, ratings or preferences; writes the folder of a model.
@@ -56,6 +89,7 @@ class Train(Showing, Seeding, Filtering, LowerIsBetter, Reading, OneMetric):
 
     command: ClassVar[str] = "train"
     screen_class = Styled
+    restated: ClassVar[Restated] = {"lower_is_better": {"record": None}}
 
     metric: Annotated[
         str, Option("The name of a trainer: turnwise, usr-ret, maude, hred, ...", flags="METRIC", record=None)
@@ -80,13 +114,6 @@ class Train(Showing, Seeding, Filtering, LowerIsBetter, Reading, OneMetric):
             "What people rated or chose by. Default: overall, else the only one.", metavar="D", record=None
         ),
     ] = None
-    lower_is_better: Annotated[
-        Names,
-        Option(
-            "Dimensions on which a high rating is bad, where the data does not say so itself.",
-            metavar="DIMENSIONS", record=None,
-        ),
-    ] = ()  # fmt: skip
     settings: Annotated[
         Mapping[str, Any] | None,
         Option(
@@ -98,7 +125,7 @@ class Train(Showing, Seeding, Filtering, LowerIsBetter, Reading, OneMetric):
         Names | None,
         Option("Standardise ratings within each value of KEY, e.g. meta.corpus.", metavar="KEY", record=None),
     ] = None
-    role: Annotated[ScoredRole, Option("Whose messages are scored.", record=None)] = "assistant"
+    role: RoleOption = "assistant"
     model: Annotated[
         PathLike | None,
         Option("The encoder, language model or trained folder to build on.", metavar="NAME|DIR", record=None),
@@ -153,4 +180,4 @@ class Train(Showing, Seeding, Filtering, LowerIsBetter, Reading, OneMetric):
 
 COMMAND = Train
 train = function(Train)
-__all__ = ["train"]
+__all__ = ["Trained", "train"]

@@ -16,7 +16,15 @@ from turnwise.commands.screen import Quiet
 from turnwise.errors import DataError, MissingExtra, UsageError, counted, setting
 from turnwise.library.data import files
 from turnwise.settings.data import Data, MappingLike
-from turnwise.settings.groups import DATA, PORT, Port, Reading, Resumption, Serving, Showing
+from turnwise.settings.groups import (
+    DATA,
+    PortOption,
+    Reading,
+    Restated,
+    Resumption,
+    Serving,
+    Showing,
+)
 from turnwise.settings.option import Option, split_names
 from turnwise.terminal import say, say_lines
 
@@ -43,7 +51,7 @@ class ViewerLink:
 class Viewing(Quiet):
     """Settings of the command line of `view`."""
 
-    quiet: Annotated[bool, Option("Only the link.", flags="-q --quiet")] = False
+    restated: ClassVar[Restated] = {"quiet": {"help": "Only the link."}}
 
     def announce(self, link: ViewerLink) -> None:
         """Print the link of a viewer and how to end it."""
@@ -89,7 +97,7 @@ class View(Showing, Serving, Reading):
     item: Annotated[
         str | None, Option("The dialogue or reply to begin with.", metavar="ID[#TURN]")
     ] = None  # fmt: skip
-    port: Annotated[Port, Option(PORT)] = 8766
+    port: PortOption = 8766
     browser: Annotated[bool, Option("Open the page in the browser.", flags="--open/--no-open")] = True
     announce: Annotated[
         Callable[[ViewerLink], None],

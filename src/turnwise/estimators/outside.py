@@ -1,8 +1,8 @@
 """Whether an agent lies outside what was seen: tests of one more agent against the rated ones.
 
-Each test compares the target with the rated agents, each of which is measured as if it were the new one. If the target
-is an agent like the others, a test refuses it with probability `FALSE_ALARM`, and one of the three does in no more than
-three times that.
+Each test compares the target with the n rated agents, each of which is measured as if it were the new one. If the
+target is an agent like the others, a test refuses it with probability `FALSE_ALARM`; that of all dialogues, on the road
+of dialogues, with 1/n.
 
 The distance of an agent is that of its mean features from the mean of the rated agents, block by block: how the users
 talk, how the agent talks, how turns are related. The ratio of squared distances is taken to be F distributed, with the
@@ -82,12 +82,12 @@ def distances(
     return tuple(sorted(found, key=lambda one: one.p))
 
 
-def check_inside(target: str, found: Sequence[Distance]) -> None:
+def check_inside(target: str, found: Sequence[Distance], false_alarm: float = FALSE_ALARM) -> None:
     """Raise `Refused` if the target's dialogues are unlike those of all rated agents in some block."""
     if not found:
         return
     worst = found[0]
-    if worst.p * len(found) < FALSE_ALARM:
+    if worst.p * len(found) < false_alarm:
         raise Refused(
             "the dialogues of `{agent}` are unlike those of the rated agents in {block}: {distance:.2f} deviations "
             "away, "

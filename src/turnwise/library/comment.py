@@ -6,10 +6,11 @@ from typing import Any
 
 from turnwise.errors import counted
 from turnwise.library import results
-from turnwise.records import DiffDocument, Record, plain
+from turnwise.records import Record, plain
+from turnwise.report.documents import DiffDocument
 from turnwise.report.fitting import Layout
 from turnwise.report.markdown import escape
-from turnwise.report.report import Report, in_order, question_of
+from turnwise.report.report import Report, in_order
 from turnwise.report.runs import Run
 from turnwise.report.text import cell, interval, number
 from turnwise.terminal import visible
@@ -67,7 +68,7 @@ def _conclusions(made: Report) -> str:
 
 def _section(run: Run, rows: int) -> str:
     """The folded section of one run: what is the same in all rows, the table, and what has no result."""
-    title = f"{question_of(run)} ({run.name}: turnwise {run.command})"
+    title = f"{run.document.question_of(run)} ({run.name}: turnwise {run.command})"
     parts = [_table(run, rows), "\n".join(_changed(run)), _missing(run.results)]
     return _folded(title, "\n\n".join(filter(None, parts)))
 

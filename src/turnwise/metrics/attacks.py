@@ -13,14 +13,16 @@ from typing import Any
 from msgspec import Struct, convert
 
 
-class Fraud(Struct, frozen=True, omit_defaults=True):
+class Fraud(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A strategy that was shown to score above people."""
 
     contexts: str  # the corpus that the contexts are from
+    strategy: str | None = None  # on the card of a trained model; so is `gain`
     kind: str
     description: str
     score: float
     human_score: float
+    gain: float | None = None
     against: str = ""  # of a policy: the metric that it was trained against
 
 

@@ -72,6 +72,11 @@ class Tested(Record, frozen=True, kw_only=True):
         return self.estimate is not None and self.p_adjusted is not None and self.p_adjusted <= LEVEL
 
     @property
+    def compared(self) -> str:
+        """What is compared: two agents, or two runs of one."""
+        return f"the two runs of {', '.join(self.named('agent'))}"
+
+    @property
     def decisive(self) -> tuple[float, float] | None:
         """The ends of the interval that belongs to the verdict."""
         return self.bounds if self.family is None else both_ends(self.interval_adjusted)
@@ -125,6 +130,16 @@ class DifferenceRecord(Tested, frozen=True, kw_only=True):
     position_bias_interval: Interval = field(default_factory=nothing)
     position_bias_method: str | None = None
     consistent: Number = None  # share of pairs on which both orders agree
+
+    @property
+    def sides(self) -> tuple[str, str]:
+        """What is compared with what."""
+        return str(self.agent_a), str(self.agent_b)
+
+    @property
+    def compared(self) -> str:
+        """As in `Tested`."""
+        return f"{self.agent_a} and {self.agent_b}"
 
     def __post_init__(self) -> None:
         """Name the agent in what version 0.2 said of A or B; its files have no `leader`."""
@@ -273,3 +288,8 @@ class ChangeRecord(Tested, frozen=True, kw_only=True):
     # Scored items that are in no pair of scored items, so that the comparison leaves them out.
     left_out_old: int | None = None
     left_out_new: int | None = None
+
+    @property
+    def sides(self) -> tuple[str, str]:
+        """What is compared with what."""
+        return "the new run", "the old run"

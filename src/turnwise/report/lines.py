@@ -3,7 +3,8 @@
 A line may have more keys, which are passed over.
 """
 
-from typing import Any, TypeAlias
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 
@@ -20,23 +21,72 @@ class Explanation(msgspec.Struct):
     prompt: Any = None  # digest of what a judge was sent
 
 
-class ItemLine(msgspec.Struct):
-    """A line of items.jsonl or dialogues.jsonl: the scores of one item."""
+class Unscored(msgspec.Struct):
+    """Why a metric has no score of an item."""
 
-    agent: str
-    group: str = ""
-    scores: dict[str, Number] = {}
+    status: str
+    reason: str
+
+
+class ItemLine(msgspec.Struct, kw_only=True):
+    """A line of items.jsonl: what each metric has for one item."""
+
     id: str = ""
     dialogue: str = ""
     turn: int | None = None
-    explanations: dict[str, Explanation] | None = None  # metric -> what it says
+    agent: str
+    group: str = ""
+    cluster: str = ""
+    pair: str = ""
+    task: str | msgspec.UnsetType = msgspec.UNSET
+    trial: str | msgspec.UnsetType = msgspec.UNSET
+    failure: str | msgspec.UnsetType = msgspec.UNSET
+    weight: float = 1.0
+    scores: dict[str, Number] = msgspec.field(default_factory=dict)  # metric -> its score
+    # Metric -> interval, which may be a plugin's own.
+    intervals: dict[str, Any] | msgspec.UnsetType = msgspec.UNSET
+    # Metric -> what it says, which has keys of its own.
+    explanations: dict[str, dict[str, Any]] | msgspec.UnsetType = msgspec.UNSET
+    unscored: dict[str, Unscored] | msgspec.UnsetType = msgspec.UNSET
+
+    def explained(self) -> Iterator[tuple[str, Explanation]]:
+        """Yield each metric that explains its score, and what it says."""
+        for metric, said in (self.explanations or {}).items():
+            yield metric, msgspec.convert(said, Explanation)
+
+    def add_interval(self, metric: str, interval: Any) -> None:
+        """Add the interval of a metric's score."""
+        self.intervals = {**(self.intervals or {}), metric: interval}
+
+    def add_explanation(self, metric: str, said: Mapping[str, Any]) -> None:
+        """Add what a metric says, with its interval if it has one."""
+        self.explanations = {**(self.explanations or {}), metric: dict(said)}
+        if said.get("interval") is not None:
+            self.add_interval(metric, said["interval"])
+
+    def add_failure(self, metric: str, status: str, reason: str) -> None:
+        """Add why a metric has no score."""
+        self.scores[metric] = None
+        self.unscored = {**(self.unscored or {}), metric: Unscored(status, reason)}
 
 
-class TranscriptLine(msgspec.Struct):
+class DialogueLine(msgspec.Struct, kw_only=True):
+    """A line of dialogues.jsonl: the scores of one agent's part of a dialogue."""
+
+    dialogue: str
+    agent: str
+    group: str = ""
+    unit: Literal["dialogue", "reply"] = "reply"
+    n_items: int = 0
+    scores: dict[str, Number] = msgspec.field(default_factory=dict)
+
+
+class TranscriptLine(msgspec.Struct, kw_only=True):
     """A line of transcripts.jsonl: the texts of a dialogue."""
 
     id: str
     agent: str
+    roles: list[str] = []
     turns: list[str]
 
 
@@ -89,6 +139,12 @@ class Projections(msgspec.Struct):
     model: str
     seed: int
     targets: dict[str, Projection]
+
+
+class Steps(msgspec.Struct):
+    """At which iterations the quantities of a target in `.curves.json` were read."""
+
+    iteration: list[Number]
 
 
 Curves: TypeAlias = dict[str, dict[str, list[Number]]]  # of `.curves.json`: target -> quantity -> values

@@ -7,8 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from turnwise.errors import counted
-from turnwise.records import EstimateRecord, OpeDocument
+from turnwise.records import EstimateRecord
 from turnwise.report import plot
+from turnwise.report.documents import OpeDocument
 from turnwise.report.figure import Figure, provenance_notes, with_estimate
 from turnwise.report.runs import RunOf
 from turnwise.report.text import number

@@ -1,61 +1,20 @@
 """Reports on finished runs: sections of figures, written as one HTML file, Markdown with pictures, or JSON."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from turnwise.errors import UsageError
-from turnwise.records import SCHEMA_VERSION, CompareDocument, MetaDocument, OpeDocument, Origin, Record
+from turnwise.records import SCHEMA_VERSION, Origin, Record
 from turnwise.report import markdown, page, plot, results
 from turnwise.report.claims import Claim, claims
+from turnwise.report.documents import CompareDocument, document_types
 from turnwise.report.figure import Figure
-from turnwise.report.figures.agreements import agreements
-from turnwise.report.figures.calibration import calibration
-from turnwise.report.figures.changes import changed_items, changes
-from turnwise.report.figures.critic_values import system_values, turn_values
-from turnwise.report.figures.dialogue import dialogue_scores
-from turnwise.report.figures.differences import differences
 from turnwise.report.figures.errors import errors
-from turnwise.report.figures.hardening import hardening
-from turnwise.report.figures.heatmap import boxes, heatmaps
-from turnwise.report.figures.interval_lists import estimates, listed, scores, strategies
-from turnwise.report.figures.iterations import iterations
-from turnwise.report.figures.judges import judge_agreement, position_biases
-from turnwise.report.figures.leaderboards import leaderboards
-from turnwise.report.figures.pairs import pairs
-from turnwise.report.figures.passes import noise, passes
-from turnwise.report.figures.power_curves import power_curves
-from turnwise.report.figures.precision_recall import precision_recall
-from turnwise.report.figures.preferences import strengths, win_rates
-from turnwise.report.figures.raters import raters
-from turnwise.report.figures.reasons import reasons
-from turnwise.report.figures.scatter import scatters
-from turnwise.report.figures.tools import by_tool
-from turnwise.report.figures.transcripts import disagreements, flips, frauds
-from turnwise.report.figures.tuning import tuning
-from turnwise.report.rated_by import rated_by
-from turnwise.report.regression import new_agents, regressions
-from turnwise.report.runs import Run, RunOf, find_runs
+from turnwise.report.figures.interval_lists import listed
+from turnwise.report.runs import Run, find_runs
 from turnwise.report.tiles import Tile, tiles
 
-Maker = Callable[[RunOf[Any]], Iterator[Figure]]
-
-# Command -> the functions that make the figures of its section; sections are in this order, others come after them.
-FIGURES: dict[str, tuple[Maker, ...]] = {
-    "compare": (leaderboards, differences, win_rates, position_biases, strengths, flips, by_tool),
-    "calibrate": (calibration,),
-    "score": (scores, reasons, judge_agreement, precision_recall, dialogue_scores, by_tool),
-    "meta": (agreements, heatmaps, disagreements, boxes, scatters, raters),
-    "attack": (strategies, tuning, frauds, hardening),
-    "ope": (estimates, new_agents, regressions, iterations, pairs, system_values, turn_values),
-    "power": (power_curves,),
-    "reliability": (passes, noise),
-    "diff": (changes, changed_items),
-}
-RATERS = "How far do people agree?"
-AUTOMATIC_RATERS = "How far do the raters agree?"
-RETURNS = "What would an agent return in the logged task?"
 SIDE_BY_SIDE = "Errors of the estimates, all runs"
 
 
@@ -97,7 +56,7 @@ class Report:
 
 
 def report(paths: Sequence[str], *, title: str = "turnwise report") -> Report:
-    """The report on all runs in these folders and their subfolders, by command in the order of `FIGURES`.
+    """The report on all runs in these folders and their subfolders, by command in the order of `report.documents`.
 
     Raises `UsageError` if no run is of a command that reports show.
     """
@@ -129,37 +88,26 @@ def _names(runs: Sequence[Run]) -> tuple[str, ...]:
 
 
 def in_order(runs: Iterable[Run]) -> list[Run]:
-    """The runs in the order of their sections: by command, and a comparison of several agents first."""
-    order = list(FIGURES)
+    """The runs in the order of their sections: by type of document, and a comparison of several agents first."""
+    order = list(document_types())
 
     def place(run: Run) -> tuple[int, bool]:
-        """The place of the command, and whether the run ranks no agents."""
+        """The place of the type, and whether the run ranks no agents."""
         ranks = isinstance(run.document, CompareDocument) and bool(run.document.leaderboard)
-        return (order.index(run.command) if run.command in order else len(order), not ranks)
+        return (order.index(run.command), not ranks)
 
     return sorted(runs, key=place)
 
 
 def figures(run: Run) -> list[Figure]:
     """All figures of one run in the order of the report."""
-    if run.command in FIGURES:
-        return [figure for make in FIGURES[run.command] for figure in make(run)]
-    return list(run.document.figures()) or list(listed(run))
-
-
-def question_of(run: Run) -> str:
-    """The question that a run answers."""
-    document = run.document
-    if isinstance(document, MetaDocument) and not any(record.metric for record in document.results):
-        return RATERS if rated_by(run, document.results).are_people else AUTOMATIC_RATERS
-    if isinstance(document, OpeDocument) and document.rewarded_by_task:
-        return RETURNS
-    return document.question
+    made = run.document.figures(run)
+    return list(listed(run) if made is None else made)
 
 
 def _section(run: Run, made: Sequence[Claim], *, alone: bool) -> Section:
     """The section of one run with its claims; unless it is the only run of its command, the title has its folder."""
-    question = question_of(run)
+    question = run.document.question_of(run)
     files = ", ".join(Path(one.path).name for one in run.document.origin.inputs)
     return Section(
         question if alone else f"{question} ({Path(run.name).name})",

@@ -9,7 +9,8 @@ from typing import Any, Generic, TypeAlias, TypeVar
 import msgspec
 
 from turnwise.errors import DataError, UsageError
-from turnwise.records import SCHEMA_VERSION, Document, Record, decoded, document_type
+from turnwise.records import SCHEMA_VERSION, Document, Record
+from turnwise.report.documents import decoded, document_type
 from turnwise.report.run_files import RunFiles, StoredFiles
 
 RESULTS = "results.json"

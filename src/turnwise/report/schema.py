@@ -14,8 +14,9 @@ from typing import Any
 
 import msgspec
 
-from turnwise.records import SCHEMA_VERSION, Document, Part, Record, document_type, document_types
+from turnwise.records import SCHEMA_VERSION, Document, Part, Record
 from turnwise.records.record import is_written
+from turnwise.report.documents import document_type, document_types
 
 FILE = "results.schema.json"
 

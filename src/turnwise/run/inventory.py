@@ -6,11 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from msgspec import to_builtins
+from msgspec import UNSET, Struct, UnsetType, ValidationError, convert, field, to_builtins
+from msgspec.structs import fields, replace
 
-from turnwise.errors import MissingExtra, PluginError, UsageError, unknown
+from turnwise.errors import DataError, MissingExtra, PluginError, UsageError, unknown
 from turnwise.extras import install, missing
+from turnwise.metrics.attacks import Fraud, GuardEffect
 from turnwise.report.fitting import HINT, Layout, sized
+from turnwise.types import Card
 
 Listed = Literal[
     "metrics",
@@ -52,17 +55,142 @@ judge-pair            a judge's choices between the replies of two agents, in bo
 module:function       a function of your own"""
 
 
+class Entry(Struct, frozen=True, kw_only=True):
+    """What is known of a name."""
+
+    name: str
+    kind: str
+
+    @property
+    def known(self) -> dict[str, Any]:
+        """Key -> value, as `turnwise ls --format json` prints them; a card is an object."""
+        pairs = ((one.encode_name, getattr(self, one.name)) for one in fields(self))
+        return {
+            key: value if isinstance(value, Card) else to_builtins(value)
+            for key, value in pairs
+            if value is not UNSET
+        }
+
+
+class OwnModel(Struct, frozen=True, kw_only=True):
+    """How a model of the user's own was trained, and how well it predicts. Types of values depend on the trainer."""
+
+    command: Any = None
+    raters: dict[str, Any] | None = None
+    ceiling: Any = None
+    held_out: dict[str, Any] | None = None
+    known_before: Any = None
+    guard: bool = False
+    overall: bool = False  # it predicts no other dimension
+    known_attacks: tuple[str, ...] = ()
+
+
+class CardEntry(Entry, frozen=True, kw_only=True):
+    """What is known of a metric or an estimator."""
+
+    level: str
+    needs: list[str]
+
+
+class MetricEntry(CardEntry, frozen=True, kw_only=True):
+    """What is known of a metric."""
+
+    better: str | None
+    missing: str | None  # the extra that it needs and that is not installed
+    card: Card
+    attacks: list[Fraud]
+    guarded: GuardEffect | None
+    hardened: GuardEffect | None
+    plain: bool | UnsetType = UNSET  # what is known of attacks is about other settings
+    # Of a metric that was named, what the card of its model says.
+    agreement: UnsetType | dict[str, float] | None = UNSET  # corpus that was left out -> Spearman with people
+    text: UnsetType | dict[str, bool] | None = (
+        UNSET  # corpus of the readers -> whether it is free for commercial use
+    )
+    ratings: UnsetType | list[str | None] | None = UNSET  # licences of the ratings that it was fitted to
+    model: OwnModel | UnsetType = UNSET
+
+
+class EstimatorEntry(CardEntry, frozen=True, kw_only=True):
+    """What is known of an estimator."""
+
+    says: str
+    missing: str | None
+    card: Card
+
+
+class ReaderEntry(Entry, frozen=True, kw_only=True):
+    """What is known of a reader."""
+
+    reads: str
+    missing: str | None
+
+
+class AgentEntry(Entry, frozen=True, kw_only=True):
+    """What is known of a kind of agent."""
+
+    what: str
+
+
+class WorldEntry(Entry, frozen=True, kw_only=True):
+    """What is known of a world."""
+
+    families: list[str]
+    dimensions: list[str]
+
+
+class TrainerEntry(Entry, frozen=True, kw_only=True):
+    """What is known of a trainer."""
+
+    learns: str = field(name="learns from")
+    what: str
+    missing: str | None
+
+
+class StatisticEntry(Entry, frozen=True, kw_only=True):
+    """What is known of a statistic of agreement."""
+
+    says: str
+
+
+class WeightsEntry(Entry, frozen=True, kw_only=True):
+    """What is known of a model that can be fetched."""
+
+    what: str
+    licence: str
+    download: str
+    sha256: str
+    here: str
+    missing: str | None
+
+
+class RubricEntry(Entry, frozen=True, kw_only=True):
+    """What is known of a rubric."""
+
+    level: str
+    scale: str
+    agreement: list[str]
+    question: str
+
+
+class JudgeEntry(Entry, frozen=True, kw_only=True):
+    """What is known of a judge that was checked."""
+
+    agreement: list[str] | None
+    attacked: list[str] | None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listing:
     """What `list_available` found. Iterates as one dict a name."""
 
     kind: Listed
-    entries: tuple[Mapping[str, Any], ...]  # one a name: name, kind, and what else is known
+    entries: tuple[Entry, ...]  # one a name
     problems: tuple[str, ...] = ()  # plugins that cannot be used, and why
 
     def records(self) -> list[dict[str, Any]]:
         """One dict a name."""
-        return [dict(one) for one in self.entries]
+        return [entry.known for entry in self.entries]
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         return iter(self.records())
@@ -73,7 +201,7 @@ class Listing:
     @property
     def missing_extras(self) -> dict[str, int]:
         """Each extra that is not installed, and how many of the names need it with their default settings."""
-        return dict(Counter(entry["missing"] for entry in self.entries if entry.get("missing")))
+        return dict(Counter(extra for entry in self.records() if (extra := entry.get("missing"))))
 
     def table(self, *, wide: bool = False, hint: str = HINT) -> str:
         """The names with what is known of each, as wide as the terminal unless `wide`; cards, and the questions of
@@ -83,8 +211,9 @@ class Listing:
         if not self.entries:
             return f"no {self.kind} are installed"
         hidden = OF_CARDS if self.missing_extras else OF_CARDS | {"missing"}
-        columns = [name for name in self.entries[0] if name not in hidden]
-        rows = [[_cell(record[name]) for name in columns] for record in self.entries]
+        records = self.records()
+        columns = [name for name in records[0] if name not in hidden]
+        rows = [[_cell(record[name]) for name in columns] for record in records]
         shown = sized(rows, columns, LAYOUT, wide=wide, hint=hint)
         lines = [
             f"{count} of these {'need' if count > 1 else 'needs'} the extra `{extra}` by default: {install(extra)}"
@@ -101,7 +230,7 @@ def listed(kind: Listed, names: Sequence[str] = ()) -> Listing:
     """What there is of a kind, or only these names."""
     entries, problems = _LISTS[kind]()
     if names:
-        known = {entry["name"]: entry for entry in entries}
+        known = {entry.name: entry for entry in entries}
         wanted = [name.partition("[")[0] for name in names]  # without settings
         if named := [name for name in wanted if ":" in name and kind == "metrics"]:
             raise UsageError(
@@ -109,15 +238,13 @@ def listed(kind: Listed, names: Sequence[str] = ()) -> Listing:
             )
         if missing := [name for name in wanted if name not in known]:
             raise unknown("model" if kind == "weights" else kind.removesuffix("s"), missing[0], list(known))
-        entries = [
-            _of_model(known[name], full) if kind == "metrics" else known[name]
-            for name, full in zip(wanted, names, strict=True)
-        ]
+        entries = [_of_model(known[name], full) for name, full in zip(wanted, names, strict=True)]
     return Listing(kind=kind, entries=tuple(entries), problems=tuple(map(str, problems)))
 
 
-def _of_model(entry: dict[str, Any], name: str) -> dict[str, Any]:
-    """The entry of a metric with what the card of its shipped model says of agreement and text.
+def _of_model(entry: Entry, name: str) -> Entry:
+    """The entry of a metric with what the card of its shipped model says of agreement and text; other entries as they
+    are.
 
     For `NAME[trained=DIR]`, the model's own card and attacks instead of the shipped ones. Raises `UsageError` for a
     folder without a model of this metric.
@@ -127,10 +254,12 @@ def _of_model(entry: dict[str, Any], name: str) -> dict[str, Any]:
     from turnwise.metrics.learned.trained import HARDENED
     from turnwise.protocols import metric_extras
 
+    if not isinstance(entry, MetricEntry):
+        return entry
     _, given = settings(name)
     if not given:
         there = shipped(name)
-        return {**entry, **_known(*read_description(there))} if there else entry
+        return replace(entry, **_known(*read_description(there))) if there else entry
     try:
         metric = resolve(name)
         _ = metric_extras(metric).half_width  # raises for a dimension that the model does not have
@@ -138,27 +267,28 @@ def _of_model(entry: dict[str, Any], name: str) -> dict[str, Any]:
     except MissingExtra:  # the entry names it, and the model's own card cannot be found without it
         folder = None
     # What is known of the plain metric was not measured with other settings.
-    hardened = entry["hardened"] if given.get("trained") == HARDENED else None
-    plain = bool(entry["attacks"]) and not hardened
-    entry = {**entry, "name": name, "attacks": [], "guarded": None, "hardened": hardened, "plain": plain}
+    hardened = entry.hardened if given.get("trained") == HARDENED else None
+    plain = bool(entry.attacks) and not hardened
+    entry = replace(entry, name=name, attacks=[], guarded=None, hardened=hardened, plain=plain)
     if "trained" not in given or not isinstance(folder, Folder):
         return entry
-    attacks = folder.card.get("attacks") or ()
-    return {
-        **entry,
-        "attacks": [one for one in attacks if isinstance(one, Mapping)],
-        "plain": plain and not attacks,
-        **_known(folder.config, folder.card),
-        "model": {
-            **{
-                key: folder.card.get(key)
-                for key in ("command", "raters", "ceiling", "held_out", "known_before")
-            },
-            "guard": "guard" in folder.config,
-            "overall": folder.config.get("dimensions") == {},  # a shipped model without other dimensions
-            "known_attacks": [one for one in attacks if isinstance(one, str)],
-        },
+    card, attacks = folder.card, folder.card.get("attacks") or ()
+    model = {key: card.get(key) for key in ("command", "raters", "ceiling", "held_out", "known_before")}
+    model |= {
+        "guard": "guard" in folder.config,
+        "overall": folder.config.get("dimensions") == {},  # a shipped model without other dimensions
+        "known_attacks": [one for one in attacks if isinstance(one, str)],
     }
+    try:
+        return replace(
+            entry,
+            attacks=convert([one for one in attacks if isinstance(one, Mapping)], list[Fraud]),
+            plain=plain and not attacks,
+            model=convert(model, OwnModel),
+            **_known(folder.config, card),
+        )
+    except ValidationError as error:
+        raise DataError(f"{name}: card.json of its model: {error}") from None
 
 
 def _known(config: Mapping[str, Any], card: Mapping[str, Any]) -> dict[str, Any]:
@@ -182,12 +312,10 @@ def _known(config: Mapping[str, Any], card: Mapping[str, Any]) -> dict[str, Any]
     }
 
 
-Entries = tuple[list[dict[str, Any]], list[PluginError]]  # records of what can be used, and what cannot
+Entries = tuple[Sequence[Entry], list[PluginError]]  # what can be used, and what cannot
 
 
-def _usable(
-    names: Iterable[str], record: Callable[[str], dict[str, Any]], broken: Iterable[PluginError]
-) -> Entries:
+def _usable(names: Iterable[str], record: Callable[[str], Entry], broken: Iterable[PluginError]) -> Entries:
     """The record of each name that can be used, and the problems of the others after those in `broken`."""
     found, problems = [], list(broken)
     for name in names:
@@ -203,20 +331,20 @@ def _metrics() -> Entries:
     from turnwise import metrics
     from turnwise.metrics.attacks import guard_effect, known_attacks, own_guard_effect
 
-    def record(name: str) -> dict[str, Any]:
+    def record(name: str) -> MetricEntry:
         info = metrics.describe(name)
-        return {
-            "name": info.name,
-            "kind": info.kind,
-            "level": info.level,
-            "needs": sorted(info.needs),
-            "better": info.better,
-            "missing": missing(metrics.extra_of(name)),
-            "card": info.card,
-            "attacks": to_builtins(known_attacks(info.name)),
-            "guarded": to_builtins(guard_effect(info.name)),
-            "hardened": to_builtins(own_guard_effect(info.name)),
-        }
+        return MetricEntry(
+            name=info.name,
+            kind=info.kind,
+            level=info.level,
+            needs=sorted(info.needs),
+            better=info.better,
+            missing=missing(metrics.extra_of(name)),
+            card=info.card,
+            attacks=known_attacks(info.name),
+            guarded=guard_effect(info.name),
+            hardened=own_guard_effect(info.name),
+        )
 
     return _usable(metrics.names(), record, metrics.broken())
 
@@ -227,17 +355,17 @@ def _estimators() -> Entries:
     from turnwise.encode.models.catalogue import extra_of
     from turnwise.run.ope.command import ENCODER
 
-    def record(name: str) -> dict[str, Any]:
+    def record(name: str) -> EstimatorEntry:
         card = estimators.describe(name)
-        return {
-            "name": name,
-            "kind": card.kind,
-            "level": "system",
-            "needs": ["alternatives"],
-            "says": card.meaning,
-            "missing": missing(estimators.extra_of(name) or extra_of(ENCODER)),  # `ope` encodes texts for all
-            "card": card,
-        }
+        return EstimatorEntry(
+            name=name,
+            kind=card.kind,
+            level="system",
+            needs=["alternatives"],
+            says=card.meaning,
+            missing=missing(estimators.extra_of(name) or extra_of(ENCODER)),  # `ope` encodes texts for all
+            card=card,
+        )
 
     return _usable(estimators.names(), record, estimators.broken())
 
@@ -248,14 +376,14 @@ def _readers() -> Entries:
 
     known = readers.all_readers()
 
-    def record(name: str) -> dict[str, Any]:
+    def record(name: str) -> ReaderEntry:
         reader = known[name]
-        return {
-            "name": name,
-            "kind": "reader",
-            "reads": readers.describe(reader),
-            "missing": missing(reader.extra),
-        }
+        return ReaderEntry(
+            name=name,
+            kind="reader",
+            reads=readers.describe(reader),
+            missing=missing(reader.extra),
+        )
 
     return _usable(known, record, readers.broken())
 
@@ -264,8 +392,8 @@ def _agents() -> Entries:
     """A record for each kind of agent that can be named."""
     from turnwise import agents
 
-    def record(name: str) -> dict[str, Any]:
-        return {"name": name, "kind": "agent", "what": agents.describe(name)}
+    def record(name: str) -> AgentEntry:
+        return AgentEntry(name=name, kind="agent", what=agents.describe(name))
 
     return _usable(agents.names(), record, agents.broken())
 
@@ -274,14 +402,14 @@ def _worlds() -> Entries:
     """A record for each world, with its families and dimensions."""
     from turnwise import worlds
 
-    def record(name: str) -> dict[str, Any]:
+    def record(name: str) -> WorldEntry:
         module = worlds.named(name)
-        return {
-            "name": name,
-            "kind": "world",
-            "families": list(module.FAMILIES),
-            "dimensions": list(module.WORLD.dimensions),
-        }
+        return WorldEntry(
+            name=name,
+            kind="world",
+            families=list(module.FAMILIES),
+            dimensions=list(module.WORLD.dimensions),
+        )
 
     return _usable(worlds.names(), record, worlds.broken())
 
@@ -290,15 +418,15 @@ def _trainers() -> Entries:
     """A record for each trainer, with what it learns from."""
     from turnwise.run.train import command as training
 
-    def record(name: str) -> dict[str, Any]:
+    def record(name: str) -> TrainerEntry:
         trainer = training.trainer(name)
-        return {
-            "name": name,
-            "kind": "trainer",
-            "learns from": trainer.learns,
-            "what": trainer.what,
-            "missing": missing(training.EXTRA),
-        }
+        return TrainerEntry(
+            name=name,
+            kind="trainer",
+            learns=trainer.learns,
+            what=trainer.what,
+            missing=missing(training.EXTRA),
+        )
 
     return _usable(training.names(), record, training.broken())
 
@@ -307,7 +435,7 @@ def _statistics() -> Entries:
     """A record for each statistic of agreement."""
     from turnwise.meta.correlate import STATISTICS
 
-    return [{"name": name, "kind": "statistic", "says": says} for name, says in STATISTICS.items()], []
+    return [StatisticEntry(name=name, kind="statistic", says=says) for name, says in STATISTICS.items()], []
 
 
 def _weights() -> Entries:
@@ -315,16 +443,16 @@ def _weights() -> Entries:
     from turnwise.encode.models.catalogue import fetched
 
     found = [
-        {
-            "name": model.name,
-            "kind": model.kind,
-            "what": model.what,
-            "licence": model.licence,
-            "download": f"{model.size / 1e6:.0f} MB",
-            "sha256": model.hash[:8],
-            "here": "yes" if folder else f"turnwise fetch {model.name}",
-            "missing": missing(model.extra),
-        }
+        WeightsEntry(
+            name=model.name,
+            kind=model.kind,
+            what=model.what,
+            licence=model.licence,
+            download=f"{model.size / 1e6:.0f} MB",
+            sha256=model.hash[:8],
+            here="yes" if folder else f"turnwise fetch {model.name}",
+            missing=missing(model.extra),
+        )
         for model, folder in fetched()
     ]
     return found, []
@@ -342,14 +470,16 @@ def _rubrics() -> Entries:
             f"n = {each.n}" + ("" if each.one_rater is None else f"; one rater {each.one_rater:.2f}")
             for each in one.agreement
         ]
-        record = {
-            "name": name,
-            "kind": "rubric",
-            "level": one.level,
-            "scale": scale,
-            "agreement": measured or ["not measured"],
-        }
-        found.append({**record, "question": one.question})
+        found.append(
+            RubricEntry(
+                name=name,
+                kind="rubric",
+                level=one.level,
+                scale=scale,
+                agreement=measured or ["not measured"],
+                question=one.question,
+            )
+        )
     return found, []
 
 
@@ -373,13 +503,14 @@ def _judges() -> Entries:
             f"gameable: {one.description}" if one.gameable else f"not gamed on {', '.join(one.data)}"
             for one in card.attacks
         ]
-        record = {
-            "name": card.signature,
-            "kind": "judge",
-            "agreement": agreed or None,
-            "attacked": attacked or None,
-        }
-        found.append(record)
+        found.append(
+            JudgeEntry(
+                name=card.signature,
+                kind="judge",
+                agreement=agreed or None,
+                attacked=attacked or None,
+            )
+        )
     return found, []
 
 

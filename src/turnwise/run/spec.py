@@ -1,4 +1,4 @@
-"""What the engine reads of a command, and the document of its results with their origin.
+"""The document of a command's results with their origin.
 
 Equal settings over equal files give equal bytes.
 """
@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -17,96 +17,9 @@ from turnwise.logs.items.items import Selection
 from turnwise.records import Document, InputFile, Origin, Record, RunSettings
 from turnwise.registry import package_version, used_offer
 from turnwise.report import results
+from turnwise.settings.groups import Command
 
 AnyDocument = TypeVar("AnyDocument", bound=Document)
-
-
-class Recorded(Protocol):
-    """What of a command is recorded with its results."""
-
-    command: ClassVar[str]
-
-    @property
-    def paths(self) -> tuple[str, ...]:
-        """The files of the data."""
-        ...
-
-    @property
-    def folder(self) -> Path | None:
-        """The output folder."""
-        ...
-
-    @property
-    def options(self) -> tuple[tuple[str, Any], ...]:
-        """The command's own settings by name."""
-        ...
-
-    def plugins(self) -> list[tuple[str, str]]:
-        """The plugins that the settings name: kind and name."""
-        ...
-
-
-class Selects(Protocol):
-    """A command that reads items of dialogues."""
-
-    @property
-    def paths(self) -> tuple[str, ...]:
-        """The files of the data."""
-        ...
-
-    @property
-    def selection(self) -> Selection:
-        """Which items are read."""
-        ...
-
-
-class Prepares(Selects, Protocol):
-    """A command that makes metrics."""
-
-    @property
-    def metrics(self) -> Sequence[str]:
-        """The metrics by name."""
-        ...
-
-    @property
-    def model(self) -> str | Path | None:
-        """The model of metrics that have one and do not name it."""
-        ...
-
-    @property
-    def real(self) -> str | Path | None:
-        """Reference dialogues for metrics that need fitting; None: the data itself."""
-        ...
-
-    @property
-    def db(self) -> str | Path | None:
-        """Venue tables of task metrics; None: the folder beside the data."""
-        ...
-
-    @property
-    def jobs(self) -> int | None:
-        """The number of workers."""
-        ...
-
-    @property
-    def max_cost(self) -> float | None:
-        """The most that may be spent on a judge."""
-        ...
-
-    @property
-    def reuse(self) -> bool:
-        """Whether cached verdicts of a judge are used."""
-        ...
-
-    @property
-    def lower_dimensions(self) -> tuple[str, ...]:
-        """The dimensions on which a low rating is good whatever the data says."""
-        ...
-
-    @property
-    def higher_dimensions(self) -> tuple[str, ...]:
-        """The dimensions on which a high rating is good whatever the data says."""
-        ...
 
 
 PACKAGES = ("numpy", "scipy", "msgspec", "sacrebleu", "rapidfuzz")  # packages that compute numbers
@@ -118,7 +31,7 @@ SETTINGS: dict[str, Any] = {
 
 def finish(
     kind: type[AnyDocument],
-    spec: Recorded,
+    spec: Command,
     records: Sequence[Record],
     sha256: Mapping[str, str],
     **sections: Any,
@@ -135,7 +48,7 @@ def finish(
 
 def document_of(
     kind: type[AnyDocument],
-    spec: Recorded,
+    spec: Command,
     records: Sequence[Record],
     sha256: Mapping[str, str],
     **sections: Any,
@@ -144,7 +57,7 @@ def document_of(
     return kind(results=tuple(records), origin=origin(spec, sha256), **sections)
 
 
-def origin(spec: Recorded, sha256: Mapping[str, str]) -> Origin:
+def origin(spec: Command, sha256: Mapping[str, str]) -> Origin:
     """Where results come from: versions, the commit of this code, the inputs with their hashes, the settings."""
     settings = {name: getattr(spec, name, default) for name, default in SETTINGS.items()}
     recorded = msgspec.to_builtins({**settings, "options": dict(spec.options)})
@@ -160,7 +73,7 @@ def origin(spec: Recorded, sha256: Mapping[str, str]) -> Origin:
     )
 
 
-def _plugin_packages(spec: Recorded) -> dict[str, str | None]:
+def _plugin_packages(spec: Command) -> dict[str, str | None]:
     """The packages of the plugins that a command names, with their versions."""
     offers = (
         used_offer(group, name.removeprefix("metric:").partition("[")[0])

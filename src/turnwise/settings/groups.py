@@ -50,8 +50,11 @@ PAIR = (
     "The key that pairs items of different agents; `id` is the id or line of a dialogue in its file. Default: the same "
     "context."
 )
-PORT = "Port to listen on; 0 takes a free one."
-Port = Annotated[int, Meta(ge=0, le=65535)]
+# Settings of several commands that have different defaults there, or another place among the settings.
+PortOption = Annotated[int, Meta(ge=0, le=65535), Option("Port to listen on; 0 takes a free one.")]
+RoleOption = Annotated[ScoredRole, Option("Whose messages are scored.", record=None)]
+# Setting of a group -> what its `Option` has otherwise in a command.
+Restated = Mapping[str, Mapping[str, Any]]
 
 
 class Command(Checked):
@@ -87,6 +90,16 @@ class Command(Checked):
             if key is not None and (one.option.record_default or value != one.default):
                 recorded.append((key or one.name, value))
         return tuple(sorted(recorded))
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The files whose checksums results have, once the data has been opened (`opened`)."""
+        return ()
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder that results are written to."""
+        return None
 
     @property
     def lower_dimensions(self) -> tuple[str, ...]:
@@ -253,7 +266,7 @@ class Choosing(Filtering):
             "What is scored. Default: the rated turns where the data has turn ratings, else all turns.", record=None
         ),
     ] = None  # fmt: skip
-    role: Annotated[ScoredRole, Option("Whose messages are scored.", record=None)] = "assistant"
+    role: RoleOption = "assistant"
     cluster: Annotated[
         str | None,
         Option(
@@ -476,13 +489,13 @@ class LowerIsBetter(Command):
 class Judging(LowerIsBetter):
     """What may be said of a difference: which end is good, and what size does not matter."""
 
-    lower_is_better: Annotated[
-        Names,
-        Option(
-            "Dimensions of ratings and metrics of which a low number is good, where nothing else says so.",
-            metavar="NAMES", record="lower", record_default=False,
-        ),
-    ] = ()  # fmt: skip
+    restated: ClassVar[Restated] = {
+        "lower_is_better": {
+            "help": "Dimensions of ratings and metrics of which a low number is good, where nothing else says so.",
+            "metavar": "NAMES",
+        }
+    }
+
     higher_is_better: Annotated[
         Names,
         Option(
@@ -551,6 +564,29 @@ def margins_of(given: Margins) -> dict[str, float]:
         if not 0 < found[name] < inf:
             raise UsageError(f"{setting('--margin', value)}: expected a number above 0, or NAME=NUMBER")
     return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rescaling(Command):
+    """How ratings of different scales are used together."""
+
+    rescale: Annotated[bool, Option("Map ratings of different scales to 0-1.")] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unnamed(Command):
+    """Dialogues that do not name their agent."""
+
+    agent: Annotated[
+        str | None, Option("The agent's name where the records name none.", metavar="NAME", record=None)
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Restarting(Command):
+    """Whether a run goes on where it was interrupted."""
+
+    restart: Annotated[bool, Option("Ignore what an interrupted run has done.", record=None)] = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,7 @@ Values are checked when a command is made, by `msgspec.convert` with the field's
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import KW_ONLY, MISSING, dataclass, fields
+from dataclasses import KW_ONLY, MISSING, dataclass, fields, replace
 from functools import cache, reduce
 from inspect import get_annotations
 from operator import or_
@@ -112,13 +112,20 @@ def settings(command: type) -> tuple[Setting, ...]:
 
 @cache
 def _settings(command: Any) -> tuple[Setting, ...]:
-    """As `settings`; a type checker does not take every class for hashable."""
+    """As `settings`; a type checker does not take every class for hashable.
+
+    `restated` of a class says what the `Option` of an inherited setting has otherwise there.
+    """
     hints = get_type_hints(command, include_extras=True)
-    own = set(get_annotations(command))
+    restated: dict[str, Mapping[str, Any]] = {}
+    for kind in reversed(command.__mro__):
+        restated |= vars(kind).get("restated", {})
+    own = {*get_annotations(command), *vars(command).get("restated", {})}
     made = []
     for field in fields(command):
         default = field.default if field.default_factory is MISSING else field.default_factory()
         kind, option = _without_option(hints[field.name])
+        option = replace(option, **restated.get(field.name, {}))
         made.append(Setting(field.name, kind, option, default, not field.kw_only))
     first = [one for one in made if one.positional]
     rest = [one for one in made if not one.positional]

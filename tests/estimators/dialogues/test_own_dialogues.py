@@ -1,6 +1,7 @@
 """An agent nobody rated, from its own dialogues: what is learned, what is refused, what an interval covers."""
 
 import re
+from contextlib import nullcontext
 from dataclasses import replace
 
 import numpy as np
@@ -14,6 +15,7 @@ from turnwise.estimators.dialogues.estimate import Panel
 from turnwise.estimators.dialogues.moments import MEAN, PENALTIES, Candidate, Moments, candidates_of
 from turnwise.estimators.dialogues.pooled import pooled
 from turnwise.estimators.dialogues.table import Table
+from turnwise.estimators.outside import Distance, check_inside
 
 COLUMNS = {"carries": tuple(range(6)), "noise": tuple(range(6, 16))}
 
@@ -219,3 +221,21 @@ def test_a_score_that_ranks_backwards_is_not_turned_round() -> None:
     assert backwards[:, 4] == pytest.approx(1.5)
     forwards = Moments.of(-features, agent, quality[agent], 5)
     assert forwards.predictions(Candidate("score", (0,), between=True), frozenset({4}))[0, 4] > 3
+
+
+def test_agents_that_are_ranked_weakly_rank_no_agent_unlike_them() -> None:
+    """With many agents a weak correlation is shown, too."""
+    made = panel(10, agents=16, strength=0.45)[0].estimate("new")
+    assert made.p < 0.05
+    assert made.ranking < 0.75
+    assert made.refusal is not None
+    assert made.refusal.reason.code == "dialogues-not-ranked"
+    assert "correlate 0.57" in str(made.refusal)
+
+
+@pytest.mark.parametrize("agents", [6, 16])
+def test_with_few_agents_an_unlike_one_is_refused_sooner(agents: int) -> None:
+    """What one in ten agents like the others would reach is too far with six of them, and not with sixteen."""
+    found = [Distance("what it says", 1.0, 0.4, 0.1)]
+    with nullcontext() if agents > 10 else pytest.raises(Refused, match="unlike those of the rated agents"):
+        check_inside("new", found, 1 / agents)

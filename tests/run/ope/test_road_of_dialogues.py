@@ -271,7 +271,7 @@ def test_thumbs_on_turns_serve_as_ratings(tmp_path: Path) -> None:
 def test_both_roads_add_the_estimate_from_replies_as_one_more_number(tmp_path: Path) -> None:
     path = str(tmp_path / "logs.jsonl")
     tw.simulate("booking", output=path, agents=8, dialogues=20, samples=1, truth=0)
-    found = tw.ope(path, targets="noise-03", rating="reward", model="hashing", road="both")
+    found = tw.ope(path, targets="noise-04", rating="reward", model="hashing", road="both")
     rows = {one["estimator"]: one for one in found}
     assert rows["both"]["estimate"] is not None
     assert "robust" in rows

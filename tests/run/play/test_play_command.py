@@ -15,7 +15,7 @@ from tests.judge_server import Exchange, serving
 from turnwise.agents.calling import NoReply
 from turnwise.commands.play import Play
 from turnwise.errors import TooManyErrors, Unmeasured, UsageError
-from turnwise.records import PlayDocument
+from turnwise.report.documents import PlayDocument
 from turnwise.run.play.command import play
 from turnwise.types import Reply, Signature, Turn
 from turnwise.users.user import Stage, UserMessage

@@ -9,7 +9,7 @@ import pytest
 
 from tests.made_runs import completed
 from tests.web.viewer.conftest import TOKEN, exchange, rating
-from turnwise.records import AttackDocument
+from turnwise.report.documents import AttackDocument
 from turnwise.web.viewer.query import Query, Range
 
 EVIL = "<script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\"> & \"it's\" ]]> {{ 7*7 }}"

@@ -35,6 +35,10 @@ from turnwise.types import Floats
 AGENTS = 5  # least number of rated agents: each is left out, and three others remain when a second one is
 OWN = 10  # least number of the target's own dialogues
 CHANCE = 0.05  # largest one-sided p-value with which agents left out count as ranked
+# Least correlation of left-out estimates with known means. A weaker one may be shown with many agents, but an agent
+# that differs from all rated ones is then put near their mean: 14 of the 17 planted agents that were missed by more
+# than half the spread of the rated ones had less, and 3 % of the agents like the rated ones (papers/unrated.md).
+RANKING = 0.75
 # Least share of agents whose choice, made without them, is the choice made with all. With five rated agents of ji2022
 # the 18 estimates that keep to it are all covered, and of the 6 ranked ones that do not 4 are (papers/unrated.md).
 STABLE = 0.5
@@ -198,16 +202,16 @@ class Panel:
                 "no-better-than-mean",
                 n=len(found.agents),
             )
-        if not made.p <= CHANCE:
+        if not (made.p <= CHANCE and made.ranking >= RANKING):
             raise Refused(
-                "left out in turn, the {n:#rated agent} are not ranked: their estimates correlate {correlation:.2f} "
-                "with "
-                "their means (p {p:.2f}); more dialogues of each agent, or more agents that differ in quality, may "
-                "help",
+                "left out in turn, the {n:#rated agent} are not ranked well enough: their estimates correlate "
+                "{correlation:.2f} with their means (p {p:.2f}), and {least} is needed; more dialogues of each agent, "
+                "or more agents that differ in quality, may help",
                 "dialogues-not-ranked",
                 n=len(found.agents),
                 correlation=made.ranking,
                 p=made.p,
+                least=RANKING,
             )
         if made.stable < STABLE:
             raise Refused(
@@ -218,7 +222,10 @@ class Panel:
                 choice=made.choice,
                 others=round((1 - made.stable) * len(found.agents)),
             )
-        check_inside(name, [replace(one, block=IN_WORDS.get(one.block, one.block)) for one in made.inside])
+        # With few rated agents the test sees little, so more of those that are alike are refused: one in as many as are
+        # rated. With five bots of ji2022 a spoilt one is then never answered (papers/unrated.md).
+        inside = [replace(one, block=IN_WORDS.get(one.block, one.block)) for one in made.inside]
+        check_inside(name, inside, 1 / len(found.agents))
         if made.users is not None:
             check_users(name, made.users)
         check_range(name, made.value, found.rating)

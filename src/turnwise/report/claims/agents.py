@@ -15,8 +15,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from turnwise.metrics import is_preference, is_rating
-from turnwise.records import CompareDocument, DifferenceRecord
+from turnwise.records import DifferenceRecord
 from turnwise.report.claims.claim import Badge, Claim, Direction, Fact, listed, ratings_for
+from turnwise.report.documents import CompareDocument
 from turnwise.report.figure import digits_for, in_words, with_estimate
 from turnwise.report.rated_by import rated_by
 from turnwise.report.runs import RunOf

@@ -6,8 +6,9 @@ metrics that have a good end, as a change of the score and not of the agent.
 
 from collections.abc import Iterator, Sequence
 
-from turnwise.records import ChangeRecord, DiffDocument
+from turnwise.records import ChangeRecord
 from turnwise.report.claims.claim import Claim, Direction, Fact, listed
+from turnwise.report.documents import DiffDocument
 from turnwise.report.figure import digits_for, in_words, with_estimate
 from turnwise.report.runs import RunOf
 from turnwise.report.text import number

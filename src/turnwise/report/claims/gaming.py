@@ -7,8 +7,8 @@
 from collections.abc import Iterator
 
 from turnwise.errors import counted
-from turnwise.records import AttackDocument
 from turnwise.report.claims.claim import Claim, Direction, Fact
+from turnwise.report.documents import AttackDocument
 from turnwise.report.runs import RunOf
 
 

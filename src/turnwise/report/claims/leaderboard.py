@@ -8,9 +8,10 @@ which are adjusted together; a mean alone ranks nobody.
 from collections.abc import Iterator, Sequence
 
 from turnwise.metrics import is_preference, is_rating
-from turnwise.records import CompareDocument, DifferenceRecord, RankedAgent
+from turnwise.records import DifferenceRecord, RankedAgent
 from turnwise.report.claims.agents import Knowledge, by_people, dimension, fact, leader, more
 from turnwise.report.claims.claim import Badge, Claim, listed
+from turnwise.report.documents import CompareDocument
 from turnwise.report.figure import common_digits, in_words, with_estimate
 from turnwise.report.rated_by import rated_by
 from turnwise.report.runs import RunOf

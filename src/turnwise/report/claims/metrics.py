@@ -25,9 +25,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
-from turnwise.records import MetaDocument
 from turnwise.report.agreement import Agreement, ranked
 from turnwise.report.claims.claim import LEVEL, Claim, Direction, Fact, Relation, listed
+from turnwise.report.documents import MetaDocument
 from turnwise.report.figure import learned_from, with_estimate
 from turnwise.report.rated_by import RatedBy, rated_by
 from turnwise.report.runs import RunOf

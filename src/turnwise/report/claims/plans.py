@@ -5,8 +5,9 @@ tasks succeed.
 from collections.abc import Iterator, Sequence
 
 from turnwise.errors import counted
-from turnwise.records import CalibrateDocument, MeanRecord, PassRecord, PowerDocument, ReliabilityDocument
+from turnwise.records import MeanRecord, PassRecord
 from turnwise.report.claims.claim import LEVEL, Badge, Claim, Direction, Fact, listed
+from turnwise.report.documents import CalibrateDocument, PowerDocument, ReliabilityDocument
 from turnwise.report.figure import common_digits, in_words, with_estimate, with_interval
 from turnwise.report.runs import RunOf
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from turnwise.records import MetaDocument
 from turnwise.report.claims.claim import Claim
+from turnwise.report.documents import MetaDocument
 from turnwise.report.figure import with_estimate, with_interval
 from turnwise.report.rated_by import rated_by
 from turnwise.report.runs import RunOf

@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 from math import ceil, sqrt
 
 from turnwise.errors import counted
-from turnwise.records import AgentDifference, CriticCheck, EstimateRecord, KnownMeans, OpeDocument, both_ends
+from turnwise.records import AgentDifference, CriticCheck, EstimateRecord, KnownMeans, both_ends
 from turnwise.report.claims.claim import Claim, Fact, listed
+from turnwise.report.documents import OpeDocument
 from turnwise.report.figure import common_digits, in_words, with_estimate, with_interval
 from turnwise.report.runs import RunOf
 from turnwise.report.text import number

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from turnwise.records import MetaDocument
 from turnwise.report.agreement import Agreement, chosen_statistic, measured
+from turnwise.report.documents import MetaDocument
 from turnwise.report.figure import (
     Figure,
     learned_note,

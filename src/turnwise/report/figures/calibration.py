@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Sequence
 from math import nan
 
-from turnwise.records import CalibrateDocument, MeanRecord, both_ends
+from turnwise.records import MeanRecord, both_ends
+from turnwise.report.documents import CalibrateDocument
 from turnwise.report.figure import Figure, in_words, provenance_notes, with_estimate, with_interval
 from turnwise.report.figures.interval_lists import Row, interval_list
 from turnwise.report.runs import RunOf

@@ -2,14 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from turnwise.records import (
-    ChangeRecord,
-    CompareDocument,
-    DiffDocument,
-    DifferenceRecord,
-    ItemDifference,
-    Tested,
-)
+from turnwise.records import ChangeRecord, DifferenceRecord, ItemDifference, Tested
+from turnwise.report.documents import CompareDocument, DiffDocument
 from turnwise.report.figure import Figure, with_estimate
 from turnwise.report.figures.differences import of_pair
 from turnwise.report.figures.transcripts import flips

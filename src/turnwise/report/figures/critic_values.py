@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from turnwise.records import OpeDocument
 from turnwise.report import plot
+from turnwise.report.documents import OpeDocument
 from turnwise.report.figure import Exchange, Figure, low_and_high, provenance_notes, with_estimate
 from turnwise.report.figures.interval_lists import Row, interval_list
 from turnwise.report.lines import TurnLine

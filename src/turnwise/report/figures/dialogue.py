@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from turnwise.records import ScoreDocument, ScoreRecord
+from turnwise.records import ScoreRecord
 from turnwise.report import plot
+from turnwise.report.documents import ScoreDocument
 from turnwise.report.figure import Exchange, Figure, lower_is_better_note, metric_label, provenance_notes
 from turnwise.report.lines import ItemLine, TranscriptLine
 from turnwise.report.runs import RunOf

@@ -5,9 +5,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from turnwise.metrics import is_rating
-from turnwise.records import CompareDocument, DifferenceRecord
+from turnwise.records import DifferenceRecord
 from turnwise.report import plot
 from turnwise.report.claims.agents import by_people, dimension, leader
+from turnwise.report.documents import CompareDocument
 from turnwise.report.figure import (
     Figure,
     in_words,

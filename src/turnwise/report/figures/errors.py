@@ -5,8 +5,9 @@ from pathlib import Path
 
 import numpy as np
 
-from turnwise.records import EstimateRecord, OpeDocument
+from turnwise.records import EstimateRecord
 from turnwise.report import plot
+from turnwise.report.documents import OpeDocument
 from turnwise.report.figure import Figure, provenance_notes, with_estimate
 from turnwise.report.runs import Run
 from turnwise.report.text import number

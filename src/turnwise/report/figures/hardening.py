@@ -2,15 +2,23 @@
 
 from collections.abc import Iterator
 
-from turnwise.records import AttackDocument
+import msgspec
+
 from turnwise.report import plot
+from turnwise.report.documents import AttackDocument
 from turnwise.report.figure import Figure
 from turnwise.report.runs import RunOf
 
 
+class _Options(msgspec.Struct):
+    """The options of the run that the figure names."""
+
+    count: int | str = "?"
+
+
 def hardening(run: RunOf[AttackDocument]) -> Iterator[Figure]:
     """One figure of the gain in each round of a hardening; none for a plain attack."""
-    rounds = run.document.rounds
+    rounds, contexts = run.document.rounds, msgspec.convert(run.options, _Options).count
     if not rounds:
         return
     files = list(dict.fromkeys(one.contexts for done in rounds for one in done.attacked))
@@ -35,7 +43,7 @@ def hardening(run: RunOf[AttackDocument]) -> Iterator[Figure]:
         meaning="After each round the metric is trained on the frauds that were found, and attacked again. Below "
         "the dashed line the best fraud scores less than people.",
         notes=(
-            f"n = {run.options.get('count', '?')} contexts a file at most, half of them held out from the search",
+            f"n = {contexts} contexts a file at most, half of them held out from the search",
             "no interval: the best of many strategies, whose own intervals an attack of the last model gives",
             f"signature: {run.document.hardened}",
         ),

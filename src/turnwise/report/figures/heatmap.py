@@ -5,9 +5,10 @@ from math import isnan
 
 import numpy as np
 
-from turnwise.records import AgreementRecord, MetaDocument
+from turnwise.records import AgreementRecord
 from turnwise.report import plot
 from turnwise.report.agreement import Agreement, chosen_statistic, measured
+from turnwise.report.documents import MetaDocument
 from turnwise.report.figure import (
     Figure,
     learned_note,

@@ -4,14 +4,9 @@ from collections.abc import Iterator, Sequence
 from textwrap import shorten
 from typing import NamedTuple
 
-from turnwise.records import (
-    AttackDocument,
-    Estimated,
-    OpeDocument,
-    ScoreDocument,
-    both_ends,
-)
+from turnwise.records import Estimated, both_ends
 from turnwise.report import plot
+from turnwise.report.documents import AttackDocument, OpeDocument, ScoreDocument
 from turnwise.report.figure import (
     Figure,
     low_and_high,

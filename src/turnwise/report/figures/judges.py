@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from turnwise.records import CompareDocument, ScoreDocument, ScoreRecord
+from turnwise.records import ScoreRecord
+from turnwise.report.documents import CompareDocument, ScoreDocument
 from turnwise.report.figure import Figure, low_and_high, provenance_notes, with_estimate
 from turnwise.report.runs import RunOf
 

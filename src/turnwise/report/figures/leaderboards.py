@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Sequence
 
 from turnwise.metrics import is_preference, is_rating
-from turnwise.records import CompareDocument, RankedAgent
+from turnwise.records import RankedAgent
 from turnwise.report import plot
+from turnwise.report.documents import CompareDocument
 from turnwise.report.figure import (
     Figure,
     common_digits,

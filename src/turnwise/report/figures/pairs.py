@@ -5,8 +5,8 @@ The paper uses t-SNE, which preserves neighbourhoods only; principal components 
 
 from collections.abc import Iterator
 
-from turnwise.records import OpeDocument
 from turnwise.report import plot
+from turnwise.report.documents import OpeDocument
 from turnwise.report.figure import Figure, provenance_notes
 from turnwise.report.lines import Projections
 from turnwise.report.runs import RunOf

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from turnwise.records import ReliabilityDocument
 from turnwise.report import plot
+from turnwise.report.documents import ReliabilityDocument
 from turnwise.report.figure import Figure, low_and_high, provenance_notes, with_estimate
 from turnwise.report.runs import RunOf
 from turnwise.report.text import number

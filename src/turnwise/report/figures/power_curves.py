@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from math import nan
 
-from turnwise.records import PowerDocument
 from turnwise.report import plot
+from turnwise.report.documents import PowerDocument
 from turnwise.report.figure import Figure, low_and_high, provenance_notes
 from turnwise.report.runs import RunOf
 

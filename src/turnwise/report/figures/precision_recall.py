@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Sequence
 from math import nan
 
-from turnwise.records import Number, ScoreDocument
+from turnwise.records import Number
 from turnwise.report import plot
+from turnwise.report.documents import ScoreDocument
 from turnwise.report.figure import Figure, provenance_notes, with_estimate
 from turnwise.report.runs import RunOf
 from turnwise.report.text import number

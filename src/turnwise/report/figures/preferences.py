@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from turnwise.records import CompareDocument
+from turnwise.report.documents import CompareDocument
 from turnwise.report.figure import Figure, low_and_high, provenance_notes, with_estimate
 from turnwise.report.figures.interval_lists import Row, interval_list
 from turnwise.report.runs import RunOf

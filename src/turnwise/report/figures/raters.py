@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from turnwise.errors import counted
-from turnwise.records import MetaDocument
+from turnwise.report.documents import MetaDocument
 from turnwise.report.figure import Figure, low_and_high, provenance_notes, with_estimate
 from turnwise.report.figures.interval_lists import Row, interval_list
 from turnwise.report.runs import RunOf

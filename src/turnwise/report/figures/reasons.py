@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from turnwise.records import ScoreDocument
+from turnwise.report.documents import ScoreDocument
 from turnwise.report.figure import Exchange, Figure, provenance_notes, with_estimate
 from turnwise.report.lines import Explanation, ItemLine
 from turnwise.report.runs import RunOf
@@ -17,7 +17,7 @@ def reasons(run: RunOf[ScoreDocument]) -> Iterator[Figure]:
         return  # items.jsonl may be long
     found: dict[str, list[tuple[float, ItemLine, Explanation]]] = {}
     for line in run.lines("items.jsonl", ItemLine):
-        for metric, said in (line.explanations or {}).items():
+        for metric, said in line.explained():
             score = line.scores.get(metric)
             if score is not None and said.reason:
                 found.setdefault(metric, []).append((score, line, said))

@@ -8,8 +8,9 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from zlib import crc32
 
-from turnwise.records import AgreementRecord, MetaDocument
+from turnwise.records import AgreementRecord
 from turnwise.report import plot
+from turnwise.report.documents import MetaDocument
 from turnwise.report.figure import (
     Figure,
     learned_note,
@@ -19,7 +20,7 @@ from turnwise.report.figure import (
     with_estimate,
     with_interval,
 )
-from turnwise.report.lines import ItemLine, PeopleLine
+from turnwise.report.lines import DialogueLine, ItemLine, PeopleLine
 from turnwise.report.rated_by import RatedBy, rated_by
 from turnwise.report.runs import RunOf
 from turnwise.report.text import number
@@ -70,11 +71,12 @@ def _unit_figures(
     about = (chosen[0].dimension, chosen[0].level, chosen[0].group or "")
     ratings = {one.id: one.people for one in people if (one.dimension, one.level, one.group or "") == about}
     whole = chosen[0].level == "dialogue"
-    lines = [
-        (name, one)
-        for one in run.lines("dialogues.jsonl" if whole else "items.jsonl", ItemLine)
-        if (name := one.dialogue if whole else one.id) in ratings and one.group == about[2]
-    ]
+    named = (
+        ((one.dialogue, one) for one in run.lines("dialogues.jsonl", DialogueLine))
+        if whole
+        else ((one.id, one) for one in run.lines("items.jsonl", ItemLine))
+    )
+    lines = [(name, one) for name, one in named if name in ratings and one.group == about[2]]
     step = _step(sorted(set(ratings.values())))
     for record in chosen:
         dots = [

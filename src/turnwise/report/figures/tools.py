@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from turnwise.records import CompareDocument, ScoreDocument
+from turnwise.report.documents import CompareDocument, ScoreDocument
 from turnwise.report.figure import Figure
 from turnwise.report.runs import RunOf
 

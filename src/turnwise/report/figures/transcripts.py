@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from turnwise.records import AttackDocument, CompareDocument, MetaDocument, Number
+from turnwise.records import Number
+from turnwise.report.documents import AttackDocument, CompareDocument, MetaDocument
 from turnwise.report.figure import Exchange, Figure, learned_note, provenance_notes, with_estimate
 from turnwise.report.lines import ExampleLine
 from turnwise.report.rated_by import rated_by

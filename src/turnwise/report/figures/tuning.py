@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from turnwise.records import AttackDocument
 from turnwise.report import plot
+from turnwise.report.documents import AttackDocument
 from turnwise.report.figure import Figure, provenance_notes
 from turnwise.report.runs import RunOf
 

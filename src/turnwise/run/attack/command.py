@@ -26,7 +26,6 @@ from turnwise.metrics.judge.cost import Cost
 from turnwise.metrics.rows import better_direction
 from turnwise.protocols import Asks, Priced, metric_extras
 from turnwise.records import (
-    AttackDocument,
     EditEffect,
     FeatureTendency,
     GamingVerdict,
@@ -36,6 +35,7 @@ from turnwise.records import (
     TuningRepetition,
     finite,
 )
+from turnwise.report.documents import AttackDocument
 from turnwise.run.attack.policy_tuning import PolicyTuning
 from turnwise.run.attack.trained_model_card import model_folder, write_attacks
 from turnwise.run.resume.progress_journal import Journal

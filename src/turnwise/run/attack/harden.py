@@ -28,14 +28,8 @@ from turnwise.logs.native import file_names, write
 from turnwise.logs.scan import Census
 from turnwise.metrics import settings
 from turnwise.metrics.learned.guard.metric import KIND as GUARD_KIND
-from turnwise.records import (
-    AttackDocument,
-    AttackedFile,
-    HardeningRound,
-    KeptAgreement,
-    StrategyRecord,
-    finite,
-)
+from turnwise.records import AttackedFile, HardeningRound, KeptAgreement, StrategyRecord, finite
+from turnwise.report.documents import AttackDocument
 from turnwise.run.attack.command import (
     AttackRun,
     attack_metric,

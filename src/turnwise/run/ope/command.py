@@ -17,15 +17,9 @@ from turnwise.extras import require
 from turnwise.logs.dialogue import UNNAMED
 from turnwise.logs.scan import Census, scan, scan_agents
 from turnwise.protocols import estimator_extras
-from turnwise.records import (
-    AgentDifference,
-    CriticCheck,
-    EstimateRecord,
-    EstimatorCheck,
-    KnownMeans,
-    OpeDocument,
-)
+from turnwise.records import AgentDifference, CriticCheck, EstimateRecord, EstimatorCheck, KnownMeans
 from turnwise.report import results
+from turnwise.report.documents import OpeDocument
 from turnwise.report.run_files import write
 from turnwise.run.ope import task_log
 from turnwise.run.ope.critic import controls, critics_among, rewarded_by_task

@@ -20,7 +20,8 @@ from turnwise.estimators.critic.controls import CONTROLS
 from turnwise.estimators.critic.critic import ONTOLOGY
 from turnwise.metrics.task.ontology import own_tables
 from turnwise.protocols import TaskCritic
-from turnwise.records import CriticCheck, EstimateRecord, EstimatorCheck, KnownMeans, OpeDocument
+from turnwise.records import CriticCheck, EstimateRecord, EstimatorCheck, KnownMeans
+from turnwise.report.documents import OpeDocument
 from turnwise.run.ope import task_log
 from turnwise.run.ope.critic_calibration import TaskCalibration
 from turnwise.run.ope.critic_records import critic_section, raw_notes, raw_records, write_turns

@@ -23,14 +23,8 @@ from turnwise.estimators.dialogues.table import Blocks, table
 from turnwise.estimators.vectors import encoder
 from turnwise.metrics.learned.reactions import known_dialogues
 from turnwise.metrics.learned.trained import load_trained
-from turnwise.records import (
-    AgentDifference,
-    EstimateDiagnostics,
-    KnownMeans,
-    OpeDocument,
-    Withheld,
-    finite,
-)
+from turnwise.records import AgentDifference, EstimateDiagnostics, KnownMeans, Withheld, finite
+from turnwise.report.documents import OpeDocument
 from turnwise.run.ope.critic import critics_among
 from turnwise.run.ope.differences import compared
 from turnwise.run.ope.estimate import TargetEstimate, within_scale

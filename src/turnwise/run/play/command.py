@@ -35,7 +35,8 @@ from turnwise.logs.items.keys import lookup
 from turnwise.metrics.judge.cost import Price
 from turnwise.metrics.models import text_encoder
 from turnwise.protocols import agent_extras
-from turnwise.records import PlayDocument, PlayEnds, PlayRecord, RankCheck, RealismRecord, finite
+from turnwise.records import PlayEnds, PlayRecord, RankCheck, RealismRecord, finite
+from turnwise.report.documents import PlayDocument
 from turnwise.run.dialogues.respond import journal_path, signature_or_agent
 from turnwise.run.play.budget import Budget
 from turnwise.run.play.conversation import NOT_SCORED, Held, Measured, Rules, Seeds, Stopped, hold

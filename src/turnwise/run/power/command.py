@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 from turnwise.errors import Refused, UsageError, setting
 from turnwise.logs.scan import Census, scan
 from turnwise.metrics import PREFERENCE, RATING, is_preference, is_rating
-from turnwise.records import PlanRecord, PowerCurve, PowerDocument
+from turnwise.records import PlanRecord, PowerCurve
+from turnwise.report.documents import PowerDocument
 from turnwise.run.power.curve import curve_of, plan_of
 from turnwise.run.power.design import Design, given_designs
 from turnwise.run.power.pilot import pilot_designs, pilots, preference_design, scores_beside, usual_turns
@@ -14,12 +15,12 @@ from turnwise.run.scoring.raters import one_dimension
 from turnwise.run.spec import finish
 
 if TYPE_CHECKING:
-    from turnwise.commands.power import Power
+    from turnwise.commands.power import PlanStudy
 
 RATERS = (1, 2, 3, 5)  # numbers of raters that are planned for, unless the spec names others
 
 
-def run(spec: "Power") -> PowerDocument:
+def run(spec: "PlanStudy") -> PowerDocument:
     """Run `turnwise power`."""
     plans: list[PlanRecord] = []
     curves: list[PowerCurve] = []
@@ -74,7 +75,7 @@ def _default_metric(census: Census) -> str:
 
 
 def _add(
-    spec: "Power",
+    spec: "PlanStudy",
     name: str,
     designs: Sequence[Design],
     turns: Sequence[int],

@@ -16,12 +16,12 @@ from turnwise.stats.power import (
 )
 
 if TYPE_CHECKING:
-    from turnwise.commands.power import Power
+    from turnwise.commands.power import PlanStudy
 
 CURVE = 40  # points of a power curve
 
 
-def plan_of(spec: "Power", name: str, design: Design, *, items: int, ratings: int) -> PlanRecord:
+def plan_of(spec: "PlanStudy", name: str, design: Design, *, items: int, ratings: int) -> PlanRecord:
     """The number of dialogues needed, or with `--have` the smallest difference that can be shown."""
     better, pairs = (None, None) if design.better_pair is None else design.better_pair
     about: dict[str, Any] = {
@@ -113,7 +113,7 @@ def _unplannable(design: Design, *, items: int, ratings: int) -> Refused | None:
     return None
 
 
-def _impossible(spec: "Power", design: Design) -> Refused:
+def _impossible(spec: "PlanStudy", design: Design) -> Refused:
     """Why no number of dialogues shows the difference, or these dialogues show none."""
     if spec.have == 1:
         return Refused("one dialogue of each agent cannot be tested", "one-dialogue")
@@ -142,13 +142,13 @@ def _between(ends: Sequence[float]) -> str | None:
     )
 
 
-def _named_scores(spec: "Power", design: Design) -> str | None:
+def _named_scores(spec: "PlanStudy", design: Design) -> str | None:
     """The metric whose scores are used beside ratings; `given` for a given agreement, None without."""
     return None if design.agreement is None else (spec.beside or "given")
 
 
 def _amounts(
-    spec: "Power", design: Design, dialogues: int | None, items: int, ratings: int, *, of_people: bool
+    spec: "PlanStudy", design: Design, dialogues: int | None, items: int, ratings: int, *, of_people: bool
 ) -> dict[str, Any]:
     """The total numbers of ratings and scored items of both agents, and the cost where prices are given.
 
@@ -177,8 +177,8 @@ def _amounts(
     return {"ratings": n_ratings or None, "scored_items": scored, "judge_calls": scored, "cost": cost}
 
 
-def curve_of(spec: "Power", design: Design, plan: PlanRecord, *, items: int, ratings: int) -> PowerCurve:
-    """Power against the number of dialogues, up to twice what is needed or what there is."""
+def curve_of(spec: "PlanStudy", design: Design, plan: PlanRecord, *, items: int, ratings: int) -> PowerCurve:
+    """PlanStudy against the number of dialogues, up to twice what is needed or what there is."""
     test = t_test(spec, design, items=items, ratings=ratings)
     places: list[int] = []
     power: list[Number] = []

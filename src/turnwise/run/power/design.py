@@ -16,7 +16,7 @@ from turnwise.stats.power import (
 )
 
 if TYPE_CHECKING:
-    from turnwise.commands.power import Power
+    from turnwise.commands.power import PlanStudy
 
 MOST_EXPLAINED = 0.999  # largest share of the variance that scores explain
 
@@ -49,7 +49,7 @@ class Design:
         return 1 if self.name == "preferences" else 2
 
 
-def t_test(spec: "Power", design: Design, *, items: int, ratings: int) -> TTest:
+def t_test(spec: "PlanStudy", design: Design, *, items: int, ratings: int) -> TTest:
     """The test of a design with this many items in a dialogue and ratings of each.
 
     Scores explain a share of the true values' variance, which the agreement in the pilot gives, and none of the raters'
@@ -74,7 +74,7 @@ def t_test(spec: "Power", design: Design, *, items: int, ratings: int) -> TTest:
     return TTest(variance=variance, paired=design.paired, alpha=spec.alpha, scored=scored, step=step)
 
 
-def wanted_difference(spec: "Power") -> float:
+def wanted_difference(spec: "PlanStudy") -> float:
     """The difference that is to be shown; of a win rate from one half."""
     if spec.win_rate is not None:
         return spec.win_rate - 0.5
@@ -86,7 +86,7 @@ def wanted_difference(spec: "Power") -> float:
     return spec.difference
 
 
-def given_designs(spec: "Power") -> Iterator[Design]:
+def given_designs(spec: "PlanStudy") -> Iterator[Design]:
     """The designs of a given spread or win rate."""
     if spec.win_rate is not None:
         try:

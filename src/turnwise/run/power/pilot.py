@@ -37,7 +37,7 @@ from turnwise.stats.power import (
 from turnwise.types import Floats, Item
 
 if TYPE_CHECKING:
-    from turnwise.commands.power import Power
+    from turnwise.commands.power import PlanStudy
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Unit:
     values: tuple[float, ...]
 
 
-def preference_design(spec: "Power", census: Census, name: str) -> tuple[Design, bool]:
+def preference_design(spec: "PlanStudy", census: Census, name: str) -> tuple[Design, bool]:
     """The design of preferences with the ties of the pilot, its shares of variance between contexts and between raters,
     and as many raters as it has.
 
@@ -113,7 +113,7 @@ def _raters(pairs: Sequence[ComparedPair]) -> list[str] | None:
     return names if len(names) == len(pairs) and len(set(names)) > 1 else None
 
 
-def pilots(spec: "Power", census: Census) -> Iterator[tuple[str, list[Unit] | PlanRecord]]:
+def pilots(spec: "PlanStudy", census: Census) -> Iterator[tuple[str, list[Unit] | PlanRecord]]:
     """The measured items of each metric of the pilot; a record for a metric that could not be had."""
     people = [name for name in spec.metrics if is_rating(name)]
     for name in people:
@@ -123,7 +123,7 @@ def pilots(spec: "Power", census: Census) -> Iterator[tuple[str, list[Unit] | Pl
         yield from _scored_units(spec.changed(metrics=others), census)
 
 
-def _rated_units(spec: "Power", census: Census, dimension: str) -> list[Unit]:
+def _rated_units(spec: "PlanStudy", census: Census, dimension: str) -> list[Unit]:
     """The rated items of a dimension, with all their ratings."""
     check_dimension(census, dimension)
     known = rated_levels(census, dimension)
@@ -147,7 +147,7 @@ def _rated_units(spec: "Power", census: Census, dimension: str) -> list[Unit]:
     return [Unit(item, values[item.id]) for item in stream if item.id in values]
 
 
-def _scored_units(spec: "Power", census: Census) -> Iterator[tuple[str, list[Unit] | PlanRecord]]:
+def _scored_units(spec: "PlanStudy", census: Census) -> Iterator[tuple[str, list[Unit] | PlanRecord]]:
     """The scored items of each metric: whole dialogues for a metric that scores these."""
     tables, items, absent = _score_tables(spec, census)
     for record in absent:
@@ -157,7 +157,7 @@ def _scored_units(spec: "Power", census: Census) -> Iterator[tuple[str, list[Uni
 
 
 def _score_tables(
-    spec: "Power", census: Census
+    spec: "PlanStudy", census: Census
 ) -> tuple[dict[str, ScoreTable], dict[str, Item], list[PlanRecord]]:
     """The table of each metric, the items by id, and a record for each metric without a table."""
     metrics, absent = prepare(spec, census)
@@ -191,7 +191,7 @@ class ScoresBeside:
     in_training: str | None  # items that the metric was trained on, such as "3 of 60"
 
 
-def scores_beside(spec: "Power", census: Census) -> ScoresBeside | None:
+def scores_beside(spec: "PlanStudy", census: Census) -> ScoresBeside | None:
     """The scores of the metric that is to be used beside ratings; None without one."""
     if spec.beside is None:
         return None
@@ -214,7 +214,7 @@ def usual_turns(units: Sequence[Unit]) -> int:
 
 
 def pilot_designs(
-    name: str, units: Sequence[Unit], spec: "Power", beside: ScoresBeside | None
+    name: str, units: Sequence[Unit], spec: "PlanStudy", beside: ScoresBeside | None
 ) -> list[Design]:
     """The unpaired design of a metric, and the paired one where agents of the pilot share contexts."""
     agents = list(dict.fromkeys(unit.item.agent for unit in units))

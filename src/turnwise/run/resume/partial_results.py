@@ -27,8 +27,9 @@ from turnwise.errors import UsageError
 from turnwise.logs.checksum import sealed, unsealed
 from turnwise.logs.files import lock
 from turnwise.report import results
-from turnwise.run.spec import Recorded, origin
+from turnwise.run.spec import origin
 from turnwise.run.workers.execute import Executor, Shared
+from turnwise.settings.groups import Command
 from turnwise.types import digest
 
 log = logging.getLogger(__name__)
@@ -59,7 +60,7 @@ class PartialResults:
         )
 
     @classmethod
-    def of(cls, spec: Recorded, sha256: Mapping[str, str]) -> Self:
+    def of(cls, spec: Command, sha256: Mapping[str, str]) -> Self:
         """The partial results of this spec on input files with these digests."""
         return cls(spec.folder, digest(results.to_json(structs.replace(origin(spec, sha256), commit=None))))
 

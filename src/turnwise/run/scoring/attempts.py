@@ -20,7 +20,7 @@ from turnwise.run.workers.execute import progress
 from turnwise.types import MEAN_RATER, Item, Metric, Rows, label
 
 if TYPE_CHECKING:
-    from turnwise.commands.reliability import Reliability
+    from turnwise.commands.reliability import MeasureReliability
 
 NOTHING = "nothing in the trial is scored"
 
@@ -54,7 +54,7 @@ class Measured:
     value: float = float("nan")
 
 
-def read_trials(spec: "Reliability", census: Census) -> list[Trial]:
+def read_trials(spec: "MeasureReliability", census: Census) -> list[Trial]:
     """Every selected dialogue as a trial; a key that --cluster names says what its task is."""
     selection = replace(spec.selection, items="all")
     return [
@@ -71,7 +71,7 @@ def read_trials(spec: "Reliability", census: Census) -> list[Trial]:
 
 
 def measure(
-    spec: "Reliability", census: Census, metrics: Mapping[str, Metric], watch: Watch
+    spec: "MeasureReliability", census: Census, metrics: Mapping[str, Metric], watch: Watch
 ) -> dict[str, dict[tuple[str, str], Measured]]:
     """What each metric says of each trial, by dialogue and group."""
     found: dict[str, dict[tuple[str, str], Measured]] = {name: {} for name in metrics}
@@ -108,7 +108,7 @@ def _add(found: dict[tuple[str, str], Measured], name: str, metric: Metric, shar
         found.setdefault((item.dialogue, item.group), Measured()).reason = failure.counted_as
 
 
-def _failure(item: Item, spec: "Reliability") -> str:
+def _failure(item: Item, spec: "MeasureReliability") -> str:
     """What broke down outside the agent: as the record says it, or a key with the value of --failed; else empty."""
     if item.failure:
         return item.failure

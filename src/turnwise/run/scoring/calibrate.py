@@ -12,7 +12,8 @@ from turnwise.meta.correlate import has_level
 from turnwise.meta.table import ScoreTable
 from turnwise.ratings.aggregate import aggregate
 from turnwise.ratings.matrix import RatedLevel, dialogue_of, rating_matrix
-from turnwise.records import CalibrateDocument, LabelDraw, MeanRecord
+from turnwise.records import LabelDraw, MeanRecord
+from turnwise.report.documents import CalibrateDocument
 from turnwise.run.resume.block_store import BlockStore
 from turnwise.run.scoring.collect import collect, listing
 from turnwise.run.scoring.drawing import Draw, first_draw, next_draw, weight_of

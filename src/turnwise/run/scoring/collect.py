@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import msgspec
 import numpy as np
+from msgspec import UNSET
 
 from turnwise.conformance.calls import number_of
 from turnwise.errors import PluginError
@@ -20,6 +21,7 @@ from turnwise.logs.scan import Census
 from turnwise.meta.table import COLUMNS, ScoreTable, UnscoredItem
 from turnwise.metrics.rows import no_rows, stack_rows
 from turnwise.protocols import metric_extras
+from turnwise.report.lines import DialogueLine, ItemLine, TranscriptLine
 from turnwise.report.run_files import RunFiles
 from turnwise.run.resume.block_store import BlockStore
 from turnwise.run.resume.finished_run import MetricBlocks
@@ -66,17 +68,13 @@ class Listing:
             scores = self._scores(name, block.rows)
             half = metric_extras(self._metrics[name]).half_width
             for at, value in zip(block.scored, scores.tolist(), strict=True):
-                lines[at]["scores"][name] = value if math.isfinite(value) else None
+                lines[at].scores[name] = value if math.isfinite(value) else None
                 if half is not None and math.isfinite(value):
-                    lines[at].setdefault("intervals", {})[name] = [value - half, value + half]
+                    lines[at].add_interval(name, (value - half, value + half))
             for position, said in block.explained.items():
-                lines[position].setdefault("explanations", {})[name] = said
-                if said.get("interval") is not None:
-                    lines[position].setdefault("intervals", {})[name] = said["interval"]
+                lines[position].add_explanation(name, said)
             for failure in block.failures:
-                lines[failure.position]["scores"][name] = None
-                reason = {"status": failure.status, "reason": failure.reason}
-                lines[failure.position].setdefault("unscored", {})[name] = reason
+                lines[failure.position].add_failure(name, failure.status, failure.reason)
         self._items.writelines(_encoder.encode(line) + b"\n" for line in lines)
         self._gather(shard)
 
@@ -115,10 +113,13 @@ class Listing:
         for (group, agent), count in self._counts.items():
             rows = self._rows.get((group, agent), {})
             scores = {name: self._score(name, rows.get(name)) for name in self._names}
-            unit = "dialogue" if self._whole else "reply"
-            line = {"dialogue": self._open, "agent": agent, "group": group, "unit": unit, "n_items": count}
-            self._dialogues.write(_encoder.encode({**line, "scores": scores}) + b"\n")
-            self._write_transcript(self._last[group, agent], count)
+            last = self._last[group, agent]
+            line = DialogueLine(
+                dialogue=last.dialogue, agent=agent, group=group, unit="dialogue" if self._whole else "reply",
+                n_items=count, scores=scores,
+            )  # fmt: skip
+            self._dialogues.write(_encoder.encode(line) + b"\n")
+            self._write_transcript(last, count)
         self._rows, self._counts, self._last, self._open = {}, {}, {}, None
 
     def _write_transcript(self, last: Item, count: int) -> None:
@@ -126,8 +127,11 @@ class Listing:
         if self._whole or count < REPLIES or last.agent in self._shown or len(self._shown) == TRANSCRIPTS:
             return
         self._shown.add(last.agent)
-        said = {"roles": [turn.role for turn in last.turns], "turns": [turn.text for turn in last.turns]}
-        self._transcripts.write(_encoder.encode({"id": last.dialogue, "agent": last.agent, **said}) + b"\n")
+        line = TranscriptLine(
+            id=last.dialogue, agent=last.agent, roles=[turn.role for turn in last.turns],
+            turns=[turn.text for turn in last.turns],
+        )  # fmt: skip
+        self._transcripts.write(_encoder.encode(line) + b"\n")
 
     def _score(self, name: str, rows: list[Rows] | None) -> float | None:
         """The score of a metric for one dialogue; None if it has none."""
@@ -155,25 +159,13 @@ def listing(metrics: Mapping[str, Metric], files: RunFiles | None) -> Iterator[L
         lines.flush()
 
 
-def _line(item: Item) -> dict[str, Any]:
+def _line(item: Item) -> ItemLine:
     """The line of an item in `items.jsonl`, still without scores."""
-    place = {
-        "id": item.id,
-        "dialogue": item.dialogue,
-        "turn": item.turn,
-        "agent": item.agent,
-        "group": item.group,
-    }
-    design = {"task": item.task, "trial": item.trial, "failure": item.failure}
-    known = {name: value for name, value in design.items() if value}
-    return {
-        **place,
-        "cluster": item.cluster,
-        "pair": item.pair,
-        **known,
-        "weight": item.weight,
-        "scores": {},
-    }
+    return ItemLine(
+        id=item.id, dialogue=item.dialogue, turn=item.turn, agent=item.agent, group=item.group, cluster=item.cluster,
+        pair=item.pair, task=item.task or UNSET, trial=item.trial or UNSET, failure=item.failure or UNSET,
+        weight=item.weight,
+    )  # fmt: skip
 
 
 def _runs(items: Sequence[Item]) -> Iterator[list[int]]:

@@ -21,14 +21,8 @@ from turnwise.meta.table import ScoreTable
 from turnwise.meta.verdicts import with_verdicts
 from turnwise.metrics import is_preference, is_rating
 from turnwise.metrics.rating import GOOD
-from turnwise.records import (
-    CompareDocument,
-    DifferenceRecord,
-    ItemDifference,
-    PreferenceFit,
-    RankedAgent,
-    ToolRecord,
-)
+from turnwise.records import DifferenceRecord, ItemDifference, PreferenceFit, RankedAgent, ToolRecord
+from turnwise.report.documents import CompareDocument
 from turnwise.run.cut_agents import cut_agents
 from turnwise.run.resume.block_store import BlockStore
 from turnwise.run.resume.finished_run import no_blocks, origin_of, read_run, write_parts

@@ -20,7 +20,8 @@ from turnwise.logs.scan import scan_agents
 from turnwise.meta.compare import UNPAIRED, compare, match_pairs
 from turnwise.meta.table import ScoreTable
 from turnwise.meta.verdicts import with_verdicts
-from turnwise.records import ChangeRecord, DiffDocument, DifferenceRecord, ItemChange, Record, Tested
+from turnwise.records import ChangeRecord, DifferenceRecord, ItemChange, Record, Tested
+from turnwise.report.documents import DiffDocument
 from turnwise.run.resume.finished_run import FinishedRun, ItemLine, origin_of, read_run
 from turnwise.run.spec import finish
 from turnwise.types import Item, Rows

@@ -24,14 +24,8 @@ from turnwise.metrics import is_rating
 from turnwise.metrics.rating import parse
 from turnwise.protocols import SamplesRaters
 from turnwise.ratings.matrix import RatedLevel
-from turnwise.records import (
-    AgreementRecord,
-    DisagreementCount,
-    LengthBias,
-    MetaDocument,
-    MetricDifference,
-    ScreenedRater,
-)
+from turnwise.records import AgreementRecord, DisagreementCount, LengthBias, MetricDifference, ScreenedRater
+from turnwise.report.documents import MetaDocument
 from turnwise.report.run_files import write_lines
 from turnwise.run.cut_agents import cut_agents
 from turnwise.run.resume.block_store import BlockStore

@@ -16,7 +16,8 @@ from turnwise.meta.preferences import ComparedPair
 from turnwise.meta.rater_choices import Asked, rater_agreement
 from turnwise.meta.table import ScoreTable, unit_scores
 from turnwise.metrics.rows import better_direction
-from turnwise.records import AgreementRecord, MetaDocument, MetricDifference
+from turnwise.records import AgreementRecord, MetricDifference
+from turnwise.report.documents import MetaDocument
 from turnwise.run.resume.block_store import BlockStore
 from turnwise.run.scoring.blocks import item_scores
 from turnwise.run.scoring.collect import collect, listing

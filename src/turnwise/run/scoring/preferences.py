@@ -13,7 +13,7 @@ from turnwise.logs.scan import Census
 from turnwise.meta.preferences import SAME_AGENT, About, ComparedPair, cluster_count, strengths, win_rate
 from turnwise.metrics import PREFERENCE
 from turnwise.records import DifferenceRecord, PreferenceFit
-from turnwise.run.spec import Selects
+from turnwise.settings.groups import Filtering
 from turnwise.types import OTHER_TURN, Dialogue, Item, Preference, item_id
 
 CONTROLS = ("position", "length")
@@ -71,7 +71,7 @@ def parse(name: str, known: Sequence[str]) -> Wanted:
 
 
 def preferences(
-    names: Sequence[str], spec: Selects, census: Census, agents: Sequence[str], *, anytime: bool = False
+    names: Sequence[str], spec: Filtering, census: Census, agents: Sequence[str], *, anytime: bool = False
 ) -> tuple[list[DifferenceRecord], list[PreferenceFit]]:
     """Win rates of every two agents, and a fit of strengths, for each name and group.
 
@@ -126,7 +126,7 @@ def _same_agent(about: About, pairs: Sequence[ComparedPair]) -> DifferenceRecord
 
 
 def compared_pairs(
-    spec: Selects, census: Census, dimension: str
+    spec: Filtering, census: Census, dimension: str
 ) -> tuple[dict[str, list[ComparedPair]], dict[str, Counter[str]]]:
     """The compared pairs of each group of the selection, and why others were left out."""
     if not census.held:
@@ -141,7 +141,7 @@ def _units(census: Census) -> list[bool]:
     return sorted(found)
 
 
-def _items(spec: Selects, census: Census, *, whole: bool) -> Iterator[Item]:
+def _items(spec: Filtering, census: Census, *, whole: bool) -> Iterator[Item]:
     """All replies, or all whole dialogues, of the selection."""
     return all_items(spec.paths, replace(spec.selection, items="all", as_agents=()), census, whole=whole)
 

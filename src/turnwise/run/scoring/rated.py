@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from turnwise.conformance.calls import fitted_on
 from turnwise.errors import DataError, UsageError, nearest, setting
@@ -11,8 +11,11 @@ from turnwise.logs.scan import Census
 from turnwise.metrics import RATING
 from turnwise.metrics.rating import parse, rating_metric
 from turnwise.protocols import metric_extras
-from turnwise.run.spec import Prepares
 from turnwise.types import Metric, NeedsFitting
+
+if TYPE_CHECKING:
+    from turnwise.commands.attack import Attacking
+    from turnwise.settings.groups import Evaluating
 
 
 def rating_names(census: Census) -> tuple[str, ...]:
@@ -28,7 +31,7 @@ def names_of(census: Census, dimension: str) -> list[str]:
     return [plain] if len(levels) == 1 else [f"{plain}[level={level}]" for level in levels]
 
 
-def prepared_rating(name: str, spec: Prepares, census: Census) -> Metric:
+def prepared_rating(name: str, spec: "Evaluating | Attacking", census: Census) -> Metric:
     """The metric `rating:DIMENSION`, with the level, scale and direction that the data has.
 
     With raters=centred the effects of the raters are fitted on the selected items. Raises `DataError` without ratings,

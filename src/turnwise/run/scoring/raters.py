@@ -15,7 +15,8 @@ from turnwise.metrics import RATING
 from turnwise.ratings.agreement import Agreement, Coefficient, agreement
 from turnwise.ratings.matrix import RatedLevel, dialogue_of, dimensions
 from turnwise.ratings.quality import screen
-from turnwise.records import AgreementRecord, MetaDocument, ScreenedRater, finite
+from turnwise.records import AgreementRecord, ScreenedRater, finite
+from turnwise.report.documents import MetaDocument
 from turnwise.run.scoring.pair_meta import pair_raters, with_automatic_raters
 from turnwise.run.spec import finish
 from turnwise.types import Rating

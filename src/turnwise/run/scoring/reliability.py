@@ -14,7 +14,8 @@ from turnwise.meta.compare import compare as compare_tables
 from turnwise.meta.table import ScoreTable
 from turnwise.meta.verdicts import with_verdicts
 from turnwise.metrics.rows import quotient
-from turnwise.records import DifferenceRecord, NoiseRecord, PassRecord, ReliabilityDocument
+from turnwise.records import DifferenceRecord, NoiseRecord, PassRecord
+from turnwise.report.documents import ReliabilityDocument
 from turnwise.run.scoring.attempts import NOTHING, Measured, Trial, measure, read_trials
 from turnwise.run.scoring.noise import noise_of
 from turnwise.run.scoring.rated import rating_names
@@ -25,7 +26,7 @@ from turnwise.stats.repeated import all_of, any_of, interval_of_tasks
 from turnwise.types import Card, Floats, Ints, Level, Metric, Need, Rows, Signature
 
 if TYPE_CHECKING:
-    from turnwise.commands.reliability import Reliability
+    from turnwise.commands.reliability import MeasureReliability
 
 MOST = 8  # k up to which there are results unless others are asked for
 METHOD = "Wilson by task, with an effective number of observations"
@@ -68,8 +69,8 @@ class TaskShare:
     signature: Signature
 
     def rows(self, items: Sequence[Any], /) -> Rows:
-        """Nothing: shares are counted from trials."""
-        raise NotImplementedError
+        """The share of each task, and 1."""
+        return np.stack([np.array(items, dtype=np.float64), np.ones(len(items))], axis=1)
 
     def of_sums(self, sums: Floats, /) -> Floats:
         """The sum of shares over the number of tasks."""
@@ -80,7 +81,7 @@ class TaskShare:
         return float(self.of_sums(np.asarray(rows.sum(axis=0))))
 
 
-def reliability(spec: "Reliability") -> ReliabilityDocument:
+def reliability(spec: "MeasureReliability") -> ReliabilityDocument:
     """Run `turnwise reliability`: a record for each metric, agent, group, statistic and k."""
     census = scan(spec.paths, apart=spec.selection.apart)
     spec = spec if spec.metrics else spec.changed(metrics=_default_metrics(census))
@@ -141,7 +142,7 @@ def _default_metrics(census: Census) -> tuple[str, ...]:
     raise UsageError(f"the data has no ratings; name what says whether a trial passed with {setting('-m')}")
 
 
-def _agents(spec: "Reliability", trials: Sequence[Trial]) -> tuple[str, ...]:
+def _agents(spec: "MeasureReliability", trials: Sequence[Trial]) -> tuple[str, ...]:
     """The agents that are asked for, else all; one that is not there raises `UsageError`."""
     there = tuple(dict.fromkeys(one.agent for one in trials))
     for agent in spec.agents:
@@ -151,7 +152,10 @@ def _agents(spec: "Reliability", trials: Sequence[Trial]) -> tuple[str, ...]:
 
 
 def _counts(
-    trials: Sequence[Trial], measured: Mapping[tuple[str, str], Measured], metric: Metric, spec: "Reliability"
+    trials: Sequence[Trial],
+    measured: Mapping[tuple[str, str], Measured],
+    metric: Metric,
+    spec: "MeasureReliability",
 ) -> Counts:
     """How many trials of each task passed; raises `Refused` where values do not say so and there is no threshold."""
     passed: dict[str, list[bool]] = defaultdict(list)
@@ -197,7 +201,7 @@ def _usual(counts: Iterable[Counts]) -> tuple[int, ...]:
     return tuple(range(1, min([MOST, *usual]) + 1)) or (1,)
 
 
-def _signature(metric: Metric, spec: "Reliability") -> Signature:
+def _signature(metric: Metric, spec: "MeasureReliability") -> Signature:
     """What must be equal for two numbers to be comparable: the estimator, what counts as passed, and failures."""
     sign = ">=" if metric.higher_is_better else "<="
     passed = f"{sign}{spec.threshold:g}" if spec.threshold is not None else f"={int(metric.higher_is_better)}"
@@ -252,7 +256,7 @@ def _differences(
     metric: str,
     group: str,
     signature: Signature,
-    spec: "Reliability",
+    spec: "MeasureReliability",
 ) -> Iterator[DifferenceRecord]:
     """The difference of pass^k between two agents for each k, on the tasks that both have."""
     first, second = counts
@@ -270,10 +274,11 @@ def _table(name: str, agent: str, counts: Counts, k: int, signature: Signature) 
     """The share of each task as a table of scores."""
     shares = _shares(counts, "pass^k", k) if counts.tasks else np.zeros(0)
     ids, n = counts.tasks, len(counts.tasks)
+    metric = TaskShare(signature)
     return ScoreTable(
         name=name,
-        metric=TaskShare(signature),
-        rows=np.stack([shares, np.ones(n)], axis=1),
+        metric=metric,
+        rows=metric.rows(shares.tolist()),
         ids=ids,
         dialogues=ids,
         agents=(agent,) * n,
@@ -304,7 +309,7 @@ def _noise(
 
 
 def _notes(
-    spec: "Reliability", trials: Sequence[Trial], known: Sequence[Trial], agents: Sequence[str]
+    spec: "MeasureReliability", trials: Sequence[Trial], known: Sequence[Trial], agents: Sequence[str]
 ) -> Iterator[str]:
     """Notes on trials without a task, on trials that are there more than once, and on agents that are not compared."""
     tried = Trials()

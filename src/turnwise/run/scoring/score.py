@@ -13,7 +13,8 @@ from turnwise.logs.items.items import all_items
 from turnwise.logs.scan import Census, scan
 from turnwise.metrics import is_rating
 from turnwise.protocols import Priced, ReadsPlaceholders, Summarises
-from turnwise.records import ScoreDocument, ScoreRecord
+from turnwise.records import ScoreRecord
+from turnwise.report.documents import ScoreDocument
 from turnwise.run.cut_agents import cut_agents
 from turnwise.run.resume.block_store import BlockStore
 from turnwise.run.resume.finished_run import no_blocks, write_parts

@@ -46,12 +46,12 @@ from turnwise.run.resume.block_store import BlockStore
 from turnwise.run.scoring.blocks import Block, Failure, content_key, ratings_key, score
 from turnwise.run.scoring.costs import announce, forecast
 from turnwise.run.scoring.rated import prepared_rating, rating_selection
-from turnwise.run.spec import Prepares
 from turnwise.run.workers.execute import Executor
 from turnwise.settings.option import as_text
 from turnwise.types import Item, Metric, NeedsFitting, Status, Summed, Turn, digest
 
 if TYPE_CHECKING:
+    from turnwise.commands.attack import Attacking
     from turnwise.settings.groups import Evaluating
 
 AnyRecord = TypeVar("AnyRecord", bound=Record)
@@ -96,7 +96,7 @@ class Unavailable:
         return kind(metric=self.metric, estimate=None, status=self.status, reason=self.reason, why=self.why)
 
 
-def prepare(spec: Prepares, census: Census) -> tuple[dict[str, Metric], list[Unavailable]]:
+def prepare(spec: "Evaluating | Attacking", census: Census) -> tuple[dict[str, Metric], list[Unavailable]]:
     """The metrics by name, fitted where they need it, and those that are not available."""
     metrics: dict[str, Metric] = {}
     absent: list[Unavailable] = []
@@ -126,7 +126,7 @@ def prepare(spec: Prepares, census: Census) -> tuple[dict[str, Metric], list[Una
     return metrics, absent
 
 
-def _cap(spec: Prepares) -> float | None:
+def _cap(spec: "Evaluating | Attacking") -> float | None:
     """What each worker may spend on a judge: workers share the cap, as they do not know of each other."""
     return None if spec.max_cost is None else spec.max_cost / (spec.jobs or 1)
 
@@ -144,7 +144,7 @@ def _checked(metric: Metric | NeedsFitting) -> Metric | NeedsFitting:
     return metric
 
 
-def _fitted(metric: Metric | NeedsFitting, spec: Prepares, census: Census) -> Metric:
+def _fitted(metric: Metric | NeedsFitting, spec: "Evaluating | Attacking", census: Census) -> Metric:
     """The metric; one that needs fitting is fitted on --real, or on the data itself."""
     if not isinstance(metric, NeedsFitting):
         return metric

@@ -27,7 +27,8 @@ from turnwise.networks.training.task import Ratings, TrainedModel, TrainingTask
 from turnwise.plugin_code import described, plugin_code
 from turnwise.protocols import Learns, trainer_extras
 from turnwise.ratings.ceiling import ceiling
-from turnwise.records import TrainDocument, TrainedModelFolder
+from turnwise.records import TrainedModelFolder
+from turnwise.report.documents import TrainDocument
 from turnwise.run.scoring.raters import with_direction
 from turnwise.run.spec import document_of
 from turnwise.run.train.preferences import training_preferences

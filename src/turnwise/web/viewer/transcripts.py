@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from turnwise.records import AttackDocument, Number, StrategyRecord, both_ends
+from turnwise.records import Number, StrategyRecord, both_ends
+from turnwise.report.documents import AttackDocument
 from turnwise.report.runs import Run
 
 HUMAN = "human"  # the agent name of people

@@ -1,7 +1,8 @@
 """What `play` prints of its result."""
 
-from turnwise.library.played import Played
-from turnwise.records import Origin, PlayDocument, PlayEnds, PlayRecord, RunSettings
+from turnwise.commands.play import Played
+from turnwise.records import Origin, PlayEnds, PlayRecord, RunSettings
+from turnwise.report.documents import PlayDocument
 
 
 def played(**ends: object) -> Played:

@@ -1,0 +1,58 @@
+"""What other runs on the same inputs, and the package, know of metrics."""
+
+from collections.abc import Sequence
+
+from turnwise.metrics.attacks import Fraud, known_attacks
+from turnwise.report.agreement import ranked
+from turnwise.report.claims.agents import Knowledge
+from turnwise.report.documents import AttackDocument, CompareDocument, MetaDocument
+from turnwise.report.figure import learned_from
+from turnwise.report.rated_by import rated_by
+from turnwise.report.runs import Run, RunOf
+from turnwise.report.text import number
+
+
+def knowledge(run: RunOf[CompareDocument], among: Sequence[Run]) -> Knowledge:
+    """What runs on the same inputs, and the package, know of metrics."""
+    inputs = digests(run)
+    agreement: dict[str, str] = {}
+    for other in among:
+        if isinstance(other.document, MetaDocument) and digests(other) == inputs:
+            for name, count in learned_from(other.document.results).items():
+                agreement.setdefault(name, f"{name} learned from {count} items")
+            for one in ranked(other.document.results):
+                who = rated_by(other, [one.record]).words
+                person = f" (one rater {number(one.one_rater, 2)})" if one.one_rater else ""
+                inside = " inside agents" if one.inside else ""
+                shown = f"agrees with {who}" if one.is_shown else f"was not shown to agree with {who}"
+                agreement.setdefault(one.metric, f"{one.metric} {shown}: {one.text}{inside}{person}")
+    return Knowledge(agreement, attacks(run, among))
+
+
+def attacks(run: RunOf[CompareDocument] | RunOf[MetaDocument], among: Sequence[Run]) -> dict[str, str]:
+    """Metric -> how it can be gamed, from runs on the same inputs and from what ships with the package."""
+    known: dict[str, str] = {}
+    for other in among:
+        found = other.document
+        if isinstance(found, AttackDocument) and found.verdict and found.verdict.gameable:
+            metric = found.results[0].metric
+            known[metric] = f"{metric} can be gamed ({found.verdict.frauds} strategies)"
+    for metric in dict.fromkeys(record.metric for record in run.document.results if record.metric):
+        name, _, settings = metric.partition("[")
+        # What is known is of the overall score of the model that ships under this name.
+        another = "trained=" in settings or "dimension=" in settings
+        if metric not in known and not another and (frauds := known_attacks(name)):
+            known[metric] = f"{metric} is known to be gamed by {_in_words(frauds[0], name)}"
+    return known
+
+
+def _in_words(fraud: Fraud, metric: str) -> str:
+    """`pattern replies`, or a policy by the metric that it was trained against."""
+    if fraud.against:
+        return f"a bot that was trained against {'it' if fraud.against == metric else fraud.against}"
+    return f"{fraud.kind} replies"
+
+
+def digests(run: Run) -> frozenset[str]:
+    """The hashes of the run's inputs."""
+    return frozenset(one.sha256 for one in run.document.origin.inputs)
