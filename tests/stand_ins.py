@@ -43,7 +43,7 @@ SMALLER = {
     "turnwise attack 'guarded": "--count 60 --budget 500 --no-perturb",
     "turnwise attack usr-ret": "--rounds 1 --count 60 --budget 500 --taught 100 --no-perturb",
     "turnwise meta usr_persona": "--draws 100 --model llama",
-    "turnwise ope logs/": "--model hashing --estimator dice-linear",
+    "turnwise ope 'logs/": "--model hashing --estimator dice-linear",
 }
 
 
@@ -104,7 +104,7 @@ def shards(folder: Path, name: str) -> None:
         others(folder, f"{name}/{part}.jsonl.gz")
     asked = "--agents 6 --dialogues 12 --samples 1 --truth 0 -q"
     run(["simulate", "booking", *asked.split(), "-o", str(folder / "all.jsonl")])
-    lines = (folder / "all.jsonl").read_bytes().replace(b'"noise-05"', b'"new-agent"').splitlines(True)
+    lines = (folder / "all.jsonl").read_bytes().replace(b'"noise-03"', b'"new-agent"').splitlines(True)
     for part in (0, 1):
         (folder / name / f"{part}.jsonl").write_bytes(b"".join(lines[part::2]))
 

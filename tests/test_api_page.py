@@ -9,12 +9,9 @@ import turnwise as tw
 from tools import make_api
 
 
-def test_the_api_page_matches_the_docstrings():
-    assert make_api.PAGE.read_text() == make_api.page(), "run `python -m tools.make_api`"
-
-
-def test_the_package_has_the_names_that_the_modules_of_the_commands_make_public():
-    assert make_api.PACKAGE.read_text() == make_api.package(), "run `python -m tools.make_api`"
+def test_every_file_is_what_the_signatures_and_docstrings_give():
+    changed = [path.name for path, text in make_api.pages().items() if path.read_text() != text]
+    assert changed == [], "run `python -m tools.make_api`"
 
 
 def test_every_function_and_parameter_is_explained():
@@ -125,6 +122,23 @@ def test_the_page_on_plugins_names_every_field_of_an_object(name: str):
 def test_a_misspelt_name_is_an_error_that_names_the_nearest():
     with pytest.raises(AttributeError, match=r"module `turnwise` has no `scroe`; did you mean `score`\?"):
         _ = tw.scroe
-    with pytest.raises(AttributeError, match=r"has no `zzz`$"):
-        _ = tw.zzz
+    for name in ("zzz", "count"):  # `convert` is not near
+        with pytest.raises(AttributeError, match=f"has no `{name}`$"):
+            getattr(tw, name)
     assert not hasattr(tw, "__path_of_nothing__")
+
+
+@pytest.mark.parametrize(
+    ("before", "head"),
+    [
+        ("# diff\n\nWhat changed.\n", "# diff\n\nWhat changed.\n\n## Options\n\n<!--"),
+        ("# diff\n\n## Options\n\nAll of them:\n", "# diff\n\n## Options\n\nAll of them:\n\n<!--"),
+        ("# diff\n\n## Options\n\n## More\n\nText.\n", "# diff\n\n## Options\n\n<!--"),
+    ],
+)
+def test_a_page_gets_one_section_on_options(before: str, head: str):
+    made = make_api.with_options("diff", before)
+    assert made.startswith(head)
+    assert made.count("## Options") == 1
+    assert ("## More\n\nText.\n" in made) is ("## More" in before)
+    assert make_api.with_options("diff", made) == made

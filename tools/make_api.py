@@ -1,5 +1,6 @@
 """`python -m tools.make_api`: writes docs/api.md, the promised names of the package with their docstrings, the table of
-options at the end of each command's page, and in `turnwise/__init__.py` the names that the commands make public.
+options at the end of each command's page, and in `turnwise/__init__.py` the names that the commands make public, with
+the paragraph on them.
 
 A test holds the files equal to what this writes.
 """
@@ -28,6 +29,11 @@ PAGES = {
     "doctor": "ls",
     "fetch": "models",
 }  # command -> the page that has its options, if it has none of its own
+# Function -> the option of the command of its module that does the same, where the command itself does something else.
+BY_OPTION = {"demo_corpus": "--corpus", "export_ratings": "--export", "harden": "--harden"}
+ABOUT = (
+    "Every command is a function with typed parameters and a typed result: "  # begins the paragraph on them
+)
 NAMES_BEGIN, NAMES_END = (
     "# from `__all__` of the modules of the commands: python -m tools.make_api\n",
     "# end\n",
@@ -311,11 +317,20 @@ def _option_default(one: Setting) -> str:
 
 
 def with_options(name: str, text: str) -> str:
-    """The text of a page with the present table of a command's options; a page without one gets it at its end."""
+    """The text of a page with the present table of a command's options.
+
+    A page without a table gets one at the end of the section on options; it gets that section where it has none.
+    """
     begin = BEGIN.format(name)
     if begin not in text:
         title = "## Options" if PAGES.get(name, name) == name else f"## Options of `turnwise {name}`"
-        text = f"{text.rstrip()}\n\n{title}\n\n{begin}\n{END}\n"
+        text = f"{text.rstrip()}\n"
+        if f"\n{title}\n" not in text:
+            text += f"\n{title}\n"
+        before, _, section = text.partition(f"\n{title}\n")
+        section, next_title, after = section.partition("\n## ")
+        section = f"{section.strip()}\n\n" if section.strip() else ""
+        text = f"{before}\n{title}\n\n{section}{begin}\n{END}\n{next_title}{after}"
     head, _, rest = text.partition(begin)
     _, _, tail = rest.partition(END)
     return f"{head}{begin}\n\n{options(name)}\n\n{END}{tail}"
@@ -338,9 +353,42 @@ def names_of_commands() -> dict[str, str]:
     }
 
 
+def about_functions() -> str:
+    """The functions of the commands with the names of these, in words."""
+    same, others = [], []
+    for command in COMMANDS:
+        module = importlib.import_module(f"turnwise.commands.{command}")
+        for name in module.__all__:
+            if not inspect.isfunction(getattr(module, name)):
+                continue
+            if name == command:
+                same.append(f"`{name}`")
+            elif name == module.COMMAND.public_name():
+                others.append(f"`{name}` is `turnwise {command}`")
+            else:
+                others.append(f"`{name}` is `turnwise {command} {BY_OPTION[name]}`")
+    return (
+        f"{', '.join(same[:-1])} and {same[-1]} have the names of their commands; {', '.join(others)}; `judge` makes a "
+        "judge of a function. Errors are raised, and nothing is printed unless `progress=True`. Nothing is loaded "
+        "before it is used: a command needs one module, and all take .1 s."
+    )
+
+
+def wrapped(text: str) -> str:
+    """Lines of at most 120 characters that do not break code."""
+    whole = re.sub(r"`[^`]*`", lambda code: code[0].replace(" ", "\0"), text)
+    return textwrap.fill(whole, 120, break_on_hyphens=False, break_long_words=False).replace("\0", " ")
+
+
 def package() -> str:
-    """The source of the package with the present table of what the commands make public, and its imports."""
-    head, _, rest = PACKAGE.read_text().partition(NAMES_BEGIN)
+    """The source of the package with the present table of what the commands make public, its imports, and the
+    paragraph of its docstring.
+    """
+    source = PACKAGE.read_text()
+    before, _, after = source.partition(ABOUT)
+    _, _, after = after.partition("\n\n")
+    source = f"{before}{wrapped(ABOUT + about_functions())}\n\n{after}"
+    head, _, rest = source.partition(NAMES_BEGIN)
     _, _, tail = rest.partition(NAMES_END)
     of_commands = names_of_commands()
     table = "".join(f'    "{home}": "{names}",\n' for home, names in of_commands.items())

@@ -2,13 +2,15 @@
 
 * The papers' pages, the README, the changelog and the contributors' pages are read from their places.
 * The pages of the API reference hold one directive of mkdocstrings each, and are made here.
+* For programs there are llms.txt, every page as Markdown, and the JSON Schemas in schemas/.
 * A page of how-to counts most in the search, a paper's page least.
 * A link that works in the repository's file view works on the site: it leads to the page, or to the file on the forge.
 """
 
+import json
 import posixpath
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 import turnwise
+from turnwise.run.schemas import SCHEMAS
 
 ROOT = Path(__file__).parents[1]
 FENCE = re.compile(r"(^```.*?^```[^\n]*$)", re.MULTILINE | re.DOTALL)
@@ -72,7 +75,6 @@ CALLED = {
         "LangGraph",
         "Hugging Face dataset",
         "OpenAI",
-        "Langfuse traces",
     ),
     "demo.md": ("demo",),
     "diff.md": ("regression", "two versions", "has it got worse"),
@@ -110,6 +112,10 @@ CALLED = {
     "unrated.md": ("no ratings", "unrated agent", "new bot", "without ratings"),
     "view.md": ("view dialogues", "browse logs", "viewer"),
 }
+# A heading, HTML, a block, a table, a picture, a list.
+NO_TEXT = re.compile(r"\s*(#|<|```|\||!|[*-] |\d+\. )")
+ENOUGH = 60  # characters after which a description ends with its sentence
+MARKDOWN: dict[str, str] = {}  # path on the site -> text with links as on the site, of this build
 MEMBER = "    options: {show_root_heading: true, show_root_full_path: false, show_root_toc_entry: true}"
 
 
@@ -146,9 +152,68 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, **_: Any) -> str:
-    page.meta["search"] = {"boost": search_weight(page.file.src_uri, config.nav or ())}
-    page.meta["tags"] = list(CALLED.get(page.file.src_uri, ()))
-    return rewrite_links(markdown, page.file.src_uri, str(config.repo_url))
+    path = page.file.src_uri
+    page.meta["search"] = {"boost": search_weight(path, config.nav or ())}
+    page.meta["tags"] = list(CALLED.get(path, ()))
+    MARKDOWN[path] = rewrite_links(markdown, path, str(config.repo_url))
+    return MARKDOWN[path]
+
+
+def on_post_build(config: MkDocsConfig) -> None:
+    about = str(config.site_description), str(config.site_url)
+    for path, text in for_programs(config.nav or (), MARKDOWN, *about).items():
+        place = Path(config.site_dir) / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text, encoding="utf-8")
+
+
+def for_programs(nav: Sequence[Any], pages: Mapping[str, str], description: str, site: str) -> dict[str, str]:
+    """Path on the site -> text: llms.txt, each page as Markdown (those of the reference have none), and the schemas."""
+    written = {path: text for path, text in pages.items() if not path.startswith("reference/")}
+    schemas = {
+        f"schemas/{name}.json": json.dumps(one.make(), indent=1) + "\n" for name, one in SCHEMAS.items()
+    }
+    return {"llms.txt": llms(nav, written, description, site), **written, **schemas}
+
+
+def llms(nav: Sequence[Any], pages: Mapping[str, str], description: str, site: str) -> str:
+    """The text of llms.txt: each page of the navigation (`pages`: path -> Markdown) with how it begins."""
+    lines = ["# turnwise", "", f"> {description}", ""]
+    lines += [_first_paragraph(pages["index.md"]), ""]
+    for entry in nav:
+        for title, below in entry.items():
+            if isinstance(below, str):  # the home page, which is above
+                continue
+            listed = [one for one in _leaves(title, below) if one[1] in pages]
+            lines += [f"## {title}", "", *(_line(*one, pages, site) for one in listed), ""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _leaves(title: str, below: Any) -> Iterator[tuple[str, str]]:
+    """Title and path of each page under an entry of the navigation."""
+    if isinstance(below, str):
+        yield title, below
+        return
+    for entry in below:
+        for name, inner in entry.items():
+            yield from _leaves(name, inner)
+
+
+def _line(title: str, path: str, pages: Mapping[str, str], site: str) -> str:
+    """The line of a page: its title, its address as Markdown, and how it begins."""
+    beginning = ""
+    for sentence in re.split(r"(?<=[.?!:])\s+", _first_paragraph(pages[path])):
+        if len(beginning) < ENOUGH:
+            beginning = f"{beginning} {sentence}".strip()
+    return f"- [{title}]({posixpath.join(site, path)}): {beginning}".rstrip(": ")
+
+
+def _first_paragraph(markdown: str) -> str:
+    """The first paragraph of a page that is plain text, as one line and without links; "" if it has none."""
+    for block in re.split(r"\n\s*\n", markdown):
+        if block.strip() and not NO_TEXT.match(block):
+            return re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", " ".join(block.split())).replace("**", "")
+    return ""
 
 
 def search_weight(page: str, nav: Sequence[Any]) -> float:

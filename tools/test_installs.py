@@ -105,9 +105,11 @@ TRIALS = (
         trial(f"ls {kind}")
         for kind in (
             "metrics", "metrics -v", "estimators", "readers", "agents", "worlds", "trainers", "statistics", "weights",
-            "rubrics", "judges",
+            "rubrics", "judges", "schemas",
         )
     ),
+    trial("ls schemas config"),
+    trial("init --folder begun demo/demo.jsonl"),
     trial("fetch minilm"),
     trial("validate demo/demo.jsonl"),
     trial("convert --redact demo/demo.jsonl redacted.jsonl.gz"),

@@ -4,13 +4,13 @@
 
     tw.score("logs.jsonl", metrics="bleu-4,distinct-2")
 
-Every command is a function with typed parameters and a typed result: `score`, `compare`, `diff`, `calibrate`, `ope`,
-`power`, `reliability`, `attack`, `train`, `respond`, `play`, `simulate`, `convert`, `validate`, `rate`, `view`, `fetch`
-and `doctor` have the names of their commands; `meta_evaluate` is `turnwise meta`, `make_report` is `turnwise report`,
-`harden` is `turnwise attack --harden`, `list_available` is `turnwise ls`, `demo_corpus` is `turnwise demo --corpus`,
-`export_ratings` is `turnwise rate --export`, `export_scores` is `turnwise export`; `judge` makes a judge of a function.
-Errors are raised, and nothing is printed unless `progress=True`. Nothing is loaded before it is used: a command needs
-one module, and all take .1 s.
+Every command is a function with typed parameters and a typed result: `init`, `validate`, `convert`, `score`, `compare`,
+`diff`, `calibrate`, `power`, `reliability`, `attack`, `train`, `simulate`, `rate`, `view`, `respond`, `play`, `ope`,
+`fetch` and `doctor` have the names of their commands; `meta_evaluate` is `turnwise meta`, `harden` is
+`turnwise attack --harden`, `export_ratings` is `turnwise rate --export`, `make_report` is `turnwise report`,
+`export_scores` is `turnwise export`, `demo_corpus` is `turnwise demo --corpus`, `list_available` is `turnwise ls`;
+`judge` makes a judge of a function. Errors are raised, and nothing is printed unless `progress=True`. Nothing is loaded
+before it is used: a command needs one module, and all take .1 s.
 
 The names in `__all__` are public: one that is removed is deprecated for a minor version first.
 """
@@ -41,6 +41,7 @@ _COMMANDS = {
     "commands.doctor": "Extra Installation doctor",
     "commands.export": "ExportedScores export_scores",
     "commands.fetch": "fetch",
+    "commands.init": "InitialFiles init",
     "commands.ls": "list_available",
     "commands.meta": "Agreement meta_evaluate",
     "commands.ope": "Estimates ope",
@@ -76,6 +77,8 @@ if TYPE_CHECKING:
     from turnwise.commands.export import ExportedScores as ExportedScores
     from turnwise.commands.export import export_scores as export_scores
     from turnwise.commands.fetch import fetch as fetch
+    from turnwise.commands.init import InitialFiles as InitialFiles
+    from turnwise.commands.init import init as init
     from turnwise.commands.ls import list_available as list_available
     from turnwise.commands.meta import Agreement as Agreement
     from turnwise.commands.meta import meta_evaluate as meta_evaluate
@@ -146,7 +149,7 @@ def _advice(name: str) -> str:
         return ""
     from difflib import get_close_matches
 
-    near = get_close_matches(name, __all__, n=1)
+    near = get_close_matches(name, __all__, n=1, cutoff=0.75)
     return f"; did you mean `{near[0]}`?" if near else ""
 
 

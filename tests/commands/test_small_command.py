@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 FOLDER = Path(__file__).parents[1] / "fixtures" / "small_command"
-# The folder of the commands with one more module in it.
+# The folder of the commands with the modules of two more in it.
 BEGIN = f"""
 import sys
 import turnwise.commands as commands
 commands.__path__.append({str(FOLDER)!r})
-commands.COMMANDS += ("sizes",)
+commands.COMMANDS += ("sizes", "tally")
 """
 COMMAND = f"{BEGIN}\nfrom turnwise.cli.common.group import run\nsys.exit(run(sys.argv[1:]))"
 
@@ -90,3 +90,15 @@ def test_its_schema_is_among_those_of_all_commands(folder: Path):
     made = json.loads(python(BEGIN + code, cwd=folder).stdout)
     assert {"longest", "agent"} <= set(made["$defs"]["SizeRecord"]["properties"])
     assert "SizesDocument" in made["$defs"]
+
+
+def test_a_command_that_counts_has_an_answer_without_estimates(folder: Path):
+    done = python(COMMAND, "tally", "logs.jsonl", "-o", "counted", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert [line.split() for line in done.stdout.splitlines()[2:]] == [["brief", "3"], ["rambling", "3"]]
+    jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is absent: pip install jsonschema")
+    code = "import json\nfrom turnwise.report.schema import schema\nprint(json.dumps(schema()))"
+    made = json.loads(python(BEGIN + code, cwd=folder).stdout)
+    document = json.loads((folder / "counted" / "results.json").read_text())
+    jsonschema.Draft202012Validator(made).validate(document)
+    assert [record["estimate"] for record in document["results"]] == [None, None]

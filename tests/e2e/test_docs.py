@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from tests.console import ROOT, examples, fences, matches, output, pages, run, run_python
-from tests.stand_ins import ELSEWHERE, judging, provided, smaller
+from tests.stand_ins import ELSEWHERE, SMALLER, judging, provided, smaller
 from turnwise.metrics.judge.rubric import rubric
 from turnwise.web.study.definition import read_study
 
@@ -124,6 +124,17 @@ def test_every_table_of_a_page_fits_80_columns():
         if rule.fullmatch(line) and len(line) > 80
     ]
     assert wide == []
+
+
+def test_every_command_that_is_made_smaller_is_on_a_page():
+    shown = [
+        shlex.join(shlex.split(line, comments=True))
+        for page in pages()
+        for fence in fences(page)
+        if fence.kind == "sh"
+        for line in fence.text.splitlines()
+    ]
+    assert [start for start in SMALLER if not any(line.startswith(start) for line in shown)] == []
 
 
 def test_a_wrong_output_is_noticed():

@@ -495,7 +495,10 @@ def test_files_without_agents_that_are_scored_together_are_named(tmp_path: Path)
         "note: 2 files name no agent, so their replies are scored together as `unknown`: bot_a.jsonl, "
         in said
     )
-    assert "--by file scores each file by itself" in said
+    assert "--by file scores each file by itself, and --agent NAME names the agent" in said
+    files = [tmp_path / "bot_a.jsonl", tmp_path / "bot_b.jsonl"]
+    notes = str(score(files, metrics="length", figures=False).notes())
+    assert 'by="file" scores each file by itself, and agent=NAME names the agent' in notes
     _, said = run("turnwise score bot_a.jsonl bot_b.jsonl -m length --by file", tmp_path)
     assert "name no agent" not in said
     assert re.findall(r"bot_[ab] +\d\.000", said) == ["bot_a     1.000", "bot_b     2.000"]

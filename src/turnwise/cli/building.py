@@ -11,7 +11,7 @@ import click
 from click.core import ParameterSource
 from msgspec import Meta
 
-from turnwise.cli.common.config import configure
+from turnwise.cli.common.config import Configured, configure, ignore_found
 from turnwise.plugin_code import TRACEBACKS
 from turnwise.run.workers.threads import limited_threads
 from turnwise.settings.groups import Command
@@ -26,8 +26,8 @@ def command_line(command: type[Command]) -> click.Command:
     shown = settings(command.screen_class)
     parameters = [_parameter(setting) for setting in (*own, *shown) if not setting.option.only_python]
     if command.configurable:
-        parameters.insert(0, _config())
-    return click.Command(
+        parameters[:0] = _config()
+    return Configured(
         command.command,
         params=parameters,
         help=cleandoc(command.__doc__ or ""),
@@ -56,16 +56,27 @@ def _called(command: type[Command], /, **values: Any) -> int:
         return command.on_command_line(command.screen_class(**shown), chosen)
 
 
-def _config() -> click.Option:
-    """The option --config."""
-    return click.Option(
-        ["--config"],
-        callback=configure,
-        is_eager=True,
-        expose_value=False,
-        metavar="FILE.toml",
-        help="Defaults for these options, under [common] or [COMMAND].",
-    )
+def _config() -> list[click.Parameter]:
+    """The options --no-config, which is looked at first, and --config."""
+    return [
+        click.Option(
+            ["--no-config"],
+            is_flag=True,
+            callback=ignore_found,
+            is_eager=True,
+            expose_value=False,
+            help="Do not look for turnwise.toml.",
+        ),
+        click.Option(
+            ["--config"],
+            callback=configure,
+            is_eager=True,
+            expose_value=False,
+            metavar="FILE.toml",
+            help="Defaults for these options, at the top or under [COMMAND]. Default: the turnwise.toml of this folder "
+            "or of one above it.",
+        ),
+    ]
 
 
 def _parameter(setting: Setting) -> click.Parameter:

@@ -7,6 +7,7 @@ import os
 
 # The order of `turnwise --help`; commands that are not named follow in the order of the alphabet.
 _FIRST = (
+    "init",
     "validate", "convert", "score", "compare", "diff", "meta", "calibrate", "power", "reliability", "attack", "train",
     "simulate", "rate", "view", "respond", "play", "ope", "report", "export",
     "demo", "fetch", "ls", "doctor",

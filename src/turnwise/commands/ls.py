@@ -1,4 +1,4 @@
-"""List metrics, estimators, readers, agents, worlds, trainers, statistics and weights."""
+"""List metrics, estimators, readers, agents, worlds, trainers, statistics, weights and schemas."""
 
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar
@@ -10,7 +10,7 @@ from turnwise.commands.function import function
 from turnwise.commands.screen import TRACES, Styled, print_json
 from turnwise.extras import install
 from turnwise.metrics.attacks import GuardEffect
-from turnwise.run.inventory import EstimatorEntry, Listed, Listing, MetricEntry, OwnModel, listed
+from turnwise.run.inventory import EstimatorEntry, Listed, Listing, MetricEntry, OwnModel, SchemaEntry, listed
 from turnwise.settings.groups import Command, Restated, Resumption
 from turnwise.settings.option import Names, Option, split_names
 from turnwise.terminal import say, say_lines
@@ -30,16 +30,17 @@ class Cards(Styled):
 
 @dataclass(frozen=True, kw_only=True)
 class Ls(Command):
-    """List metrics, estimators, readers, agents, worlds, trainers, statistics, weights, rubrics and checked judges.
+    """List metrics, estimators, readers, agents, worlds, trainers, statistics, weights, rubrics, judges and schemas.
 
-    With names, only these; metrics and estimators with their whole cards, as -v prints them of all. A plugin that
-    cannot be used is left out and reported.
+    With names, only these; metrics and estimators with their whole cards, as -v prints them of all, and JSON Schemas as
+    they are. A plugin that cannot be used is left out and reported.
 
     \b
       turnwise ls metrics
       turnwise ls metrics turnwise fbd
       turnwise ls metrics 'turnwise[trained=DIR]'
       turnwise ls weights
+      turnwise ls schemas config > turnwise.schema.json
     """
 
     command: ClassVar[str] = "ls"
@@ -66,6 +67,10 @@ class Ls(Command):
             say_lines(f"note: {problem}", err=True)
         if screen.style == "json":
             print_json(listing.records())
+            return
+        if self.names and (schemas := [one for one in listing.entries if isinstance(one, SchemaEntry)]):
+            for schema in schemas:
+                print_json(schema.file)
             return
         cards = [_card(one) for one in listing.entries if isinstance(one, MetricEntry | EstimatorEntry)]
         shown = cards if screen.verbose or self.names else []

@@ -166,8 +166,8 @@ def open_viewer(
     """The viewer of the data; temporary files are deleted at the end of the block."""
     from turnwise.logs.conversion import size
     from turnwise.logs.files import counting
+    from turnwise.logs.items.selection import recorded_selection
     from turnwise.run.workers.execute import progress as bar
-    from turnwise.web.viewer.inputs import selection
     from turnwise.web.viewer.reading import build
     from turnwise.web.viewer.scores import DIALOGUES, ITEMS, add_scores
     from turnwise.web.viewer.transcripts import strategies
@@ -175,7 +175,7 @@ def open_viewer(
 
     with ExitStack() as stack:
         sources = _open(data, reader, mapping, agent_key, stack)
-        asked = [selection(run) for run, _ in sources.runs]
+        asked = [recorded_selection(run.document.origin) for run, _ in sources.runs]
         scored_files = [str(run.folder / name) for run, _ in sources.runs for name in (ITEMS, DIALOGUES)]
         total = size([*(file.path for file in sources.files), *scored_files])
         known: dict[str, str] = {}

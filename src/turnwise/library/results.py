@@ -13,6 +13,7 @@ from turnwise.library.notes import (
     common_notes,
 )
 from turnwise.records import (
+    Counted,
     Document,
     Record,
     plain,
@@ -49,7 +50,7 @@ def result(kind: type[AnyResult], document: Document, files: RunFiles | None, *,
 
 def _columns_of(kind: type[Document]) -> tuple[tuple[str, ...], Layout]:
     """The columns for the records of a document: what they are about, the estimate, numbers and texts of their own,
-    counts.
+    counts. Of records without estimates: what they are about, and what they have of their own.
     """
     (record,) = [get_args(one.type)[0] for one in msgspec.structs.fields(kind) if one.name == "results"]
     of_all = {one.name for one in msgspec.structs.fields(Record)}
@@ -58,6 +59,8 @@ def _columns_of(kind: type[Document]) -> tuple[tuple[str, ...], Layout]:
         for one in msgspec.structs.fields(record)
         if one.name not in (*of_all, *record.names) and set(get_args(one.type) or (one.type,)) <= PLAIN
     )
+    if issubclass(record, Counted):
+        return (*record.names, *own), Layout(names=record.names, results=own)
     results, counts = ("estimate", "interval"), ("n_items", "n_clusters")
     layout = Layout(names=record.names, results=results, others=("p", *own, *counts))
     return (*record.names, *results, "p", *own, *counts), layout
@@ -96,9 +99,11 @@ class Result:
     def exit_code(self) -> int:
         """0 unless nothing that was asked has an estimate: then 4 if it was refused, else 3.
 
-        Dialogues that `calibrate` drew for rating are an answer too, and so is what a dry run shows.
+        Counts are an answer too, dialogues that `calibrate` drew for rating, and what a dry run shows.
         """
-        if self.document.has_other_answer or any(one.estimate is not None for one in self.findings):
+        if self.document.has_other_answer or any(
+            one.estimate is not None or isinstance(one, Counted) for one in self.findings
+        ):
             return 0
         return REFUSED if any(one.status == "refused" for one in self.findings) else UNMEASURED
 

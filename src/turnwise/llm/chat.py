@@ -8,8 +8,8 @@ server's headers ask for (see `backoff`); no other question is sent to a server 
 without an answer. A server that only streams is asked for a stream.
 
 The key is read from TURNWISE_API_KEY, otherwise from OPENAI_API_KEY, when a question is sent; it is stored in no field,
-file or message. The latter was not set for turnwise, so it is sent over https only. Proxies are not used, and redirects
-are not followed.
+file or message. The latter was not set for turnwise, so it is sent over https only. A variable that is named is also
+looked for in `.env` (`dotenv`). Proxies are not used, and redirects are not followed.
 """
 
 import json
@@ -27,6 +27,7 @@ import numpy as np
 
 from turnwise.errors import Unmeasured, UsageError
 from turnwise.llm.backoff import wait_asked
+from turnwise.llm.dotenv import FILE, named_key
 from turnwise.llm.exchange import Response, clean, exchange
 from turnwise.llm.gate import Gate
 from turnwise.llm.response import (
@@ -303,18 +304,18 @@ def _target(address: str) -> SplitResult:
 def _headers(address: str, variable: str = "") -> dict[str, str]:
     """The HTTP headers with the key, if there is one: TURNWISE_API_KEY, or else for https only OPENAI_API_KEY.
 
-    `variable` names another environment variable that has the key. A key with characters that no header may have raises
-    `UsageError`.
+    `variable` names another variable, of the environment or else of `.env`, that has the key. A key with characters
+    that no header may have raises `UsageError`.
     """
     headers = {
         "Content-Type": "application/json",
         "Accept": "application/json, text/event-stream",
         "Accept-Encoding": "identity",
     }
-    key = os.environ.get(variable or "TURNWISE_API_KEY", "").strip()
+    key = named_key(variable) if variable else os.environ.get("TURNWISE_API_KEY", "").strip()
     if variable and not key:
-        raise UsageError(f"the environment variable {variable} has no key")
-    if not key and _target(address).scheme == "https":
+        raise UsageError(f"neither the environment nor {FILE} in this folder has a key {variable}")
+    if not variable and not key and _target(address).scheme == "https":
         key = os.environ.get("OPENAI_API_KEY", "").strip()
     if not (key.isascii() and key.isprintable()):  # http.client would refuse it, and print it
         raise UsageError(

@@ -59,6 +59,7 @@ from turnwise.records.planning import (
 )
 from turnwise.records.play import PlayEnds, PlayRecord, RankCheck, RealismRecord
 from turnwise.records.record import (
+    Counted,
     Estimated,
     Interval,
     Number,
@@ -91,6 +92,7 @@ __all__ = [
     "CalibrationDiagnostics",
     "ChangeRecord",
     "ControlEffect",
+    "Counted",
     "CriticCheck",
     "DifferenceRecord",
     "DisagreementCount",

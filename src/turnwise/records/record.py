@@ -180,3 +180,9 @@ class Record(Estimated, frozen=True, kw_only=True):
         """The record, without an estimate, of data that cannot support one; `error` says why."""
         why = WhyNot.of(error)
         return cls(estimate=None, status="refused", reason=str(error), why=why, signature=signature, **about)
+
+
+class Counted(Record, frozen=True, kw_only=True):
+    """One result that is known and not estimated, such as a count: its own fields say it."""
+
+    estimate: None = field(default_factory=nothing)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from turnwise.errors import setting
 from turnwise.logs.items.items import Selection, selected_dialogues
 from turnwise.logs.native import read_each
 from turnwise.logs.scan import Census
@@ -34,7 +35,8 @@ def cut_agents(spec: "Running", census: Census, among: Collection[str] = ()) -> 
         return []
     more = f" and {len(cut) - SHOWN} more" if len(cut) > SHOWN else ""
     return [
-        f"--limit {selection.limit} takes the first dialogues, and none of them is of {', '.join(cut[:SHOWN])}{more}"
+        f"{setting('--limit', selection.limit)} takes the first dialogues, and none of them is of "
+        f"{', '.join(cut[:SHOWN])}{more}"
     ]
 
 

@@ -26,6 +26,7 @@ Listed = Literal[
     "weights",
     "rubrics",
     "judges",
+    "schemas",
 ]  # what can be listed
 # What a list shows: see `Layout`.
 LAYOUT = Layout(
@@ -45,7 +46,7 @@ LAYOUT = Layout(
     others=("download", "level", "kind", "sha256"),
 )
 OF_CARDS = frozenset(  # what an entry has for its card, and a table does not show
-    "card attacks guarded hardened question model agreement text ratings plain".split()
+    "card attacks guarded hardened question model agreement text ratings plain schema".split()
 )
 MORE_METRICS = """\
 -m also takes names that depend on the data or on your code:
@@ -171,6 +172,13 @@ class RubricEntry(Entry, frozen=True, kw_only=True):
     scale: str
     agreement: list[str]
     question: str
+
+
+class SchemaEntry(Entry, frozen=True, kw_only=True):
+    """What is known of a kind of file: its JSON Schema."""
+
+    says: str
+    file: dict[str, Any] = field(name="schema")
 
 
 class JudgeEntry(Entry, frozen=True, kw_only=True):
@@ -514,6 +522,16 @@ def _judges() -> Entries:
     return found, []
 
 
+def _schemas() -> Entries:
+    """An entry for each kind of file, with its JSON Schema."""
+    from turnwise.run.schemas import SCHEMAS
+
+    found = [
+        SchemaEntry(name=name, kind="schema", says=one.says, file=one.make()) for name, one in SCHEMAS.items()
+    ]
+    return found, []
+
+
 _LISTS: Mapping[str, Callable[[], Entries]] = {
     "metrics": _metrics,
     "estimators": _estimators,
@@ -525,6 +543,7 @@ _LISTS: Mapping[str, Callable[[], Entries]] = {
     "weights": _weights,
     "rubrics": _rubrics,
     "judges": _judges,
+    "schemas": _schemas,
 }
 
 

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from turnwise import __version__
-from turnwise.logs.items.items import Selection
+from turnwise.logs.items.selection import Selection, recorded
 from turnwise.records import Document, InputFile, Origin, Record, RunSettings
 from turnwise.registry import package_version, used_offer
 from turnwise.report import results
@@ -60,16 +60,14 @@ def document_of(
 def origin(spec: Command, sha256: Mapping[str, str]) -> Origin:
     """Where results come from: versions, the commit of this code, the inputs with their hashes, the settings."""
     settings = {name: getattr(spec, name, default) for name, default in SETTINGS.items()}
-    recorded = msgspec.to_builtins({**settings, "options": dict(spec.options)})
-    # The key of `Selection.items` in results.json has been `judged` since version 0.1.
-    recorded["selection"] = {"judged": recorded["selection"].pop("items"), **recorded["selection"]}
+    settings["selection"] = recorded(settings["selection"])
     return Origin(
         turnwise=__version__,
         commit=_commit(),
         python=platform.python_version(),
         packages={**{name: version(name) for name in PACKAGES}, **_plugin_packages(spec)},
         inputs=tuple(InputFile(path=str(path), sha256=sha256[path]) for path in spec.paths),
-        settings=RunSettings(**recorded),
+        settings=RunSettings(**msgspec.to_builtins({**settings, "options": dict(spec.options)})),
     )
 
 

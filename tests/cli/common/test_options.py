@@ -77,6 +77,26 @@ def test_a_common_key_need_not_be_known_to_every_command(configured):
     assert configured(toml, "compare", "--agents", "good,poor").code == 0
 
 
+def test_keys_at_the_top_are_shared_as_those_of_common(configured):
+    toml = "dimension = 'overall'\nformat = 'json'\nseed = 5\n[score]\nmetric = 'length'\nseed = 6\n"
+    assert configured(toml).document["origin"]["settings"]["seed"] == 6
+    assert configured(f"metric = 'length'\n{toml}", "meta").document["origin"]["settings"]["seed"] == 5
+
+
+@pytest.mark.parametrize(("line", "value"), [("reuse = true", True), ("no-cache = true", False)])
+def test_the_python_name_of_a_setting_means_the_setting_and_not_its_flag(line, value, monkeypatch, tmp_path):
+    from turnwise.commands.score import COMMAND
+
+    given = {}
+    monkeypatch.setattr(
+        COMMAND, "on_command_line", classmethod(lambda cls, screen, chosen: given.update(chosen) or 0)
+    )
+    file = tmp_path / "turnwise.toml"
+    file.write_text(f"[score]\nmetric = 'length'\n{line}\n")
+    assert run(["score", "logs.jsonl", "--config", str(file)]) == 0
+    assert given["reuse"] is value
+
+
 def test_a_commands_own_section_wins_over_common_whatever_name_is_used(configured):
     found = configured("[common]\nmetrics = ['bleu-1']\n[score]\nmetric = 'length'\nformat = 'json'\n")
     assert {row["metric"] for row in found.document["results"]} == {"length"}
@@ -86,9 +106,10 @@ def test_a_commands_own_section_wins_over_common_whatever_name_is_used(configure
     ("toml", "said"),
     [
         ("[scroe]\nseed = 1\n", "no section [scroe]; the nearest are score"),
-        ("seed = 1\n", "`seed` is outside a section"),
-        ("common = 3\n", "`common` is outside a section"),
-        ("[[score]]\nseed = 1\n", "`score` is outside a section"),
+        ("sede = 1\n", "turnwise.toml has no option `sede`; the nearest are seed"),
+        ("common = 3\n", "`common` is a section, [common], and not 3"),
+        ("[[score]]\nseed = 1\n", "`score` is a section, [score]"),
+        ("seed = 1\n[common]\nseed = 2\n", "[common] gives `seed`, which is at the top of the file, too"),
         ("[validate]\nformat = 'json'\n", "no section [validate]"),
         ("[score]\nsede = 1\n", "[score] has no option `sede`; the nearest are seed"),
         ("[score]\ndimension = 'overall'\n", "[score] has no option `dimension`"),
@@ -107,6 +128,38 @@ def test_what_is_not_understood_is_refused(configured, toml, said):
     found = configured(toml)
     assert found.code == 2
     assert said in found.said
+
+
+def test_a_flag_that_prints_and_ends_is_no_setting(configured):
+    assert "[play] has no option `schema`" in configured("[play]\nschema = true\n", "play").said
+
+
+@pytest.mark.parametrize(
+    ("toml", "place"),
+    [
+        (
+            "[score]\nmetric = 'length'\nlimit = 0\n",
+            "Invalid value for `limit` in [score] of {file}: 0 is not in",
+        ),
+        (
+            "[common]\nmetric = 'length'\nmax-errors = -1\n",
+            "Invalid value for `max-errors` in [common] of {file}: -1 is not in",
+        ),
+        (
+            "[score]\nmetric = 'length'\nwhere = 'good'\n",
+            "Invalid value for `where` in [score] of {file}: `good` is not KEY=VALUE",
+        ),
+    ],
+)
+def test_a_wrong_value_is_named_with_its_key_and_its_file(configured, tmp_path, toml, place):
+    found = configured(toml)
+    assert found.code == 2
+    assert place.format(file=tmp_path / "turnwise.toml") in " ".join(found.said.split())
+
+
+def test_a_wrong_value_of_the_command_line_is_not_the_files(configured):
+    found = configured("[score]\nmetric = 'length'\nlimit = 1\n", "score", "--limit", "0")
+    assert "Invalid value for '--limit': 0 is not in" in " ".join(found.said.split())
 
 
 @pytest.mark.parametrize("option", ["-m", "--as"])

@@ -14,7 +14,7 @@ from turnwise.estimators.dialogues.choice import chosen, left_out
 from turnwise.estimators.dialogues.estimate import Panel
 from turnwise.estimators.dialogues.moments import MEAN, PENALTIES, Candidate, Moments, candidates_of
 from turnwise.estimators.dialogues.pooled import pooled
-from turnwise.estimators.dialogues.table import Table
+from turnwise.estimators.dialogues.table import COMPONENTS, Blocks, Table, table
 from turnwise.estimators.outside import Distance, check_inside
 
 COLUMNS = {"carries": tuple(range(6)), "noise": tuple(range(6, 16))}
@@ -239,3 +239,13 @@ def test_with_few_agents_an_unlike_one_is_refused_sooner(agents: int) -> None:
     found = [Distance("what it says", 1.0, 0.4, 0.1)]
     with nullcontext() if agents > 10 else pytest.raises(Refused, match="unlike those of the rated agents"):
         check_inside("new", found, 1 / agents)
+
+
+def test_a_component_in_which_words_vary_only_by_rounding_is_no_feature() -> None:
+    rng = np.random.default_rng(0)
+    agent = np.repeat(np.arange(6), 20)
+    vectors = rng.standard_normal((120, 3)) @ rng.standard_normal((3, 50))
+    blocks = Blocks({}, {"agent words": vectors}, None)
+    made = table(tuple("abcdef"), agent, rng.random(120), blocks)
+    deviations = made.features[:, list(made.blocks["agent words"])].std(axis=0)
+    assert deviations == pytest.approx([1, 1, 1] + [0] * (COMPONENTS - 3), abs=0.05)

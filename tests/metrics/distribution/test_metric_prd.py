@@ -154,6 +154,18 @@ def fitted(name: str, **options: object) -> FittedPrd:
     return metric.fit(items(80, 0))
 
 
+def test_components_have_a_definite_sign(monkeypatch: pytest.MonkeyPatch):
+    """An eigenvector is one with either sign, and which one is found depends on the processor."""
+    points = np.random.default_rng(0).standard_normal((60, 50)) * np.linspace(3, 1, 50)
+    found = principal(points, 6, weights=np.ones(60), rng=np.random.default_rng(1))
+    eigh = np.linalg.eigh
+    monkeypatch.setattr(
+        np.linalg, "eigh", lambda matrix: (eigh(matrix)[0], eigh(matrix)[1] * np.resize([1, -1], len(matrix)))
+    )
+    again = principal(points, 6, weights=np.ones(60), rng=np.random.default_rng(1))
+    assert np.array_equal(found, again)
+
+
 def test_the_paper_averages_ten_curves_at_its_angles() -> None:
     metric = fitted("prd-paper")
     rows = metric.rows(items(80, 1))

@@ -188,13 +188,15 @@ def test_a_judge_without_an_address_says_what_is_missing(monkeypatch: pytest.Mon
     with pytest.raises(UsageError, match=r"set TURNWISE_JUDGE_ADDRESS .* and TURNWISE_JUDGE_MODEL"):
         judge.rows([words(3)])
     addressed = dataclasses.replace(judge, client=JudgeServer(Chat(address="http://127.0.0.1:9"), ""))
-    with pytest.raises(UsageError, match="set TURNWISE_JUDGE_MODEL"):
+    with pytest.raises(UsageError, match=r"set TURNWISE_JUDGE_MODEL$"):
         addressed.rows([words(3)])
     with pytest.raises(UsageError, match="TURNWISE_JUDGE_MODEL"):
         judge.signature  # noqa: B018 - the command line asks for it before anything else
     named = dataclasses.replace(judge, model="m")
     assert str(named.signature).startswith("judge|model:m|")
-    with pytest.raises(UsageError, match=r"set TURNWISE_JUDGE_ADDRESS \(like https://HOST/v1\)$"):
+    with pytest.raises(
+        UsageError, match=r"set TURNWISE_JUDGE_ADDRESS \(like https://HOST/v1\), or name a model"
+    ):
         named.rows([words(3)])
 
 

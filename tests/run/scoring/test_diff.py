@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
@@ -9,12 +10,13 @@ import numpy as np
 import pytest
 
 import turnwise as tw
+from tests.finished_runs import CORPUS
 from turnwise.cli.common.group import run
 from turnwise.errors import UsageError
 from turnwise.logs import native
 from turnwise.report.report import report
 from turnwise.report.schema import published
-from turnwise.types import Dialogue, Turn
+from turnwise.types import Dialogue, Rating, Turn
 
 N = 20  # dialogues
 
@@ -122,6 +124,16 @@ def test_the_items_that_changed_most_have_both_replies_and_the_context(runs: tup
     assert first["context"] == f"question {turn // 2} of {k}"
     assert len(first["reply_new"].split()) == first["new"]
     assert len(first["reply_old"].split()) == first["old"]
+
+
+def test_unrated_turns_of_a_run_over_all_turns_are_quoted(score: Score):
+    def talks(longer: int) -> list[Dialogue]:
+        made = [dialogue(k, words(k, longer)) for k in range(N)]
+        return [replace(one, ratings=(Rating(f"{one.id}#1", "overall", 3.0, turn=1),)) for one in made]
+
+    found = tw.diff(*(score(name, talks(longer), items="all") for name, longer in (("old", 0), ("new", 2))))
+    assert {flip["id_new"].split("#")[1] for flip in found.flips} == {"1", "3"}
+    assert all(flip["reply_old"] and flip["reply_new"] for flip in found.flips)
 
 
 def test_a_file_that_has_changed_since_is_not_quoted(runs: tuple[str, str]):
@@ -304,6 +316,16 @@ def test_folders_that_are_no_runs_are_refused(runs: tuple[str, str], tmp_path: P
         tw.diff(runs[0], tmp_path / "empty")
     with pytest.raises(UsageError, match="has no rows of `rouge-l`; it has length"):
         tw.diff(*runs, metrics="rouge-l")
+
+
+def test_a_run_of_another_command_is_named(runs: tuple[str, str], tmp_path: Path):
+    power = tmp_path / "power"
+    tw.power(CORPUS, metrics="rating:overall", difference=0.3, pair="meta.topic", output=power)
+    said = r"power is a run of `turnwise power`, .*; expected the folder of a run of `turnwise score -o` or"
+    with pytest.raises(UsageError, match=said):
+        tw.diff(runs[0], power)
+    with pytest.raises(UsageError, match=said):
+        tw.export_scores(power, output=tmp_path / "scores.csv")
 
 
 def test_the_command_prints_changes_and_items_and_applies_gates(

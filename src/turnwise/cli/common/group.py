@@ -102,7 +102,7 @@ def _how_to_continue(args: list[str]) -> str:
         )
     if resumption == "rows" and (folder := _output(args)) and not _has_rows(folder):
         return "nothing is stored yet; the same command starts again"
-    if resumption == "always" or any(_NAMES_OUTPUT.match(arg) for arg in args):
+    if resumption == "always" or any(_NAMES_OUTPUT.match(arg) for arg in args) or _finds_config(args):
         return "the same command with the same -o resumes where it stopped"
     return "nothing was kept; with -o DIR the same command can be resumed after an interruption"
 
@@ -115,10 +115,17 @@ def _resumption(name: str) -> str:
 
 
 def _output(args: list[str]) -> str | None:
-    """The folder that -o or --output names; None if it may be named in another way, as in --config."""
+    """The folder that -o or --output names; None if it may be named in another way, as in a file."""
     named = (value for option, value in pairwise(args) if _OUTPUT.fullmatch(option))
     joined = (arg.removeprefix("--output=") for arg in args if arg.startswith("--output="))
     return next(chain(named, joined), None)
+
+
+def _finds_config(args: list[str]) -> bool:
+    """Whether a file that was found, turnwise.toml, may name the output folder."""
+    from turnwise.cli.common.config import found_config
+
+    return "--no-config" not in args and found_config() is not None
 
 
 def _has_rows(folder: str) -> bool:
@@ -138,12 +145,18 @@ class _Screen(io.StringIO):
 
 
 def _show(error: click.ClickException) -> None:
-    """Print click's message on wrong usage on standard error; of a missing option also its values and its meaning."""
+    """Print click's message on wrong usage on standard error; of a missing option also its values and its meaning, of a
+    wrong value in a config file its place.
+    """
     shown = _Screen()
     if isinstance(error, click.MissingParameter) and isinstance(error.param, click.Option):
         option = error.param
         meaning = f"{option.opts[-1]} {option.metavar or ''}: {option.help}".replace(" :", ":")
         error = click.MissingParameter(meaning, error.ctx, option)
+    elif isinstance(error, click.BadParameter):
+        from turnwise.cli.common.config import place_of
+
+        error.param_hint = place_of(error) or error.param_hint
     error.show(shown)
     say(shown.getvalue().removesuffix("\n"), err=True)
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from turnwise.encode.encoder import TextEncoder
 from turnwise.encode.sides import sides
 from turnwise.estimators.dialogues.counts import counts
+from turnwise.estimators.refusal import ROUNDING
 from turnwise.types import Dialogue, Floats, Ints
 
 COMPONENTS = 24  # of each kind of vector
@@ -137,9 +138,12 @@ def _scaled(values: Floats, weights: Floats) -> Floats:
 
 
 def _components(values: Floats, weights: Floats) -> Floats:
-    """(n, COMPONENTS) the coordinates on the first principal components of the weighted vectors."""
+    """(n, `COMPONENTS`) the coordinates on the first principal components of the weighted vectors; 0 on those that
+    rounding left.
+    """
     middle = weights @ values
     away = values - middle
-    _, directions = np.linalg.eigh((away * weights[:, None]).T @ away)
-    found: Floats = away @ directions[:, ::-1][:, :COMPONENTS]
+    squares, directions = np.linalg.eigh((away * weights[:, None]).T @ away)
+    varying = np.where(squares > ROUNDING**2 * squares[-1], directions, 0.0)
+    found: Floats = away @ varying[:, ::-1][:, :COMPONENTS]
     return found

@@ -1,13 +1,23 @@
 """What is asked for of the dialogues of a corpus; without imports of readers, so that `--help` need not load them."""
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
 
 from turnwise.types import Role
+
+if TYPE_CHECKING:
+    from turnwise.records import Origin
 
 ItemChoice = Literal["rated", "last", "all"]
 EVERYONE = "@alternatives"  # stands for all agents that have alternatives
 FILE = "file"  # in --by: the file that a dialogue is in
+# Fields that results.json always has, since version 0.2; a later field is recorded where it differs from its default.
+FIRST = frozenset({"items", "dimension", "role", "pair", "cluster", "by", "where", "limit", "as_agents"})
+ARRANGING = frozenset(
+    {"dimension", "pair", "cluster", "by", "as_agents"}
+)  # fields that leave no dialogue or turn out
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,3 +50,32 @@ class Selection:
     def is_settled(self) -> bool:
         """Whether nothing depends on the files: which turns are scored, and which agents, is given."""
         return self.items is not None and EVERYONE not in self.as_agents
+
+    @property
+    def filters(self) -> dict[str, Any]:
+        """The fields that decide which dialogues and turns are read."""
+        return {name: getattr(self, name) for name in self.__slots__ if name not in ARRANGING}
+
+
+def recorded(selection: Selection) -> dict[str, Any]:
+    """The selection as results.json has it."""
+    values = {
+        field.name: getattr(selection, field.name)
+        for field in fields(Selection)
+        if field.name in FIRST or getattr(selection, field.name) != field.default
+    }
+    # The key of `items` in results.json has been `judged` since version 0.1.
+    return {"judged": values.pop("items"), **values}
+
+
+def recorded_selection(origin: "Origin") -> Selection:
+    """The selection of a run whose results have this origin; the default one if another version wrote values that this
+    one does not know.
+    """
+    values = {key: value for key, value in origin.settings.selection.items() if value is not None}
+    if "judged" in values:
+        values["items"] = values.pop("judged")
+    try:
+        return msgspec.convert(values, Selection)
+    except msgspec.ValidationError:
+        return Selection()

@@ -139,7 +139,8 @@ def principal(points: Floats, count: int, *, weights: Floats, rng: np.random.Gen
     """(n, count) the points projected on their first principal components, by subspace iteration (Halko et al. 2011).
 
     Clustering does not need exact components, and a full decomposition would take most of the time. `weights` (n,) are
-    the weights of the points. Points with at most `count` + 8 rows or dimensions are returned unchanged.
+    the weights of the points. The largest weight of a component is positive, so that its sign does not depend on the
+    processor. Points with at most `count` + 8 rows or dimensions are returned unchanged.
     """
     if min(points.shape) <= count + _OVERSAMPLING:
         return points
@@ -150,7 +151,9 @@ def principal(points: Floats, count: int, *, weights: Floats, rng: np.random.Gen
         basis = np.linalg.qr(scaled.T @ (scaled @ basis)).Q
     projected = scaled @ basis
     _, rotation = np.linalg.eigh(projected.T @ projected)
-    return np.asarray(centred @ (basis @ rotation[:, -count:]))
+    directions = basis @ rotation[:, -count:]
+    largest = directions[np.abs(directions).argmax(axis=0), np.arange(count)]
+    return np.asarray(centred @ (directions * np.sign(largest)))
 
 
 def principal_share(points: Floats, share: float, *, weights: Floats) -> Floats:

@@ -239,7 +239,10 @@ class Judge(Ratio):
         """The error that names the missing environment variables."""
         needed = {f"{ADDRESS} (like https://HOST/v1)": self.client, MODEL: self.model}
         missing = " and ".join(name for name, value in needed.items() if not value)
-        return UsageError(f"the judge needs the address and the name of a model: set {missing}")
+        provider = (
+            "" if self.client else ", or name a model by its provider, such as judge[model=ollama/llama3.2]"
+        )
+        return UsageError(f"the judge needs the address and the name of a model: set {missing}{provider}")
 
 
 def spent(judgements: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

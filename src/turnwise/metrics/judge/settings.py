@@ -12,6 +12,7 @@ from turnwise.encode import Cache
 from turnwise.errors import UsageError, setting
 from turnwise.llm.chat import Chat
 from turnwise.llm.function import FunctionChat, is_function
+from turnwise.llm.providers import served_model
 from turnwise.metrics.judge.cost import Price
 from turnwise.metrics.judge.local import LocalJudge
 from turnwise.metrics.judge.metric import ADDRESS, MODEL, PRICE, DialogueJudge, Judge
@@ -54,6 +55,7 @@ def judge(
 ) -> Judge:
     """Create a judge from its settings; nothing is sent until it scores. An address may be a `module:function`.
 
+    Without an address, a model by its provider such as `openai/gpt-4o` means address, model and key's variable.
     `rubric` is the name of a rubric or a TOML file; else `dimension` names what is scored, and `prompt` is a file with
     its meaning. `system`, `tools` and `media` replace what the rubric says about what is seen; `result` and `window`
     are lengths in characters. `timeout` is in seconds, for one answer. `parameters` are further keys of a request, or a
@@ -77,6 +79,9 @@ def judge(
     chosen = _rubric(rubric, dimension, prompt, scale)
     seen = _sees(chosen, system, tools, media, int(result), int(window))
     name = str(model or os.environ.get(MODEL) or (SMALL if address == LOCAL else ""))
+    # At an address of one's own, such as OpenRouter's, `openai/gpt-4o` is the name of a model.
+    if not address and (served := served_model(name)) is not None:
+        address, name, key = served.address, served.model, key or served.key
     found = None if price in (None, "") else Price.parse(str(price))
     extra = _parameters_from_file(parameters) if isinstance(parameters, str) else parameters or {}
     if weighted and chosen.span[1] > _LARGEST_WEIGHTED:

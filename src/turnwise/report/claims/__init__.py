@@ -11,6 +11,7 @@ from hashlib import sha256
 
 import msgspec
 
+from turnwise.logs.items.selection import recorded_selection
 from turnwise.report.agreement import ranked
 from turnwise.report.claims.claim import QUESTIONS, TITLES, Badge, Claim, Fact, Question
 from turnwise.report.claims.consistency import Contradiction, contradictions, reconciled
@@ -32,13 +33,6 @@ __all__ = [
     "reconciled",
 ]
 
-ITEM_KEYS = (
-    "items",
-    "role",
-    "where",
-    "limit",
-)  # of the selection: what decides which items are behind a claim
-
 
 def claims(runs: Sequence[Run]) -> list[Claim]:
     """The claims of all runs in order, none of which contradicts another."""
@@ -54,5 +48,5 @@ def claims_of(run: Run, among: Sequence[Run] = ()) -> list[Claim]:
 def _data(run: Run) -> str:
     """A digest of the items behind a run: its inputs, and what it selects of them."""
     origin = run.document.origin
-    chosen = {key: origin.settings.selection.get(key) for key in ITEM_KEYS}
+    chosen = recorded_selection(origin).filters
     return sha256(msgspec.json.encode([sorted(digests(run)), chosen], order="sorted")).hexdigest()

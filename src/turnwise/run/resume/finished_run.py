@@ -41,8 +41,9 @@ def no_blocks(metrics: Mapping[str, Metric]) -> dict[str, MetricBlocks]:
 
 
 class _Finished(msgspec.Struct):
-    """Of a results.json where its numbers come from."""
+    """Of a results.json its command, and where its numbers come from."""
 
+    command: str = ""
     origin: Origin | None = None
 
 
@@ -140,8 +141,22 @@ def read_run(folder: Path) -> FinishedRun:
             )
         lines = msgspec.json.Decoder(ItemLine).decode_lines(items)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{folder} is not a finished run of `turnwise score -o`: {error}") from None
+        raise UsageError(f"{folder} {_what_it_is(folder, error)}") from None
     return FinishedRun(folder, parts, lines)
+
+
+def _what_it_is(folder: Path, error: Exception) -> str:
+    """What a folder holds in place of a finished run with its rows, in words for an error."""
+    try:
+        command = msgspec.json.decode((folder / "results.json").read_bytes(), type=_Finished).command
+    except (OSError, msgspec.DecodeError):
+        command = ""
+    if command in ("", "score", "compare"):
+        return f"is not a finished run of `turnwise score -o`: {error}"
+    return (
+        f"is a run of `turnwise {command}`, which keeps no scores of items; expected the folder of a run of "
+        "`turnwise score -o` or `turnwise compare -o`"
+    )
 
 
 def write_parts(folder: Path, parts: Mapping[str, MetricBlocks]) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from turnwise.errors import Refused, UsageError, nearest, setting
+from turnwise.logs.items.selection import recorded_selection
 from turnwise.logs.native import id_prefixes, own_id
 from turnwise.logs.scan import Census, scan_agents
 from turnwise.meta.compare import compare as compare_tables
@@ -379,7 +380,7 @@ def _told_apart(agents: tuple[str, str], folders: tuple[Path, Path]) -> tuple[st
 def _pair_key(folder: Path) -> str | None:
     """The key of --pair of a finished run; None if items are paired by context."""
     origin = origin_of(folder)
-    return None if origin is None else origin.settings.selection.get("pair")
+    return None if origin is None else recorded_selection(origin).pair
 
 
 def _one_agent(table: ScoreTable, asked: Sequence[str], folder: str) -> tuple[ScoreTable, str]:

@@ -10,12 +10,12 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
-import msgspec
 import numpy as np
 from msgspec.structs import replace
 
 from turnwise.errors import Refused, TurnwiseError, UsageError, setting
-from turnwise.logs.items.items import Selection, all_items
+from turnwise.logs.items.items import all_items
+from turnwise.logs.items.selection import recorded_selection
 from turnwise.logs.scan import scan_agents
 from turnwise.meta.compare import UNPAIRED, compare, match_pairs
 from turnwise.meta.table import ScoreTable
@@ -297,7 +297,7 @@ def texts(folder: Path, wanted: Iterable[str]) -> dict[str, Text]:
     for path in paths:
         if not Path(path).is_file():
             raise UsageError(f"{path} is not here")
-    selection = msgspec.convert(origin.settings.selection, Selection)
+    selection = recorded_selection(origin)
     census = scan_agents(paths, apart=selection.apart)
     for one in origin.inputs:
         if census.sha256[one.path] != one.sha256:

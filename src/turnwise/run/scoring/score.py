@@ -154,7 +154,7 @@ def _unnamed(spec: "Score", census: Census) -> Iterator[str]:
     shown = ", ".join([*(path for path in paths[:SHOWN]), *(["..."] if paths[SHOWN:] else [])])
     yield (
         f"{counted(len(paths), 'file')} name no agent, so their replies are scored together as `{UNNAMED}`: {shown}; "
-        "--by file scores each file by itself, and --agent NAME names the agent"
+        f"{setting('--by', 'file')} scores each file by itself, and {setting('--agent', 'NAME')} names the agent"
     )
 
 

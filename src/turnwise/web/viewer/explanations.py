@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 import msgspec
 
 from turnwise.errors import TurnwiseError
+from turnwise.logs.items.selection import recorded_selection
 from turnwise.metrics import resolve
 from turnwise.protocols import Asks
 from turnwise.report.lines import Explanation
 from turnwise.report.runs import Run
 from turnwise.types import Dialogue, Item, Metric, NeedsFitting
-from turnwise.web.viewer.inputs import selection
 
 # Shown in their own place, or beside the number.
 _SHOWN = frozenset({"reason", "why", "criteria", "score"})
@@ -60,7 +60,7 @@ def _prompt(run: Run, metric: str, digest: str, dialogue: Dialogue, turn: int | 
         return f"cannot be shown: {error}"
     if not isinstance(made, Asks):
         return "cannot be shown: this metric is no judge any more"
-    role = selection(run).role
+    role = recorded_selection(run.document.origin).role
     turns = dialogue.turns if turn is None else dialogue.turns[: turn + 1]
     item = Item(dialogue.id, dialogue.id, dialogue.agent, turns, turn, "", "", role=role)
     questions = made.questions(item)

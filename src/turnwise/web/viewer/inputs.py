@@ -11,7 +11,6 @@ import msgspec
 from turnwise.errors import DataError
 from turnwise.logs import native
 from turnwise.logs.files import stored
-from turnwise.logs.items.items import Selection
 from turnwise.records import InputFile
 from turnwise.report.runs import KEYS, RESULTS, Run
 from turnwise.types import Dialogue, Role, Turn
@@ -52,17 +51,6 @@ def _is_result(path: Path) -> bool:
 def inputs(run: Run) -> list[RunInput]:
     """The input files of a run; none if its document names none."""
     return list(run.document.origin.inputs)
-
-
-def selection(run: Run) -> Selection:
-    """Which turns the run scored, and in whose words; the default selection if its document does not say it."""
-    settings = run.document.origin.settings.selection
-    try:
-        return msgspec.convert(
-            {key: value for key, value in settings.items() if value is not None}, Selection
-        )
-    except msgspec.ValidationError:  # written by another version
-        return Selection()
 
 
 def places(run: Run, path: str) -> Iterator[str]:
