@@ -6,6 +6,7 @@ seen.
     python -m papers.unrated worlds        2,000 fresh agents of four families, and 100 planted outside the range
     python -m papers.unrated curves        a world: rated agents, rated and unrated dialogues, ratings of the target
     python -m papers.unrated curves-real DATA   dialogues of each agent of ji2022
+    python -m papers.unrated worth DATA    how many ratings of the agent itself have the same mean error
     python -m papers.unrated show          papers/unrated.md from papers/unrated.json
 
 The features, their groups and the rule of refusals were chosen on ji2022 and on draws below 100 of the worlds; the
@@ -224,6 +225,38 @@ def five(data: Path) -> dict[str, Any]:
         rows.append(row(logs.agents[target], means[target], level, made, code))
     unstable = [one | {"refused": None} for one in rows if one["refused"] == "unstable-choice"]
     return {"rows": rows, **summary(rows), "unstable": summary(unstable)["answered"]}
+
+
+def worth(data: Path) -> dict[str, Any]:
+    """How many ratings of the agent itself have the mean error of the answered estimates of `real`.
+
+    The mean of n ratings is off by .8 s / sqrt(n), where s is the standard deviation of ratings inside an agent.
+    """
+    stored = json.loads(HERE.read_text())["real"]
+    found = {}
+    for name in CORPORA:
+        answered = {
+            label for label in stored if label.startswith(f"{name}: ") and stored[label]["answered"]["n"]
+        }
+        if not answered:
+            continue
+        logs, ratings = corpus(data, name)
+        for dimension, reward in ratings.items():
+            label = f"{name}: {dimension}"
+            if label not in answered:
+                continue
+            by_agent = [reward[(logs.agent == at) & np.isfinite(reward)] for at in range(len(logs.agents))]
+            squares = sum(float(np.sum((own - own.mean()) ** 2)) for own in by_agent)
+            deviation = float(np.sqrt(squares / sum(len(own) - 1 for own in by_agent)))
+            error = stored[label]["answered"]["error"]
+            found[label] = {
+                "answered": stored[label]["answered"]["n"],
+                "of": stored[label]["agents"],
+                "deviation": deviation,
+                "error": error,
+                "ratings": (0.8 * deviation / error) ** 2,
+            }
+    return found
 
 
 def degraded(data: Path) -> dict[str, Any]:
@@ -460,6 +493,7 @@ def main(arguments: Sequence[str]) -> None:
         "worlds": worlds,
         "curves": curves,
         "curves-real": curves_real,
+        "worth": worth,
     }
     found = parts[part](*map(Path, rest))
     kept = json.loads(HERE.read_text()) if HERE.exists() else {}

@@ -1,13 +1,18 @@
-"""The tables of papers/unrated.md and docs/unrated.md from papers/unrated.json and papers/unrated-worlds.json."""
+"""The tables of papers/unrated.md and of docs/unrated.md and docs/when-ope.md, from papers/unrated.json and
+papers/unrated-worlds.json.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 PAGE = Path(__file__).with_name("unrated.md")
 DOCS = Path(__file__).parents[1] / "docs" / "unrated.md"
+WHEN = DOCS.with_name("when-ope.md")
 HEAD = (
-    "agents",
+    "targets",
     "answered",
     "mean error",
     "'mean of the others'",
@@ -18,6 +23,13 @@ HEAD = (
     "refused would have",
     "reasons",
 )
+
+# What docs/unrated.md shows of real ratings.
+SHOWN = {
+    "ji2022, mean of all ratings, seven bots": "ji2022: mean",
+    "convai2_2018, overall, nine bots": "convai2_2018: overall",
+    "convai2_2018, profile_match, nine bots": "convai2_2018: profile_match",
+}
 
 
 def _cells(found: Mapping[str, Any]) -> list[str]:
@@ -35,7 +47,7 @@ def _cells(found: Mapping[str, Any]) -> list[str]:
         f"{given['error'] / given['error_of_mean']:.2f}",
         f"{given['covered']} ({given['covered'] / given['n']:.0%})",
         f"{given['half_width'] / given['error']:.1f}",
-        "-" if given["pearson"] is None else f"{given['pearson']:.2f}",
+        "-" if given["pearson"] is None or np.isnan(given["pearson"]) else f"{given['pearson']:.2f}",
         kept,
         reasons,
     ]
@@ -67,6 +79,8 @@ def write(results: Mapping[str, Any]) -> None:
         parts["five"] = _table(
             "ji2022, mean", {"five rated bots": results["five"], "of these, unstable": second}
         )
+    if "degraded" in results:
+        parts["degraded"] = _table("`qc`, with", results["degraded"])
     for name in ("curves", "curves-real"):
         settings = {label: one for label, one in results.get(name, {}).items() if "reasons" in one}
         if settings:
@@ -74,9 +88,39 @@ def write(results: Mapping[str, Any]) -> None:
     if "curves" in results:
         parts["ratings"] = _ratings(results["curves"]["20 ratings of the target"])
     _fill(PAGE, parts)
-    chosen = {"ji2022, seven bots": real["ji2022: mean"]} if "ji2022: mean" in real else {}
-    chosen |= {f"simulated, {name}": found for name, found in worlds.items()}
-    _fill(DOCS, {"measured": ["", *_table("agents", chosen), ""]})
+    rows = {label: real[key] for label, key in SHOWN.items() if key in real}
+    rows |= {f"simulated, {name}, 16 rated agents": found for name, found in worlds.items()}
+    needed = {"ji2022, five rated bots": results["five"]} if "five" in results else {}
+    needed |= {
+        f"ji2022, six rated bots, {name}": found for name, found in results.get("curves-real", {}).items()
+    }
+    on_docs = {
+        "measured": _table("logs", rows),
+        "needed": _table("logs", needed),
+        "planted": _outside(worlds),
+    }
+    if "ratings" in parts:
+        on_docs["with ratings"] = parts["ratings"]
+    _fill(DOCS, {name: ["", *lines, ""] for name, lines in on_docs.items()})
+    if "worth" in results:
+        _fill(PAGE, {"worth": _worth(results["worth"])})
+        _fill(WHEN, {"worth": ["", *_worth(results["worth"]), ""]})
+
+
+def _worth(found: Mapping[str, Mapping[str, float]]) -> list[str]:
+    """The table of how many ratings of the agent itself do as well."""
+    lines = [
+        "| corpus: dimension | answered | deviation inside an agent | mean error | ratings of the agent |"
+    ]
+    return [
+        *lines,
+        "|" + " --- |" * 5,
+        *(
+            f"| {label} | {one['answered']} of {one['of']} | {one['deviation']:.3g} | {one['error']:.3g} | "
+            f"{one['ratings']:.0f} |"
+            for label, one in found.items()
+        ),
+    ]
 
 
 def _outside(worlds: Mapping[str, Any]) -> list[str]:

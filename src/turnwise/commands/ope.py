@@ -1,6 +1,6 @@
 """How would people rate an agent they have not met? Off-policy evaluation from other agents' logs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
@@ -9,12 +9,13 @@ from msgspec import Meta
 from turnwise.commands.function import function
 from turnwise.commands.opening import opened
 from turnwise.commands.screen import Gated, Gating, Styled
-from turnwise.errors import UsageError, setting
-from turnwise.library.notes import by_reason, first_of
+from turnwise.errors import UsageError, counted, setting
+from turnwise.library.notes import Warned, by_reason, first_of
 from turnwise.library.results import Result, ResultOf, result
 from turnwise.records import CriticCheck, EstimateRecord, Number, plain
 from turnwise.report.documents import OpeDocument
 from turnwise.report.fitting import Layout
+from turnwise.report.text import number as text_of
 from turnwise.settings.data import Data
 from turnwise.settings.groups import Filtering, Reading, Seeding, Showing, Working, Writing
 from turnwise.settings.option import Count, Names, Natural, Option, PathLike
@@ -26,8 +27,11 @@ LeastTruth: TypeAlias = float | Mapping[str, float] | Sequence[tuple[str, float]
 COMPARED = Layout(
     names=("rating", "estimator", "agent", "minus"),
     results=("estimate", "interval", "p_above", "regret"),
-    others=("rated",),
+    others=("minus_is",),
 )
+COMPARED_HEAD = (
+    "rating", "estimator", "agent", "minus", "minus_is", "estimate", "interval", "p_above", "regret",
+)  # fmt: skip
 CHECKS = Layout(
     names=("rating", "estimator"),
     results=("pearson", "mae", "coverage"),
@@ -52,15 +56,16 @@ class Estimates(ResultOf[EstimateRecord]):
     """The estimated mean rating of each target, by each estimator."""
 
     columns: ClassVar[tuple[str, ...]] = (
-        "target", "rating", "estimator", "estimate", "interval", "difference", "raw", "logged", "n_items", "n_clusters",
-        "bleu-delex", "length", "entropy-2", "success",
+        "target", "rating", "estimator", "estimate", "interval", "difference", "raw", "mean_of_others", "logged",
+        "own_dialogues", "own_ratings", "n_items", "n_clusters", "bleu-delex", "length", "entropy-2", "success",
     )  # fmt: skip
     layout: ClassVar[Layout] = Layout(
         names=("target", "rating", "estimator"),
         results=("estimate", "interval"),
         even_empty=("estimate",),
         others=(
-            "difference", "logged", "success", "bleu-delex", "n_items", "n_clusters", "raw", "length", "entropy-2",
+            "difference", "mean_of_others", "logged", "own_dialogues", "own_ratings", "success", "bleu-delex",
+            "n_items", "n_clusters", "raw", "length", "entropy-2",
         ),
     )  # fmt: skip
 
@@ -74,11 +79,13 @@ class Estimates(ResultOf[EstimateRecord]):
         return [plain(one) for one in self.document.validation]
 
     def notes(self) -> list[str]:
-        """As in `Result`, and on estimators beside the asked ones that have no estimate, and on intervals that say
-        nothing.
+        """As in `Result`, and on estimators beside the asked ones that have no estimate, on intervals that say
+        nothing, and on the target's own ratings.
         """
         records = self.document.results
-        return [*Result.notes(self), *others_without_a_result(records), *whole_scales(records)]
+        return [
+            *Result.notes(self), *others_without_a_result(records), *whole_scales(records), *of_own_ratings(records)
+        ]  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -252,6 +259,25 @@ class Ope(Gated, Showing, Working, Seeding, Writing, Filtering, Reading):
         return screen.conclude(estimates, after=below_table(estimates.document, screen))
 
 
+def of_own_ratings(records: Sequence[EstimateRecord]) -> Iterator[str]:
+    """A line on each answer that the target's own ratings are in: which dialogues these must be of, or that they
+    contradict the prediction.
+    """
+    for record in records:
+        if record.beside or record.estimate is None or not record.own_ratings:
+            continue
+        named = f"{record.target} {record.rating}"
+        drawn = f"dialogues of {record.target} that were drawn at random"
+        predicted = record.diagnostics.contradicted
+        if predicted is None:
+            yield f"note: {named}: {counted(record.own_ratings, 'rating')} of its own are in it, and must be of {drawn}"
+        else:
+            yield Warned(
+                f"{named}: its own ratings ({text_of(record.diagnostics.of_ratings)}) contradict the prediction from "
+                f"its dialogues ({text_of(predicted)}), which is not used: right only if they are of {drawn}"
+            )
+
+
 def below_table(document: OpeDocument, screen: Styled) -> str:
     """The lines under the table, after a blank one: estimators that disagree with the first, notes, a warning
     about raw intervals, critics, and the table of validation. Empty if there are none.
@@ -268,12 +294,13 @@ def below_table(document: OpeDocument, screen: Styled) -> str:
         )
     lines += [_critic_line(name, about) for name, about in document.critics.items()]
     lines = list(map(visible, lines))
-    differences = [one for one in document.differences if one.estimator == document.results[0].estimator]
-    if differences:
-        head = list(differences[0].__struct_fields__)
-        lines.append(
-            screen.table([[getattr(row, name) for name in head] for row in differences], head, COMPARED)
-        )
+    if document.compared_answers:
+        rows = [
+            [row.rating, row.estimator, row.agent, row.minus, "rated" if row.rated else "estimated", row.estimate,
+             row.interval, row.p_above, None if row.regret is None else round(row.regret, 3)]
+            for row in document.compared_answers
+        ]  # fmt: skip
+        lines.append(screen.table(rows, [*COMPARED_HEAD], COMPARED))
     checks = document.validation
     if checks:
         head = list(checks[0].__struct_fields__)

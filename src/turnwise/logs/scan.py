@@ -228,17 +228,17 @@ def scan(paths: Sequence[str], *, apart: bool = False, command: Asking = "score"
     return survey(paths, give_up, apart=apart, command=command)
 
 
-def scan_agents(paths: Sequence[str], *, apart: bool = False) -> Census:
+def scan_agents(paths: Sequence[str], *, apart: bool = False, command: Asking = "compare") -> Census:
     """As `scan`, for files that are compared: if ids of one file are in another, the files are kept `apart`.
 
     Files of two agents with their replies to the same test set have the same ids.
     """
     try:
-        return scan(paths, apart=apart, command="compare")
+        return scan(paths, apart=apart, command=command)
     except DataError as error:
         if not any(isinstance(problem, SharedId) for problem in error.problems):
             raise
-    return scan(paths, apart=True, command="compare")
+    return scan(paths, apart=True, command=command)
 
 
 def survey(

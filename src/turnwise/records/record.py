@@ -161,6 +161,11 @@ class Record(Estimated, frozen=True, kw_only=True):
         return False
 
     @property
+    def gate_names(self) -> tuple[str, ...]:
+        """The names by which a gate can mean this result."""
+        return tuple(self.named("metric"))
+
+    @property
     def about(self) -> dict[str, str]:
         """What the number is about: metric, agent, group, ...; without what is None."""
         return {name: str(value) for name in self.names if (value := getattr(self, name)) is not None}

@@ -36,6 +36,9 @@ class EstimateDiagnostics(Part, frozen=True, kw_only=True):
     choice: str | None = None
     stable: Number = None
     left_out: dict[str, Number] = field(default_factory=dict)
+    # Of `dialogues+ratings`: what the target's own ratings say, and a prediction that they contradict.
+    of_ratings: Number = None
+    contradicted: Number = None
     # What one estimator says of its own estimate. In a file these are keys of the diagnostics themselves.
     more: dict[str, Number] = field(default_factory=dict)
 
@@ -52,6 +55,11 @@ class EstimateRecord(Record, frozen=True, kw_only=True):
     refused: bool
     raw: Number = field(default_factory=nothing)
     logged: Number = field(default_factory=nothing)  # mean of the target's own dialogues
+    # Of an estimate from the target's own dialogues: how many there are and how many of them have ratings that were
+    # used, and the guess without them, the mean of the other agents' mean ratings.
+    own_dialogues: int | None = None
+    own_ratings: int | None = None
+    mean_of_others: Number = None
     truth: Number = field(default_factory=nothing)
     truth_se: Number = field(default_factory=nothing)
     difference: Number = field(default_factory=nothing)  # less the logged replies
@@ -65,6 +73,11 @@ class EstimateRecord(Record, frozen=True, kw_only=True):
     diagnostics: EstimateDiagnostics
 
     @property
+    def gate_names(self) -> tuple[str, ...]:
+        """The target, and the target with the rating."""
+        return self.target, f"{self.target}:{self.rating}"
+
+    @property
     def known_mean(self) -> float | None:
         """The true mean if it is known, else that of the target's own dialogues; None if neither is known."""
         return self.truth if self.truth is not None else self.logged
@@ -73,8 +86,10 @@ class EstimateRecord(Record, frozen=True, kw_only=True):
 class AgentDifference(Part, frozen=True, kw_only=True):
     """By how much people would rate one agent above another; the first is a target."""
 
+    between: ClassVar[str] = ", "  # between two names of estimators
+
     rating: str
-    estimator: str
+    estimator: str  # two names if the agents were estimated by different ones
     agent: str
     minus: str
     rated: bool  # whether the second agent is a rated one

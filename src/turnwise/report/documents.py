@@ -256,6 +256,25 @@ class OpeDocument(Document, frozen=True, kw_only=True, tag="ope"):
     critics: dict[str, CriticCheck] = field(default_factory=no_keys)
 
     @property
+    def answers(self) -> tuple[EstimateRecord, ...]:
+        """For each target and rating the first estimate that is not there for comparison alone; else the first one."""
+        found: dict[tuple[str, str], EstimateRecord] = {}
+        for one in sorted(self.results, key=lambda record: record.beside):
+            found.setdefault((one.target, one.rating), one)
+        pairs = dict.fromkeys((one.target, one.rating) for one in self.results)
+        return tuple(found[pair] for pair in pairs)
+
+    @property
+    def compared_answers(self) -> tuple[AgentDifference, ...]:
+        """The differences between these estimates, and of these from rated agents."""
+        names = {(one.rating, one.estimator) for one in self.answers}
+        return tuple(
+            one
+            for one in self.differences
+            if all((one.rating, name) in names for name in one.estimator.split(one.between))
+        )
+
+    @property
     def rewarded_by_task(self) -> bool:
         """Whether the return of a task reward is estimated, and not a rating by people."""
         return any(one.kind for one in self.results) or any(one.of == "return" for one in self.known)

@@ -36,8 +36,9 @@ class Gated(Protocol):
     def about(self) -> Mapping[str, str]:
         """What the number is about: metric, agent, group, ..."""
 
-    def named(self, *fields: str) -> list[str]:
-        """What the number is about, of these fields."""
+    @property
+    def gate_names(self) -> tuple[str, ...]:
+        """The names by which a gate can mean this result."""
 
     @property
     def undefined(self) -> bool:
@@ -101,14 +102,12 @@ class Gate:
 
         Raises `UsageError` if no finding is left.
         """
-        named = [finding for finding in findings if finding.named("metric") == [self.name]]
+        named = [finding for finding in findings if self.name in finding.gate_names]
         defined = [finding for finding in named if not finding.undefined]
         if not defined:
-            known = ", ".join(
-                sorted({name for finding in findings for name in finding.named("metric") or ["None"]})
-            )
+            known = ", ".join(sorted({name for finding in findings for name in finding.gate_names}))
             raise UsageError(
-                f"gate `{self.text}`: no result for `{self.name}`; there are results for {known}"
+                f"gate `{self.text}`: no result for `{self.name}`; there are results for {known or 'nothing'}"
             )
         return [self._verdict(finding) for finding in defined]
 

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from turnwise.errors import counted
 from turnwise.records import EstimateRecord
 from turnwise.report import plot
 from turnwise.report.documents import OpeDocument
@@ -61,9 +62,10 @@ def fit_with_band(x: Floats, y: Floats, *, level: float = 0.95) -> Band | None:
 
 
 def draw(dots: Sequence[Dot], *, title: str, new: Dot | None = None) -> str:
-    """The SVG picture: dots with intervals, the diagonal, and if there are enough dots the fitted line and its band.
+    """The SVG picture: dots with names and intervals, the diagonal, and if there are enough dots the fitted line and
+    its band.
 
-    `new` is an agent without a known mean, which is drawn on the diagonal.
+    `new` is one more agent in another colour; with it there is no line, which says nothing about its interval.
     """
     shown = [*dots, *([] if new is None else [new])]
     values = [value for dot in shown for value in (dot.known, dot.estimate, *(dot.interval or ()))]
@@ -71,24 +73,22 @@ def draw(dots: Sequence[Dot], *, title: str, new: Dot | None = None) -> str:
     panel = plot.Panel.with_axes(span, span, height=360)
     panel.axes("known mean", "estimate")
     panel.path([(span[0], span[0]), (span[1], span[1])], style="rule")
-    fitted = fit_with_band(np.array([dot.known for dot in dots]), np.array([dot.estimate for dot in dots]))
+    known, estimates = (np.array([dot[at] for dot in dots]) for at in (1, 2))
+    fitted = fit_with_band(known, estimates) if new is None else None
     if fitted is not None:
         low, high = (np.clip(edge, *span).tolist() for edge in (fitted.low, fitted.high))
         panel.band(fitted.x.tolist(), low, high, 2)
         panel.line(fitted.x.tolist(), np.clip(fitted.middle, *span).tolist(), 2)
-    for dot in dots:
+    for dot in shown:
+        series = int(dot is new)
         if dot.interval is not None:
-            panel.path([(dot.known, edge) for edge in dot.interval], style="whisker s0")
-        panel.dot(
-            dot.known,
-            dot.estimate,
-            tip=f"{dot.name}: known {number(dot.known)}, estimate {number(dot.estimate)}",
-        )
-    if new is not None:
-        if new.interval is not None:
-            panel.path([(new.known, edge) for edge in new.interval], style="whisker s1")
-        panel.dot(new.known, new.estimate, series=1, tip=f"{new.name}: new, estimate {number(new.estimate)}")
-    return panel.svg(title)
+            panel.path([(dot.known, edge) for edge in dot.interval], style=f"whisker s{series}")
+        about = f"new, estimate {number(dot.estimate)}"
+        if dot is not new:
+            about = f"known {number(dot.known)}, estimate {number(dot.estimate)}"
+        panel.dot(dot.known, dot.estimate, series=series, tip=f"{dot.name}: {about}")
+    key = panel.label_dots([(dot.known, dot.estimate, dot.name) for dot in shown])
+    return panel.svg(title, key=key)
 
 
 def standalone_svg(dots: Sequence[Dot], *, title: str) -> str:
@@ -106,9 +106,18 @@ def dots_of(records: Sequence[EstimateRecord]) -> list[Dot]:
 
 
 def new_agents(run: RunOf[OpeDocument]) -> Iterator[Figure]:
-    """For each target with an estimate from its own dialogues: the rated agents, left out, and the target."""
+    """For each target with an estimate from its own dialogues: the rated agents, left out, and the target.
+
+    None of a run in which each rated agent is the target in turn: it has a figure of all.
+    """
+    if run.document.validation:
+        return
     known = {one.rating: one.means for one in run.document.known}
-    for record in with_estimate(run.document.results):
+    answers = {(one.target, one.rating): one for one in run.document.answers}
+    for record in run.document.results:
+        answer = answers[record.target, record.rating]
+        if answer.estimate is None:
+            continue
         means = known.get(record.rating, {})
         drawn = [
             Dot(name, mean, estimate, None)
@@ -117,47 +126,62 @@ def new_agents(run: RunOf[OpeDocument]) -> Iterator[Figure]:
         ]
         if len(drawn) < MIN_DOTS:
             continue
-        new = Dot(record.target, record.value, record.value, record.bounds)
+        truth = answer.truth
+        new = Dot(record.target, answer.value if truth is None else truth, answer.value, answer.bounds)
+        place = (
+            f"is drawn at its estimate on this line, as its mean is not known{_from_ratings(answer)}"
+            if truth is None
+            else "has a known mean here, which the estimate has not seen"
+        )
         title = f"{record.target} among the rated agents: {record.rating}"
         yield Figure(
             kind="regression",
             title=title,
             meaning="Each dot is a rated agent, estimated without its own ratings. On the dashed line estimates equal "
-            "the known mean; the green line is fitted to the dots, with its 95 % band. "
-            f"{record.target} has no known mean: it stands on the dashed line, and its bar is the 95 % interval.",
-            notes=provenance_notes([record], more=[f"{len(drawn)} rated agents, each left out"]),
+            f"the known mean. {record.target} {place}; its bar is the 95 % interval.",
+            notes=provenance_notes([answer], more=[f"{len(drawn)} rated agents, each left out"]),
             head=("agent", "known", "estimate", "low", "high"),
             rows=(
                 *((d.name, d.known, d.estimate, None, None) for d in drawn),
-                (new.name, None, new.estimate, *(new.interval or (None, None))),
+                (new.name, truth, new.estimate, *(new.interval or (None, None))),
             ),
             svg=draw(drawn, title=title, new=new),
         )
 
 
+def _from_ratings(record: EstimateRecord) -> str:
+    """How many of its own ratings the estimate has; empty without any."""
+    return f" beyond {counted(record.own_ratings, 'rating')}" if record.own_ratings else ""
+
+
 def regressions(run: RunOf[OpeDocument]) -> Iterator[Figure]:
-    """One figure for each rating and estimator with at least three targets of known mean."""
+    """One figure for each rating and estimator with at least three targets of known mean, with --all two."""
     records = run.document.results
     for rating, name in dict.fromkeys((r.rating, r.estimator) for r in records):
         mine = [r for r in records if (r.rating, r.estimator) == (rating, name)]
         drawn = dots_of(mine)
-        if len(drawn) < MIN_DOTS:
+        if len(drawn) < (2 if run.document.validation else MIN_DOTS):
             continue
         x, y = np.array([dot.known for dot in drawn]), np.array([dot.estimate for dot in drawn])
         correlations = ", ".join(
             f"{word} {value:.3f}"
             for word, value in (("Pearson", pearson(x, y)), ("Spearman", spearman(x, y)))
-            if math.isfinite(value)
+            if math.isfinite(value) and len(drawn) > MIN_DOTS
         )
+        fitted = (
+            "; the green line is fitted to the dots, with its 95 % band." if len(drawn) >= MIN_DOTS else "."
+        )
+        band = "; the band is Student's, at 95 %" if len(drawn) >= MIN_DOTS else ""
         refused = len(mine) - len(with_estimate(mine))
         title = f"{name}: estimates of {rating} against known means"
         yield Figure(
             kind="regression",
             title=title,
             meaning="Each dot is an agent that was left out; its bar is the 95 % interval of the estimate. On the "
-            "dashed line estimates equal the known mean; the green line is fitted to the dots, with its 95 % band. "
-            + correlations + (f"; {refused} refused." if refused else "."),
-            notes=provenance_notes(with_estimate(mine), more=[f"{len(drawn)} agents; the band is Student's, at 95 %"]),
+            f"dashed line estimates equal the known mean{fitted}"
+            + (f" {correlations}." if correlations else "")
+            + (f" {refused} of {len(mine)} refused." if refused else ""),
+            notes=provenance_notes(with_estimate(mine), more=[f"{len(drawn)} agents" + band]),
             head=("agent", "known", "estimate", "low", "high"),
             rows=tuple((d.name, d.known, d.estimate, *(d.interval or (None, None))) for d in drawn),
             svg=draw(drawn, title=title),

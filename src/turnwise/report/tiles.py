@@ -14,7 +14,7 @@ _ORDER: dict[Question, tuple[str, ...]] = {
     "metrics": ("trust", "best-tied", "far-from-person", "agrees-best", "agrees-tied",
                 "near-not-shown", "none-agrees", "ranks-agents", "learned-from-items"),
     "gaming": ("gameable", "hardened", "no-fraud-shown"),
-    "unrated": ("unrated-ranked", "unrated-partly", "unrated-useless", "unrated-estimate",
+    "unrated": ("unrated-better", "unrated-ranked", "unrated-partly", "unrated-useless", "unrated-estimate",
                 "refused", "critic-fooled", "critic-first"),
     "reliable": ("reliable",),
     "plan": ("planned",),

@@ -1,6 +1,8 @@
 """An agent nobody rated, from its own dialogues: what is learned, what is refused, what an interval covers."""
 
+import re
 from contextlib import nullcontext
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -135,6 +137,28 @@ def test_intervals_cover_the_truth_and_few_good_agents_are_refused() -> None:
             covered.append(found.interval[0] <= truth <= found.interval[1])
     assert answered > 105
     assert np.mean(covered) > 0.91
+
+
+def test_a_refusal_says_what_the_features_are_about_and_how_often_others_were_chosen() -> None:
+    made = panel(4, shift=3.0)[0]
+    data = replace(made.data, blocks={"flow": made.data.blocks["noise"], "agent words": (0, 1)})
+    refused = str(Panel(data).estimate("new").refusal)
+    assert (
+        "unlike those of the rated agents in how its replies and its users' turns follow one another"
+        in refused
+    )
+    unstable = [
+        str(found.refusal)
+        for seed in range(60)
+        if (found := panel(seed, agents=5, strength=1.0)[0].estimate("new")).refusal is not None
+        and found.refusal.reason.code == "unstable-choice"
+    ]
+    assert unstable
+    # Less than half of five keep the choice.
+    assert all(
+        re.search(r"one of the 5 rated agents left out, others are chosen in [345] of 5 cases", one)
+        for one in unstable
+    )
 
 
 def test_an_agent_far_outside_is_refused() -> None:

@@ -8,8 +8,8 @@ from turnwise.errors import UsageError
 from turnwise.metrics.learned.reactions import (
     FittedReactions,
     Reactions,
-    corpora_of,
     hashes,
+    known_dialogues,
     long_turns,
     predicted,
     repeated_share,
@@ -64,8 +64,8 @@ def test_dialogues_of_its_training_are_known_by_what_the_user_says() -> None:
         {},
         "",
     )
-    assert corpora_of(model, [other]) == ["a"]
-    assert corpora_of(model, [mine[:2]]) == []
+    assert known_dialogues(model, [other, other]) == {"a": 2}
+    assert known_dialogues(model, [mine[:2]]) == {}
 
 
 def test_users_that_say_the_same_long_turns_in_every_dialogue_are_a_program() -> None:

@@ -4,6 +4,7 @@ from typing import Any
 
 from tests.made_runs import made_run
 from turnwise.report.claims import claims_of
+from turnwise.report.tiles import tiles
 
 MEANS = {str(at): float(at) for at in range(1, 9)}
 
@@ -38,7 +39,9 @@ def test_an_interval_that_holds_most_agents_names_those_outside():
     both = estimated(1.5, 7.5)
     assert both.verdict.startswith("new would be rated above 1 and below 8; whether")
     # A half-width of (8 - 1) / 8 = .875 with a standard deviation of 1: (1.96 / .875)^2 = 5.02.
-    assert claim.advice == "Rate about 6 dialogues of new for an interval of ±0.88."
+    assert claim.advice == (
+        "Rate about 6 dialogues of new for an interval of ±0.88, an eighth of the range of the other agents' means."
+    )
 
 
 def test_a_narrow_interval_ranks():
@@ -77,3 +80,90 @@ def test_no_fraud_found_is_not_called_safe():
     assert claim.kind == "no-fraud-shown"
     assert claim.badge == "can't tell"
     assert "may still find one" in claim.advice
+
+
+def two(low: float, high: float) -> Any:
+    """The claims of a run on two targets, whose difference has this interval."""
+    records = [
+        {"target": name, "rating": "overall", "estimate": value, "interval": [value - 2, value + 2],
+         "status": "ok", "estimator": "dialogues", "own_dialogues": 40}
+        for name, value in (("worse", 2.5), ("better", 6.5))
+    ]  # fmt: skip
+    known = [{"rating": "overall", "means": MEANS, "spread": 1.0, "scale": [1, 8]}]
+    differences = [
+        {"rating": "overall", "estimator": "dialogues", "agent": "worse", "minus": "better", "rated": False,
+         "estimate": -4.0, "interval": [-high, -low], "p_above": 0.02, "regret": 0.01}
+    ]  # fmt: skip
+    return claims_of(made_run("ope", *records, known=known, differences=differences))
+
+
+def test_the_better_of_two_targets_is_the_first_claim():
+    claim, worse, _ = two(1.0, 7.0)
+    assert (claim.kind, claim.badge, claim.verdict) == (
+        "unrated-better",
+        "yes",
+        "better would be rated above worse",
+    )
+    assert claim.number == "worse is lower by 4.0 [1.0, 7.0] on overall"
+    assert "0.980" in claim.evidence
+    assert [(fact.subject, fact.object, fact.direction) for fact in claim.facts] == [("better", "worse", 1)]
+    # .5 to 4.5 holds four of eight: too many to rank it, and none is below.
+    assert worse.verdict.startswith("worse would be rated below 5, 6, 7 and 8; whether")
+    (tile, *_) = tiles([[claim, worse]])
+    assert tile.verdict == claim.verdict
+
+
+def test_two_targets_that_may_be_alike_are_not_ranked():
+    claim = two(-1.0, 9.0)[0]
+    assert (claim.badge, claim.facts) == ("can't tell", ())
+    assert claim.verdict == "better has the highest estimate; whether it would be rated above worse is open"
+
+
+def test_an_agent_below_all_in_its_interval_is_not_called_above_0():
+    assert estimated(-1.0, 2.5).verdict == "new would be rated below 6 of 8 agents"
+    assert estimated(6.5, 9.0).verdict == "new would be rated above 6 of 8 agents"
+
+
+def test_no_more_ratings_are_advised_than_there_are_dialogues():
+    record = {"target": "new", "rating": "overall", "estimate": 4.5, "interval": [0.5, 8.5], "status": "ok",
+              "estimator": "dialogues", "own_dialogues": 4}  # fmt: skip
+    known = [{"rating": "overall", "means": MEANS, "spread": 1.0, "scale": [1, 8]}]
+    (claim,) = claims_of(made_run("ope", record, known=known))
+    # 1.96 / sqrt(4)
+    assert claim.advice == "Rate all 4 dialogues of new, for an interval of ±0.98."
+    assert claim.evidence == "from its 4 dialogues, without any rating of them"
+
+
+def left_out(answered: int, half_width: float) -> Any:
+    """The claim of a run in which each of six agents was left out."""
+    check = {"rating": "overall", "estimator": "dialogues", "n_agents": answered, "refused": 6 - answered,
+             "mae": 0.4, "coverage": 1.0, "half_width": half_width,
+             "pearson": 0.95 if answered > 3 else None, "spearman": 0.5 if answered > 3 else None}  # fmt: skip
+    refused = {
+        "target": "1",
+        "rating": "overall",
+        "estimator": "dialogues",
+        "status": "refused",
+        "reason": "why",
+    }
+    known = [{"rating": "overall", "means": MEANS, "spread": 1.0, "scale": [1, 8]}]
+    (claim,) = claims_of(made_run("ope", refused, known=known, validation=[check]))
+    return claim
+
+
+def test_leaving_agents_out_is_a_plain_yes_only_with_narrow_intervals_and_most_answered():
+    claim = left_out(5, 1.0)
+    assert (claim.kind, claim.badge) == ("ope-accuracy", "yes")
+    assert claim.verdict == "dialogues predicted overall of 5 of 6 agents left out; 1 refused"
+    assert claim.number.startswith(
+        "correlation 0.95 (of ranks 0.50), mean error 0.400; 100% of intervals hold"
+    )
+    wide = left_out(5, 2.0)  # 4 of a range of 7
+    assert wide.badge == "caution"
+    assert wide.number.endswith("intervals are 4.000 wide, and the means span 7.000")
+    few = left_out(2, 1.0)
+    assert (few.badge, few.verdict) == (
+        "can't tell",
+        "2 of 6 agents left out in turn were answered, too few to say how right",
+    )
+    assert left_out(0, 1.0).verdict == "Agents left out in turn could not be predicted"

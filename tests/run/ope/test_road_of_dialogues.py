@@ -1,6 +1,8 @@
 """`ope` from the target's own unrated dialogues: which road is taken, what it says, and what never leaks."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,10 @@ import pytest
 import turnwise as tw
 from turnwise.cli.common.group import run
 from turnwise.errors import DataError, UsageError
+from turnwise.report.claims import claims_of
+from turnwise.report.report import figures
+from turnwise.report.runs import find_runs
+from turnwise.run.ope import own_dialogues
 
 GOOD = ("great, thank you", "oh nice, I love that", "haha, tell me more about it please")
 BAD = ("what do you mean", "you already said that", "whatever, bye")
@@ -95,9 +101,133 @@ def test_ratings_of_the_target_are_pooled_in_a_row_of_their_own(tmp_path: Path) 
     for line in lines[-12:]:
         del line["ratings"]
     path = written(tmp_path / "a.jsonl", lines)
-    alone, together = tw.ope(path, targets="new", model="hashing")
+    estimates = tw.ope(path, targets="new", model="hashing", against="bot0")
+    alone, together = estimates
     assert (alone["estimator"], together["estimator"]) == ("dialogues", "dialogues+ratings")
     assert np.ptp(together["interval"]) < np.ptp(alone["interval"])
+    assert (alone["own_dialogues"], together["own_ratings"]) == (24, 12)
+    # The second is the answer: gates, comparisons and claims take it.
+    assert [one.estimator for one in estimates.findings] == ["dialogues+ratings"]
+    (against,) = estimates.document.differences
+    assert against.estimator == "dialogues+ratings"
+    assert any(
+        "12 ratings of its own are in it, and must be of dialogues" in note for note in estimates.notes()
+    )
+
+
+def test_ratings_of_chosen_dialogues_contradict_the_prediction_and_that_is_warned_of(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = talks(RATED) + talks({"new": 0.2}, seed=1)
+    for place, line in enumerate(lines[-24:]):
+        line["ratings"][0]["value"] = 4.5 + place / 100
+        if place >= 10:
+            del line["ratings"]
+    path = written(tmp_path / "a.jsonl", lines)
+    assert run(["ope", path, "--target", "new", "--model", "hashing", "-q", "-o", str(tmp_path / "out")]) == 0
+    said = capsys.readouterr().err
+    assert "warning: new overall: its own ratings (4." in said
+    assert "right only if they are of dialogues of new that were drawn at random" in said
+    (found,) = find_runs([str(tmp_path / "out")])
+    (claim,) = claims_of(found)
+    assert claim.badge == "caution"
+    assert "from its 24 dialogues and 10 ratings of these, which contradict" in claim.evidence
+    assert claim.number.startswith("new would get 4.5")
+    listed, among = figures(found)
+    assert [row[0] for row in listed.rows] == ["dialogues+ratings", "dialogues"]
+    assert among.rows[-1][2] == pytest.approx(claim.interval and sum(claim.interval) / 2, abs=0.1)
+
+
+def test_a_gate_is_on_a_target_or_on_its_rating(
+    files: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ["ope", *files, "--target", "new", "--model", "hashing"]
+    assert run([*asked, "--gate", "new >= 1"]) == 0
+    assert run([*asked, "--gate", "new:overall >= 4.9"]) == 1
+    capsys.readouterr()
+    assert run([*asked, "--gate", "overall >= 1"]) == 2
+    assert "there are results for new, new:overall" in capsys.readouterr().err
+
+
+def test_a_fraction_is_a_share_of_each_agents_dialogues(files: tuple[str, str]) -> None:
+    (half,) = tw.ope(list(files), targets="new", model="hashing", fraction=0.5)
+    assert (half["own_dialogues"], half["n_items"]) == (12, 7 * 12)
+
+
+def test_the_signature_has_rating_choice_and_encoder(files: tuple[str, str]) -> None:
+    (row,) = tw.ope(list(files), targets="new", model="hashing")
+    assert row["signature"].startswith(
+        f"dialogues|rating:overall|choice:{row['diagnostics']['choice']}|[hashing"
+    )
+
+
+def test_a_refused_estimate_shows_no_number_but_the_mean_of_the_others(tmp_path: Path) -> None:
+    few = dict(list(RATED.items())[:3])
+    lines = talks(few)
+    path = written(tmp_path / "a.jsonl", lines + talks({"new": 0.5}, rated=False))
+    (row,) = tw.ope(path, targets="new", model="hashing")
+    means = [np.mean([one["ratings"][0]["value"] for one in lines if one["agent"] == agent]) for agent in few]
+    assert (row["estimate"], row["raw"]) == (None, None)
+    assert row["mean_of_others"] == pytest.approx(np.mean(means))
+
+
+def test_files_of_several_agents_may_have_the_same_ids(tmp_path: Path) -> None:
+    lines = talks(RATED | {"new": 0.7})
+    del lines[-1]["ratings"]
+    together = written(tmp_path / "all.jsonl", lines)
+    paths = []
+    for agent in (*RATED, "new"):
+        own = [line for line in lines if line["agent"] == agent]
+        renamed = [line | {"id": str(place)} for place, line in enumerate(own)]
+        paths.append(written(tmp_path / f"{agent}.jsonl", renamed))
+    first, second = (tw.ope(files, targets="new", model="hashing") for files in (together, paths))
+    assert [one["estimate"] for one in second] == [one["estimate"] for one in first]
+
+
+@pytest.mark.parametrize(
+    ("known", "note"),
+    [
+        ({"a": 3}, "`reactions` is that fitted without a: dialogues of it are here (3)"),
+        (
+            {"a": 3, "b": 1},
+            "users say the same as in dialogues of several corpora that it was fitted to: a (3), b (1)",
+        ),
+    ],
+)
+def test_it_is_said_which_fit_of_reactions_is_used_and_why_none(
+    monkeypatch: pytest.MonkeyPatch, known: dict[str, int], note: str
+) -> None:
+    monkeypatch.setattr(own_dialogues, "known_dialogues", lambda folder, dialogues: known)
+    notes: list[str] = []
+    names = own_dialogues._reactions([], notes)
+    assert names == (["reactions[without=a]"] if len(known) == 1 else [])
+    assert [note in one for one in notes] == [True]
+
+
+def test_the_first_reading_of_texts_shows_its_progress(
+    files: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown = []
+
+    @contextmanager
+    def progress(what: str, total: int | None, *, quiet: bool) -> Iterator[None]:
+        shown.append((what, quiet))
+        yield
+
+    monkeypatch.setattr(own_dialogues, "progress", progress)
+    tw.ope(list(files), targets="new", model="hashing", progress=True)
+    assert shown == [("reading 192 dialogues", False)]
+
+
+def test_settings_of_replies_are_refused_where_there_are_only_own_dialogues(files: tuple[str, str]) -> None:
+    for more in ({"calibrate": False}, {"estimators": "robust"}):
+        with pytest.raises(UsageError, match="without this, its own dialogues are taken"):
+            tw.ope(list(files), targets="new", model="hashing", **more)
+    with pytest.raises(UsageError, match="is a road"):
+        tw.ope(list(files), targets="new", model="hashing", estimators="dialogues")
+    (row,) = tw.ope(list(files), targets="new", model="hashing", estimators="metric:length")
+    assert row["estimator"] == "dialogues"
+    assert "scores:length" in row["signature"]
 
 
 def test_all_leaves_out_each_agent_and_two_targets_are_compared(
@@ -106,6 +236,11 @@ def test_all_leaves_out_each_agent_and_two_targets_are_compared(
     found = tw.ope(files[0], all_agents=True, model="hashing")
     assert [one["target"] for one in found] == list(RATED)
     (check,) = found.validation
+    tw.ope(files[0], all_agents=True, model="hashing", output=str(tmp_path / "out"))
+    (made,) = find_runs([str(tmp_path / "out")])
+    (figure,) = figures(made)
+    assert figure.title == "dialogues: estimates of overall against known means"
+    assert all(one["target"] in figure.svg for one in found if one["estimate"] is not None)
     assert check["n_agents"] + check["refused"] == 7
     assert check["n_agents"] >= 4
     assert check["pearson"] > 0.8
@@ -136,7 +271,7 @@ def test_thumbs_on_turns_serve_as_ratings(tmp_path: Path) -> None:
 def test_both_roads_add_the_estimate_from_replies_as_one_more_number(tmp_path: Path) -> None:
     path = str(tmp_path / "logs.jsonl")
     tw.simulate("booking", output=path, agents=8, dialogues=20, samples=1, truth=0)
-    found = tw.ope(path, targets="noise-03", rating="reward", model="hashing", road="both")
+    found = tw.ope(path, targets="noise-04", rating="reward", model="hashing", road="both")
     rows = {one["estimator"]: one for one in found}
     assert rows["both"]["estimate"] is not None
     assert "robust" in rows

@@ -10,7 +10,7 @@ estimated better than by the mean of the others, or lies outside what was seen, 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -19,7 +19,7 @@ from turnwise.errors import Refused
 from turnwise.estimators.calibration import LEVEL
 from turnwise.estimators.dialogues.choice import Choice, LeftOut, chosen, left_out
 from turnwise.estimators.dialogues.moments import MEAN, Candidate, Moments, candidates_of
-from turnwise.estimators.dialogues.table import Table
+from turnwise.estimators.dialogues.table import IN_WORDS, Table
 from turnwise.estimators.outside import (
     Distance,
     check_inside,
@@ -205,26 +205,28 @@ class Panel:
         if not (made.p <= CHANCE and made.ranking >= RANKING):
             raise Refused(
                 "left out in turn, the {n:#rated agent} are not ranked well enough: their estimates correlate "
-                "{correlation:.2f} with their means (p {p:.2f}), and {least} is needed; more dialogues of each agent, "
-                "or more agents that differ in quality, may help",
+                "{correlation:.2f} with their means (p {p:.2f}), and {least} or more with a p of {chance} or less is "
+                "needed; more dialogues of each agent, or more agents that differ in quality, may help",
                 "dialogues-not-ranked",
                 n=len(found.agents),
                 correlation=made.ranking,
                 p=made.p,
                 least=RANKING,
+                chance=CHANCE,
             )
         if made.stable < STABLE:
             raise Refused(
-                "what carries in the dialogues changes with the agent that is left out: `{choice}` is chosen with all "
-                "{n:#rated agent}, and without each of them in {share:.0%} of cases; more rated agents may help",
+                "which features predict the ratings depends on single agents: with one of the {n:#rated agent} left "
+                "out, others are chosen in {others} of {n} cases; more rated agents may help",
                 "unstable-choice",
                 n=len(found.agents),
                 choice=made.choice,
-                share=made.stable,
+                others=round((1 - made.stable) * len(found.agents)),
             )
         # With few rated agents the test sees little, so more of those that are alike are refused: one in as many as are
         # rated. With five bots of ji2022 a spoilt one is then never answered (papers/unrated.md).
-        check_inside(name, made.inside, 1 / len(found.agents))
+        inside = [replace(one, block=IN_WORDS.get(one.block, one.block)) for one in made.inside]
+        check_inside(name, inside, 1 / len(found.agents))
         if made.users is not None:
             check_users(name, made.users)
         check_range(name, made.value, found.rating)

@@ -29,6 +29,7 @@ class Pooled:
     interval: Interval
     of_ratings: float  # the estimate of the ratings, corrected by the predictions
     method: str
+    contradicted: float | None = None  # the prediction, where the ratings contradict it and it is not used
 
 
 def pooled(made: DialoguesEstimate | None, ratings: Floats) -> Pooled:
@@ -73,6 +74,7 @@ def pooled(made: DialoguesEstimate | None, ratings: Floats) -> Pooled:
             interval=corrected.interval,
             of_ratings=corrected.estimate,
             method=f"{how}; the prediction contradicts them ({made.value:.3g}) and is not used",
+            contradicted=made.value,
         )
     weight = own**2 / (own**2 + half**2)
     estimate = weight * corrected.estimate + (1 - weight) * made.value

@@ -25,6 +25,15 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "user": ("user counts", "user words", "last user words"),
     "agent": ("agent counts", "agent words"),
 }
+# What the blocks are about, for a reader.
+IN_WORDS: Mapping[str, str] = {
+    "user counts": "how its users react (lengths, questions, thanks, complaints)",
+    "user words": "what its users say",
+    "last user words": "what its users say at the end",
+    "agent counts": "how it talks (lengths, questions, repetitions)",
+    "agent words": "what it says",
+    "flow": "how its replies and its users' turns follow one another",
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False)

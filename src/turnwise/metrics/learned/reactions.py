@@ -152,10 +152,12 @@ def predicted(folder: Folder, without: str, vectors: Floats) -> Floats:
     return found
 
 
-def corpora_of(folder: Folder, dialogues: Iterable[Sequence[Turn]]) -> list[str]:
-    """The corpora of the model to which one of the dialogues, given by their turns, belongs."""
-    there = set(hashes(dialogues).tolist())
-    return [name for name in folder.config["corpora"] if there & set(folder.tensors[f"seen {name}"].tolist())]
+def known_dialogues(folder: Folder, dialogues: Iterable[Sequence[Turn]]) -> dict[str, int]:
+    """Corpus of the model -> how many of the dialogues, given by their turns, it has; only corpora that have any."""
+    codes = [code for turns in dialogues for code in hashes([turns]).tolist()]
+    seen = {name: set(folder.tensors[f"seen {name}"].tolist()) for name in folder.config["corpora"]}
+    counts = {name: sum(code in there for code in codes) for name, there in seen.items()}
+    return {name: count for name, count in counts.items() if count}
 
 
 def hashes(dialogues: Iterable[Sequence[Turn]]) -> NDArray[np.uint64]:

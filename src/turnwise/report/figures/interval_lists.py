@@ -121,8 +121,11 @@ def estimates(run: RunOf[OpeDocument]) -> Iterator[Figure]:
         return
     for target, rating in targets:
         there = [r for r in asked if (r.target, r.rating) == (target, rating)]
+        (answer,) = (one for one in run.document.answers if (one.target, one.rating) == (target, rating))
+        there.sort(key=lambda record: record is not answer)
         mine = with_estimate(there)
-        if not mine:
+        # A single estimate from own dialogues is drawn among the rated agents.
+        if not mine or (len(there) == 1 and answer.diagnostics.left_out):
             continue
         truth = next((r.truth for r in there if r.truth is not None), None)
         title, along = f"what people would say of {target}: {rating}", f"mean {rating}"

@@ -15,7 +15,7 @@ from turnwise import estimators as registry
 from turnwise.errors import UsageError, setting
 from turnwise.extras import require
 from turnwise.logs.dialogue import UNNAMED
-from turnwise.logs.scan import Census, scan
+from turnwise.logs.scan import Census, scan, scan_agents
 from turnwise.protocols import estimator_extras
 from turnwise.records import AgentDifference, CriticCheck, EstimateRecord, EstimatorCheck, KnownMeans
 from turnwise.report import results
@@ -24,7 +24,7 @@ from turnwise.report.run_files import write
 from turnwise.run.ope import task_log
 from turnwise.run.ope.critic import controls, critics_among, rewarded_by_task
 from turnwise.run.ope.critic_of_tasks import ope_of_task
-from turnwise.run.ope.differences import compared
+from turnwise.run.ope.differences import by_estimator, compared
 from turnwise.run.ope.estimate import (
     Request,
     TargetEstimate,
@@ -35,7 +35,7 @@ from turnwise.run.ope.estimate import (
 )
 from turnwise.run.ope.estimators import resolved_estimators
 from turnwise.run.ope.logged_data import LoggedData, left_out, prepare, requested_ratings, selected_dialogues
-from turnwise.run.ope.own_dialogues import BOTH, chosen_road, ope_of_dialogues, with_own_dialogues
+from turnwise.run.ope.own_dialogues import BOTH, POOLED, chosen_road, ope_of_dialogues, with_own_dialogues
 from turnwise.run.ope.projection import projections
 from turnwise.run.ope.stream import STREAMED, check_streamable, streamed_estimates, sum_estimators
 from turnwise.run.ope.truth import (
@@ -64,7 +64,7 @@ EVERYONE = "@alternatives"
 
 def ope(spec: "Ope") -> OpeDocument:
     """Run `turnwise ope`; parts that an interrupted run with the same options finished are not computed again."""
-    scanned = scan(spec.paths)
+    scanned = scan(spec.paths) if spec.stream else scan_agents(spec.paths, command="score")
     with PartialResults.of(spec, scanned.sha256) as done:
         return _ope(spec, scanned, done)
 
@@ -77,7 +77,7 @@ def _ope(spec: "Ope", scanned: Census, done: PartialResults) -> OpeDocument:
     stream = spec.stream
     if stream:
         check_streamable(spec)
-    dialogues, census = ([], scanned) if stream else selected_dialogues(spec)
+    dialogues, census = ([], scanned) if stream else selected_dialogues(spec, apart=scanned.apart)
     names = tuple(dict.fromkeys(spec.estimators or (STREAMED if stream else registry.CHEAP)))
     truths = read_truth(as_text(spec.truth))
     targets = _targets(census, spec)
@@ -93,7 +93,8 @@ def _ope(spec: "Ope", scanned: Census, done: PartialResults) -> OpeDocument:
     others = [name for name in census.agents if name not in targets] if spec.calibrate else []
     everyone = (*targets, *others)
     # The exit code depends on the estimators that were asked for, not on those that are shown for comparison.
-    main = spec.estimators or (names[0],)
+    of_both = (BOTH, POOLED) if road == "both" else ()
+    main = (*of_both, *spec.estimators) or names[:1]
     records: list[EstimateRecord] = []
     validated: list[EstimatorCheck] = []
     criticised: dict[str, CriticCheck] = {}
@@ -142,10 +143,14 @@ def _ope(spec: "Ope", scanned: Census, done: PartialResults) -> OpeDocument:
             for one in estimates:
                 stated = truths.get(one.target, {}).get(rating)
                 record = target_record(one, rating, logged.get(one.target), stated)
-                records.append(structs.replace(record, beside=one.estimator not in main))
+                records.append(structs.replace(record, beside=one.beside or one.estimator not in main))
             if spec.all_agents:
                 validated += validation(rating, names, estimates, truth, truth_errors(logged_data, truths))
-            differences += compared(spec, rating, estimates, logged, truth_errors(logged_data, {}))
+            groups = by_estimator(estimates)
+            if road == "both":
+                answers = [one for one in estimates if one.estimator in of_both and not one.beside]
+                groups = [answers, *(one for one in groups if one[0].estimator not in of_both)]
+            differences += compared(spec, rating, groups, logged, truth_errors(logged_data, {}))
             write_figures(spec, rating, estimates, truth)
             _write_projections(spec, logged_data, chosen)
     return finish(

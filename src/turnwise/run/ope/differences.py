@@ -23,17 +23,18 @@ EVERYONE = "all"
 def compared(
     spec: "Ope",
     rating: str,
-    estimates: Sequence[TargetEstimate],
+    groups: Sequence[Sequence[TargetEstimate]],
     known: Mapping[str, float],
     errors: Mapping[str, float],
 ) -> list[AgentDifference]:
     """Every two targets that have an estimate, and every such target less each rated agent of --against.
 
-    `known` are the mean ratings of rated agents, `errors` their standard errors. With --all there are none.
+    `groups` have one estimate of each target, and targets of one group are compared. `known` are the mean ratings of
+    rated agents, `errors` their standard errors. With --all there are none.
     """
     if spec.all_agents:
         return []
-    targets = {one.target for one in estimates}
+    targets = {one.target for group in groups for one in group}
     others = [name for name in known if name not in targets]
     rated = others if spec.against == (EVERYONE,) else list(spec.against)
     for name in rated:
@@ -43,19 +44,28 @@ def compared(
                 f"{', '.join(others) or 'none'}"
             )
     found = []
-    for estimator in dict.fromkeys(one.estimator for one in estimates):
-        given = [one for one in estimates if one.estimator == estimator and one.estimate is not None]
+    for group in groups:
+        given = [one for one in group if one.estimate is not None]
         for at, one in enumerate(given):
             mine = (one.estimate or 0.0, _error(one))
             for other in given[at + 1 :]:
                 yours = (other.estimate or 0.0, _error(other))
+                estimator = AgentDifference.between.join(dict.fromkeys((one.estimator, other.estimator)))
                 found.append(
                     _difference(rating, estimator, one.target, other.target, mine, yours, rated=False)
                 )
             for name in rated:
                 yours = (known[name], errors.get(name, 0.0))
-                found.append(_difference(rating, estimator, one.target, name, mine, yours, rated=True))
+                found.append(_difference(rating, one.estimator, one.target, name, mine, yours, rated=True))
     return found
+
+
+def by_estimator(estimates: Sequence[TargetEstimate]) -> list[list[TargetEstimate]]:
+    """The estimates of each estimator, in order."""
+    groups: dict[str, list[TargetEstimate]] = {}
+    for one in estimates:
+        groups.setdefault(one.estimator, []).append(one)
+    return list(groups.values())
 
 
 def _error(one: TargetEstimate) -> float:

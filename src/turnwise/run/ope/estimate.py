@@ -133,6 +133,10 @@ class TargetEstimate:
     method: str = ""
     n_dialogues: int = 0
     n_agents: int = 0
+    own_dialogues: int | None = None  # of the target, where it is estimated from these
+    own_ratings: int | None = None  # how many of these have ratings that were used
+    mean_of_others: float | None = None  # of the other agents' mean ratings
+    beside: bool = False  # whether another estimate of the target is the answer
     diagnostics: EstimateDiagnostics = field(default_factory=EstimateDiagnostics)
     curves: Mapping[str, Floats] = field(default_factory=dict)
     # Raw estimates of the target and of the known agents, relative to the level of what each was made from.

@@ -128,11 +128,16 @@ def requested_ratings(census: Census, rating: str | None) -> tuple[str, ...]:
     return (rating,)
 
 
-def selected_dialogues(spec: "Ope") -> tuple[list[Dialogue], Census]:
-    """The dialogues that --where and --limit select, and their census; a `DataError` if there are none."""
+def selected_dialogues(spec: "Ope", *, apart: bool = False) -> tuple[list[Dialogue], Census]:
+    """The dialogues that --where and --limit select, and their census; a `DataError` if there are none.
+
+    With `apart`, ids need only differ inside a file.
+    """
     chosen = spec.selection
     there = [
-        one for one in read_all(spec.paths) if all(lookup(one, key) == value for key, value in chosen.where)
+        one
+        for one in read_all(spec.paths, apart=apart)
+        if all(lookup(one, key) == value for key, value in chosen.where)
     ]
     if not there:
         shown = " ".join(setting("--where", f"{key}={value}") for key, value in chosen.where)

@@ -15,24 +15,27 @@ from msgspec import structs
 from turnwise.encode import TextEncoder
 from turnwise.encode.models.catalogue import NotFetched
 from turnwise.encode.sides import said
-from turnwise.errors import DataError, MissingExtra, Refused, UsageError, setting
+from turnwise.errors import DataError, MissingExtra, Refused, UsageError, counted, setting
 from turnwise.estimators.calibration import standard_errors
 from turnwise.estimators.dialogues.estimate import DialoguesEstimate, Panel
 from turnwise.estimators.dialogues.pooled import Pooled, pooled
 from turnwise.estimators.dialogues.table import Blocks, table
 from turnwise.estimators.vectors import encoder
-from turnwise.metrics.learned.reactions import corpora_of
+from turnwise.metrics.learned.reactions import known_dialogues
 from turnwise.metrics.learned.trained import load_trained
 from turnwise.records import AgentDifference, EstimateDiagnostics, KnownMeans, Withheld, finite
 from turnwise.report.documents import OpeDocument
+from turnwise.run.ope.critic import critics_among
 from turnwise.run.ope.differences import compared
 from turnwise.run.ope.estimate import TargetEstimate, within_scale
 from turnwise.run.ope.logged_data import METRIC, check_scale, requested_ratings
 from turnwise.run.ope.reward import computed
 from turnwise.run.ope.truth import Truth, least_means, target_record, validation, write_figures
+from turnwise.run.scoring.tally import generator
 from turnwise.run.spec import finish
+from turnwise.run.workers.execute import progress
 from turnwise.settings.option import as_text
-from turnwise.types import Dialogue, Floats, Ints
+from turnwise.types import Dialogue, Floats, Ints, Signature
 
 if TYPE_CHECKING:
     from turnwise.commands.ope import Ope, Road
@@ -58,6 +61,7 @@ class OwnDialogues:
     reward: Floats  # (n,) NaN where nobody rated a dialogue
     blocks: Blocks
     scores: Mapping[str, Floats]  # (n,) scores of dialogues that may be chosen
+    encoder: Signature | None = None
     notes: tuple[str, ...] = ()
     others: Mapping[str, Mapping[str, float]] = field(default_factory=dict)  # road -> agent -> raw estimate
 
@@ -122,12 +126,19 @@ def described(
         raise DataError(
             f"no other agent has dialogues that are rated on `{rating}`; give rated dialogues of five agents or more"
         )
-    kept = [one for one in both if one.agent in targets or one.id in rewards or one.agent in rated]
+    kept = _share(
+        [one for one in both if one.agent in targets or one.id in rewards or one.agent in rated],
+        spec.fraction,
+        generator(spec.seed, "fraction"),
+    )
     agents = tuple(dict.fromkeys(one.agent for one in kept))
     codes = {name: index for index, name in enumerate(agents)}
     coder, note = text_encoder(spec)
     notes = [] if note is None else [note]
-    scores = _scores(spec, kept, census, coder, notes)
+    # Reading texts for the first time can take minutes.
+    with progress(f"reading {counted(len(kept), 'dialogue')}", None, quiet=spec.quiet):
+        scores = _scores(spec, kept, census, coder, notes)
+        blocks = Blocks.of(kept, coder)
     dimension = census.dimensions.get(rating)
     return OwnDialogues(
         rating=rating,
@@ -135,10 +146,26 @@ def described(
         agents=agents,
         agent=np.array([codes[one.agent] for one in kept], dtype=np.int64),
         reward=np.array([rewards.get(one.id, np.nan) for one in kept]),
-        blocks=Blocks.of(kept, coder),
+        blocks=blocks,
         scores=scores,
+        encoder=None if coder is None else coder.signature,
         notes=tuple(notes),
     )
+
+
+def _share(dialogues: list[Dialogue], share: float, rng: np.random.Generator) -> list[Dialogue]:
+    """A random share of each agent's dialogues, rounded, at least one; their order is kept."""
+    if share == 1.0:
+        return dialogues
+    by_agent: dict[str, list[int]] = {}
+    for index, one in enumerate(dialogues):
+        by_agent.setdefault(one.agent, []).append(index)
+    used = {
+        index
+        for mine in by_agent.values()
+        for index in rng.permutation(mine)[: max(1, round(share * len(mine)))].tolist()
+    }
+    return [one for index, one in enumerate(dialogues) if index in used]
 
 
 def text_encoder(spec: "Ope") -> tuple[TextEncoder | None, str | None]:
@@ -194,11 +221,19 @@ def _scores(
 def _reactions(dialogues: Sequence[Dialogue], notes: list[str]) -> list[str]:
     """The name of the metric `reactions`, fitted without the corpus that the dialogues are from; empty without one."""
     folder = load_trained(REACTIONS, "")
-    corpora = corpora_of(folder, (one.turns for one in dialogues))
-    if len(corpora) > 1:
-        notes.append(f"`{REACTIONS}` is not among the features: it was fitted to {', '.join(corpora)}")
+    known = known_dialogues(folder, [one.turns for one in dialogues])
+    if not known:
+        return [REACTIONS]
+    where = ", ".join(f"{name} ({count})" for name, count in known.items())
+    if len(known) > 1:
+        notes.append(
+            f"`{REACTIONS}` is not among the features: users say the same as in dialogues of several corpora that it "
+            f"was fitted to: {where}"
+        )
         return []
-    return [f"{REACTIONS}[without={corpora[0]}]" if corpora else REACTIONS]
+    (corpus,) = known
+    notes.append(f"`{REACTIONS}` is that fitted without {corpus}: dialogues of it are here ({known[corpus]})")
+    return [f"{REACTIONS}[without={corpus}]"]
 
 
 def _outcome(dialogue: Dialogue) -> Mapping[str, float]:
@@ -208,35 +243,53 @@ def _outcome(dialogue: Dialogue) -> Mapping[str, float]:
 
 
 def dialogue_estimates(data: OwnDialogues, targets: Sequence[str], *, pool: bool) -> list[TargetEstimate]:
-    """The estimate of each target, and with `pool` a second one for a target that has ratings of its own."""
+    """The estimate of each target, and with `pool` a second one for a target that has ratings of its own.
+
+    Where that one is given it is the answer, and the first is shown beside it.
+    """
     found = []
     for target in targets:
         panel = data.panel(target)
         index = data.agents.index(target)
         known = panel.known(index)
         rated = np.isfinite(data.reward) & np.isin(data.agent, known)
-        about = TargetEstimate(
-            target=target, estimator=NAME, n_dialogues=int(rated.sum()), n_agents=len(known)
-        )
         mine = data.reward[data.agent == index]
+        about = TargetEstimate(
+            target=target,
+            estimator=NAME,
+            n_dialogues=int(rated.sum()),
+            n_agents=len(known),
+            own_dialogues=len(mine),
+            mean_of_others=float(panel.rating[list(known)].mean()) if known else None,
+        )
+        made: DialoguesEstimate | None = None
         try:
             made = panel.estimate(target)
+            alone = within_scale(_answered(about, made, data), data.scale)
         except Refused as error:
-            found.append(about.refused(error))
-            if pool and np.isfinite(mine).any():
-                found.append(_with_ratings(about, None, mine, data.scale))
+            alone = about.refused(error)
+        n_ratings = int(np.isfinite(mine).sum())
+        if not pool or not n_ratings:
+            found.append(alone)
             continue
-        found.append(within_scale(_answered(about, made), data.scale))
-        if pool and np.isfinite(mine).any():
-            found.append(_with_ratings(about, made, mine, data.scale))
+        together = _with_ratings(replace(about, own_ratings=n_ratings), made, mine, data)
+        answered = together.estimate is not None
+        found += [replace(alone, beside=answered), replace(together, beside=not answered)]
     return found
 
 
-def _answered(about: TargetEstimate, made: DialoguesEstimate) -> TargetEstimate:
+def _signature(name: str, data: OwnDialogues, choice: str | None) -> str:
+    """What must be equal for two estimates to be comparable: the rating, the chosen features and the encoder."""
+    scores = ",".join([*data.scores, *data.others])
+    given = {"rating": data.rating, "choice": choice, "scores": scores}
+    fields = [(key, value) for key, value in given.items() if value]
+    return str(Signature(name, tuple(fields), () if data.encoder is None else (data.encoder,)))
+
+
+def _answered(about: TargetEstimate, made: DialoguesEstimate, data: OwnDialogues) -> TargetEstimate:
     """The estimate with its diagnostics, or its refusal with what is withheld."""
     outside = made.inside[0]
     diagnostics = EstimateDiagnostics(
-        raw=finite(made.value),
         distance=finite(outside.target),
         calibrated=made.refusal is None,
         ranking=finite(made.ranking),
@@ -252,7 +305,7 @@ def _answered(about: TargetEstimate, made: DialoguesEstimate) -> TargetEstimate:
         about,
         estimate=made.value,
         interval=made.interval,
-        signature=NAME,
+        signature=_signature(NAME, data, made.choice),
         method=f"regression on its own dialogues; `{made.choice}` was chosen by leaving agents out, and interval of "
         f"the errors of {about.n_agents} agents left out in turn, the choice included",
         diagnostics=diagnostics,
@@ -260,7 +313,7 @@ def _answered(about: TargetEstimate, made: DialoguesEstimate) -> TargetEstimate:
 
 
 def _with_ratings(
-    about: TargetEstimate, made: DialoguesEstimate | None, ratings: Floats, scale: tuple[float, float] | None
+    about: TargetEstimate, made: DialoguesEstimate | None, ratings: Floats, data: OwnDialogues
 ) -> TargetEstimate:
     """The estimate from the target's own ratings, with the prediction of its dialogues where that is given."""
     about = replace(about, estimator=POOLED)
@@ -272,18 +325,20 @@ def _with_ratings(
         about,
         estimate=found.estimate,
         interval=found.interval,
-        signature=POOLED,
+        signature=_signature(POOLED, data, None if made is None else made.choice),
         method=found.method,
-        diagnostics=EstimateDiagnostics(raw=finite(found.of_ratings), calibrated=True),
+        diagnostics=EstimateDiagnostics(
+            of_ratings=finite(found.of_ratings), contradicted=finite(found.contradicted), calibrated=True
+        ),
     )
-    return within_scale(done, scale)
+    return within_scale(done, data.scale)
 
 
 def chosen_road(spec: "Ope", census: "Census", targets: Sequence[str]) -> "Road":
     """The road that --road names, otherwise that of replies where there are replies of every target, else of dialogues.
 
     Replies are `alternatives`, or records of single rated replies, which are paired by context. A named estimator of
-    replies, and settings that only that road has, choose it too.
+    replies, and settings that only that road has, choose it too; where there are no replies they are a `UsageError`.
     """
     of_replies = {
         "--stream": spec.stream,
@@ -291,15 +346,23 @@ def chosen_road(spec: "Ope", census: "Census", targets: Sequence[str]) -> "Road"
         "--no-calibrate": not spec.calibrate,
     }
     wanted = [flag for flag, given in of_replies.items() if given]
+    if NAME in spec.estimators:
+        raise UsageError(f"`{NAME}` is a road and no estimator of replies: {setting('--road', NAME)}")
     if spec.road is not None:
         if spec.road == "dialogues" and wanted:
             raise UsageError(f"{setting(wanted[0])} is for {setting('--road', 'replies')} alone")
         return spec.road
     rated = _dimension(census, spec.rating)
     single = rated is not None and rated.n_turn > 0 and rated.n_dialogue == 0
-    named = any(not name.startswith(METRIC) for name in spec.estimators)
-    there = all(target in census.alternatives for target in targets)
-    return "replies" if wanted or named or there or single else "dialogues"
+    named = [name for name in spec.estimators if not name.startswith(METRIC)]
+    there = [target for target in targets if target in census.alternatives]
+    if not (there or single or spec.all_agents or critics_among(spec.estimators)) and (wanted or named):
+        given = [*map(setting, wanted), *(setting("--estimator", name) for name in named)]
+        raise UsageError(
+            f"{', '.join(given)}: for replies at points of others' dialogues, and there are none of "
+            f"{', '.join(f'`{target}`' for target in targets)}; without this, its own dialogues are taken"
+        )
+    return "replies" if wanted or named or single or len(there) == len(targets) else "dialogues"
 
 
 def _dimension(census: "Census", rating: str | None) -> "Dimension | None":
@@ -341,7 +404,9 @@ def ope_of_dialogues(
             stated = {agent for agent, means in truths.items() if rating in means}
             unsure = {agent: 0.0 if agent in stated else error for agent, error in errors.items()}
             validated += validation(rating, (NAME,), estimates, truth, unsure)
-        differences += compared(spec, rating, estimates, logged, errors)
+        # One number a target: with ratings of its own where it has any.
+        answers = [one for one in estimates if not one.beside]
+        differences += compared(spec, rating, [answers], logged, errors)
         write_figures(spec, rating, estimates, truth)
     return finish(
         OpeDocument,

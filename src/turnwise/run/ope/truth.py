@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from turnwise.commands.ope import Ope
 
 _NORMAL = 1.96  # standard errors of a 95 % interval
+FEWEST = 3  # agents whose correlation says nothing
 
 
 class Mean(msgspec.Struct):
@@ -140,6 +141,10 @@ def target_record(
         raw=one.diagnostics.raw,
         refused=refused,
         logged=finite(logged),
+        own_dialogues=one.own_dialogues,
+        own_ratings=one.own_ratings,
+        mean_of_others=finite(one.mean_of_others),
+        beside=one.beside,
         truth=None if truth is None else truth.mean,
         truth_se=None if truth is None else truth.se,
         diagnostics=one.diagnostics,
@@ -199,7 +204,7 @@ def _agreement(
     truth: Mapping[str, float],
     errors: Mapping[str, float],
 ) -> EstimatorCheck:
-    """Correlations (None below 3 agents), mean absolute error, and coverage and half width of the intervals that exist.
+    """Correlations (None below 4 agents), mean absolute error, and coverage and half width of the intervals that exist.
 
     An interval is that of a true mean. Where only the mean of a log is known, `coverage` allows for its sampling error;
     `half_width` is always that of the interval itself. `refused` counts the estimates that were not given, whether or
@@ -217,8 +222,8 @@ def _agreement(
     return EstimatorCheck(
         rating=rating,
         estimator=name,
-        pearson=finite(pearson(x, y)) if len(x) > 2 else None,
-        spearman=finite(spearman(x, y)) if len(x) > 2 else None,
+        pearson=finite(pearson(x, y)) if len(x) > FEWEST else None,
+        spearman=finite(spearman(x, y)) if len(x) > FEWEST else None,
         mae=finite(float(np.mean(np.abs(x - y)))) if len(x) else None,
         coverage=float(covered[bounded].mean()) if bounded.any() else None,
         half_width=float(np.mean(bounds[bounded, 1] - bounds[bounded, 0]) / 2) if bounded.any() else None,
