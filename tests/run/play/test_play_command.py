@@ -220,7 +220,8 @@ def test_a_user_without_an_answer_is_a_fault_of_the_simulator_and_one_without_a_
         held(SaysInTurn(NoReply("is away", infrastructure=True)))
 
 
-def test_two_agents_meet_the_same_users_in_the_same_scenes():
+def test_two_agents_meet_the_same_users_in_the_same_scenes(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     sellers = family("behaviour", agents=2)
     spec = Play(scenarios="world:booking", agents=list(sellers), output="runs.jsonl", user="rules", limit=3)
     play(spec, others=sellers)
