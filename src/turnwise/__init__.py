@@ -19,7 +19,7 @@ TYPE_CHECKING = (
     False  # type checkers take it as true; importing `typing` would double the time of `turnwise --help`
 )
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 _TYPES = {  # module -> its public names, beside those of the commands
     "errors": "DataError MissingExtra Refused TooManyErrors TurnwiseError Unmeasured UsageError",
