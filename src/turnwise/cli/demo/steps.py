@@ -48,7 +48,7 @@ STEPS: Final = (
     ),
     Step(
         "trust",
-        "Which metric can be believed on these dialogues?",
+        "Which metric can be believed on these dialogues? None has learned from their ratings",
         f"meta {{folder}}/{BOTS} -m {{metrics}},{PRIOR} --dimension overall --level dialogue --statistic spearman",
     ),
     Step(
@@ -95,7 +95,7 @@ STEPS: Final = (
         "simulate booking --family graded --agents 12 --dialogues 20 --samples 2 --truth 1000",
     ),
     Step(
-        "check",
+        "made-up",
         "Each seller is estimated from what it would have said, and compared with the truth",
         "ope {folder}/booking.jsonl --all --rating reward --truth {folder}/booking.truth.json --model {model} "
         "--estimator robust",
@@ -182,7 +182,7 @@ class Player:
         from turnwise.report.report import report, write
 
         folders = [str(self.folder / step.to) for step in steps if not step.to.endswith(".jsonl")]
-        made = report(folders, title="turnwise demo: seven bots, rated by people")
+        made = report(folders, title="turnwise demo, on published data")
         for form in ("html", "md", "json"):
             write(made, self.folder / f"report.{form}")
         say(f"The report: {self.folder / 'report.html'}")

@@ -89,7 +89,8 @@ def power_claims(run: RunOf[PowerDocument]) -> Iterator[Claim]:
         kind="planned", question="plan", badge="yes", run=run.name, figure="power", subject=best.metric,
         verdict=f"{counted(best.dialogues or 0, 'dialogue')} of each agent show a difference of "
         f"{best.difference:g} by {best.metric}",
-        evidence=f"{how}, with power {best.target_power:g}",
+        evidence=f"{how}{f', with the scores of {best.scores}' if best.scores else ''}, with power "
+        f"{best.target_power:g}, for one comparison",
     )  # fmt: skip
 
 

@@ -180,7 +180,8 @@ def _target(run: RunOf[OpeDocument], record: EstimateRecord) -> Claim:
     )  # fmt: skip
     if len(inside) <= FEW * len(means):
         return claim
-    advice = _advice(record, known, means, words.collect)
+    # What more ratings would show is no question where the truth is known.
+    advice = "" if record.truth is not None else _advice(record, known, means, words.collect)
     if below or above:
         place = " and ".join(
             f"{side} {listed(names)}" for side, names in (("above", below), ("below", above)) if names
