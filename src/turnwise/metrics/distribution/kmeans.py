@@ -22,14 +22,17 @@ def kmeans(points: Floats, k: int, *, weights: Floats, rng: np.random.Generator)
         return np.arange(len(points))
     squares = np.sum(points**2, axis=1)
     centres = _initial_centres(points, squares, k, weights, rng)
-    labels = _nearest(points, centres)
+    from_centres = _from_centres(points, centres)
+    labels = np.argmin(from_centres, axis=0)
     for _ in range(_ROUNDS):
-        centres = _means(points, squares, labels, k, weights)
-        new_labels = _nearest(points, centres)
+        before, centres = centres, _means(points, squares, labels, k, weights)
+        moved = np.any(centres != before, axis=1)  # in the later passes few do
+        from_centres[moved] = _from_centres(points, centres[moved])
+        new_labels = np.argmin(from_centres, axis=0)
         if np.array_equal(new_labels, labels):
             break
         labels = new_labels
-    return labels
+    return np.asarray(labels)
 
 
 def mini_batches(points: Floats, k: int, *, weights: Floats, rng: np.random.Generator, size: int) -> Ints:
@@ -66,7 +69,7 @@ def mini_batches(points: Floats, k: int, *, weights: Floats, rng: np.random.Gene
 
 def _nearest_distances(points: Floats, squares: Floats, centres: Floats) -> Floats:
     """(n,) squared distance of each point to the nearest centre; `squares` has the squared length of each point."""
-    return np.asarray(squares + np.min(np.sum(centres**2, axis=1) - 2 * (points @ centres.T), axis=1))
+    return np.asarray(squares + np.min(_from_centres(points, centres), axis=0))
 
 
 def _initial_centres(
@@ -107,16 +110,23 @@ def _squared_distances(points: Floats, squares: Floats, centres: Ints) -> Floats
 
 def _nearest(points: Floats, centres: Floats) -> Ints:
     """(n,) index of the nearest centre of each point."""
-    return np.asarray(np.argmin(np.sum(centres**2, axis=1) - 2 * (points @ centres.T), axis=1))
+    return np.asarray(np.argmin(_from_centres(points, centres), axis=0))
+
+
+def _from_centres(points: Floats, centres: Floats) -> Floats:
+    """(k, n) squared distance of each point from each centre, less the squared length of the point."""
+    return np.asarray(np.sum(centres**2, axis=1)[:, None] - 2 * (centres @ points.T))
 
 
 def _means(points: Floats, squares: Floats, labels: Ints, k: int, weights: Floats) -> Floats:
     """(k, d) the weighted mean of each cluster; an empty cluster gets the point that is furthest from its own mean."""
-    member = np.zeros((k, len(points)))
-    member[labels, np.arange(len(points))] = weights
-    total = member.sum(axis=1)
+    total = np.bincount(labels, weights, minlength=k)
     empty = total == 0
-    means = (member @ points) / np.where(empty, 1.0, total)[:, None]
+    means = np.zeros((k, points.shape[1]))
+    order = np.argsort(labels, kind="stable")
+    there, first = np.unique(labels[order], return_index=True)
+    sums = np.add.reduceat(points[order] * weights[order, None], first, axis=0)
+    means[there] = sums / total[there, None]
     if empty.any():
         own = means[labels]
         distances = weights * (squares - 2 * np.sum(points * own, axis=1) + np.sum(own**2, axis=1))
