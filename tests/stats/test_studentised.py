@@ -4,7 +4,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from turnwise.stats.studentised import LABEL_TEST, SIGN_TEST, degrees_of, independent, of_interval, paired
+from turnwise.stats.studentised import (
+    LABEL_TEST,
+    SIGN_TEST,
+    WON_OR_LOST,
+    degrees_of,
+    independent,
+    jackknifed,
+    of_interval,
+    paired,
+)
 
 
 def left_out(values: np.ndarray) -> np.ndarray:
@@ -41,6 +50,30 @@ def test_clusters_of_different_sizes_have_fewer_degrees_of_freedom():
     # 1 + 2 + 3 is 6, and 1 + 4 + 9 is 14: 36 / 14 clusters.
     assert degrees_of(np.array([3.0, 3.0, 3.0, 3.0, 6.0])) == pytest.approx(18**2 / 72 - 1)
     assert degrees_of(np.array([1.0, 2.0, 3.0, 0.0])) == pytest.approx(36 / 14 - 1)
+
+
+@pytest.mark.parametrize(("won", "tied", "lost"), [(14, 0, 26), (5, 1, 0), (12, 20, 4), (3, 2, 3)])
+def test_wins_and_losses_of_one_amount_have_mcnemars_test(won: int, tied: int, lost: int) -> None:
+    gaps = np.repeat([0.1, 0.0, -0.1], [won, tied, lost])
+    n = len(gaps)
+    test = paired(float(gaps.mean()), left_out(gaps), np.full(n, 2.0), unit=1.0)
+    chi = (won - lost) ** 2 / (won + lost)
+    assert test.method == WON_OR_LOST
+    assert test.p == pytest.approx(2 * stats.t.sf(np.sqrt(chi), n - 1))
+    exact = stats.binomtest(won, won + lost).pvalue
+    assert test.p >= 0.6 * exact
+    low, high = test.interval() or (0, 0)
+    assert (low < 0 < high) == (test.p > 0.05)
+
+
+def test_other_differences_and_single_values_keep_the_error_of_the_jackknife() -> None:
+    gaps = np.repeat([1.0, 0.0, -2.0], [5, 4, 5])
+    assert paired(float(gaps.mean()), left_out(gaps), np.ones(14), unit=1.0).method != WON_OR_LOST
+    shares = np.repeat([1.0, 0.0], [9, 1])
+    share = jackknifed(0.9, left_out(shares), np.ones(10), unit=0.9)
+    assert share.error == pytest.approx(0.1)
+    uneven = paired(0.9, left_out(shares), np.arange(1.0, 11.0), unit=0.9)
+    assert uneven.error == pytest.approx(0.1)
 
 
 def test_differences_that_are_all_alike_have_the_sign_test_and_the_interval_that_inverts_it():

@@ -186,7 +186,7 @@ def mean_of(
         return replace(blank, status="error", reason=str(error))
     if np.isnan(value):
         return replace(blank, status="skipped", reason="the metric is undefined on these items")
-    test = studentised.paired(value, left_out, sizes, unit=abs(value), anytime=anytime)
+    test = studentised.jackknifed(value, left_out, sizes, unit=abs(value), anytime=anytime)
     interval, (low, high) = test.interval(), metric_extras(metric).span
     clipped = interval and (max(interval[0], low), min(interval[1], high))
     return replace(

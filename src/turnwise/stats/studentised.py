@@ -11,6 +11,11 @@ of them does not vary at all: few yes-or-no values that are all alike do not sho
 given the variance of their pool (6 against 50 values with the same rate of .2: 27 % false differences by Welch, .4 % by
 the pool).
 
+Where clusters of one size differ by one amount only, for or against an agent or not at all, as tasks that are passed or
+not, the error is that of McNemar's test, which supposes no difference. The jackknife's is too small there: five wins
+and a tie have p = .004 by it, and .063 by the sign test. With five metrics of 40 wins and losses each it called equal
+agents different in 7.6 % of data sets, McNemar's in 3.1 %.
+
 Where nothing varies, p is that of the sign test, or of the permutation of labels, and the interval inverts it too: any
 value but the estimate itself is as unlikely as the sign test allows, so the interval is that one value where this is
 below the level, and there is none where clusters are too few.
@@ -20,7 +25,7 @@ What was tried first: BCa and subsampling intervals beside a permutation test di
 are in benchmarks/results/verdicts.json.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import comb, sqrt
 
 import numpy as np
@@ -31,6 +36,7 @@ from turnwise.stats.interval import NO_VARIATION, Interval
 from turnwise.types import Floats
 
 METHOD = "t on the jackknife by cluster"
+WON_OR_LOST = "t on the error of McNemar's test by cluster"
 TOO_FEW = "none: fewer than 2 clusters"
 UNDEFINED = "none: undefined without one of the clusters"
 SIGN_TEST = f"{NO_VARIATION}; sign test by cluster"
@@ -85,8 +91,23 @@ def paired(
     """The test of a difference from its values with each cluster left out, (C,), and the clusters' sizes.
 
     `unit` is the size of the numbers whose difference it is: a spread that is tiny beside it is rounding. Where all
-    clusters differ alike, p is that of the sign test.
+    clusters differ alike, p is that of the sign test; where some do, and by the same amount, of McNemar's.
     """
+    test = jackknifed(estimate, left_out, sizes, unit=unit, anytime=anytime)
+    if test.error is None or np.ptp(sizes) > 0:
+        return test
+    n = len(left_out)
+    own = n * estimate - (n - 1) * left_out  # each cluster's difference, for clusters of equal size
+    amounts, rounding = np.abs(own), n * _ROUNDING * unit
+    if np.ptp(amounts[amounts > rounding]) > rounding:
+        return test
+    return replace(test, error=sqrt(np.sum(own**2)) / n, method=WON_OR_LOST)
+
+
+def jackknifed(
+    estimate: float, left_out: Floats, sizes: Floats, *, unit: float, anytime: bool = False
+) -> Studentised:
+    """The test that a value is 0, from its values with each cluster left out, (C,), and the clusters' sizes."""
     n = len(left_out)
     if n < 2:
         return Studentised(estimate, None, 0.0, TOO_FEW)
