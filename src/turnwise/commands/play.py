@@ -55,6 +55,8 @@ class Played(ResultOf[PlayRecord]):
 
     document: PlayDocument
     path: str  # of the log
+    judged: bool  # whether there was a judge
+    compared: bool  # whether there were real dialogues
 
     @property
     def exit_code(self) -> int:
@@ -99,6 +101,15 @@ class Played(ResultOf[PlayRecord]):
                     f"note: {one.agent}: tried again, unseen by the agent: {counted(tried, 'message')} of the "
                     f"simulated user with a fault ({_listed(one.discarded)})"
                 )
+            if one.unjudged:
+                why = (
+                    "the judge gave no verdict"
+                    if self.judged
+                    else f"their scenarios have a rubric, which {setting('--judge', 'AGENT')} judges"
+                )
+                lines.append(
+                    Warned(f"{one.agent}: success is not known of {counted(one.unjudged, 'dialogue')}: {why}")
+                )
             if failed := one.ends.get("infrastructure-fault", 0):
                 lines.append(
                     Warned(
@@ -108,10 +119,14 @@ class Played(ResultOf[PlayRecord]):
         for reason in dict.fromkeys(one.reason for one in self.document.realism if one.reason):
             lines.append(f"note: {reason}")
         if not self.document.realism:
-            lines.append(
-                f"note: how real the simulated users are is not known: {setting('--real', 'LOGS')} compares them with "
-                "people"
+            why = (
+                "the scenarios say every message of theirs"
+                if self.compared
+                else f"{setting('--real', 'LOGS')} compares them with people"
             )
+            lines.append(f"note: how real the simulated users are is not known: {why}")
+        for what, count in self.document.left_out.items():
+            lines.append(Warned(f"not asked of the agents, though the scenarios do: {what} ({count})"))
         for check in self.document.ranks:
             agreeing = f"{check.agreeing_pairs} of {counted(check.pairs, 'pair')} of agents"
             lines.append(
@@ -283,9 +298,18 @@ class Play(Restarting, Showing, Seeding):
         from turnwise.run.play.command import play
 
         if self.real is None:
-            return Played(document=play(self), path=str(self.output))
+            return self._played(play(self))
         with files(self.real, reader=None, mapping=None) as given:
-            return Played(document=play(self.changed(real=given.paths)), path=str(self.output))
+            return self._played(play(self.changed(real=given.paths)))
+
+    def _played(self, document: PlayDocument) -> Played:
+        """The result of a document."""
+        return Played(
+            document=document,
+            path=str(self.output),
+            judged=self.judge is not None,
+            compared=self.real is not None,
+        )
 
     def show(self, played: Played, screen: Printing) -> int:
         """Print the scores, how dialogues ended, how real the users are, and where the log is."""

@@ -6,7 +6,9 @@ from collections.abc import Iterable
 from datetime import date
 
 NUMBER = re.compile(r"(?<![\w.])-?\d[\d,]*(?:\.\d+)?|\d+")
-DIGITS = re.compile(r"(?<![\w.])[+(]?\d(?:[\d().-]|[ ](?=[\d(]))*\d(?![\w])")  # groups of digits in a row, as of a phone number
+DIGITS = re.compile(
+    r"(?<![\w.])[+(]?\d(?:[\d().-]|[ ](?=[\d(]))*\d(?![\w])"
+)  # groups of digits in a row, as of a phone number
 LONG = 7  # digits from which on a number may be a phone number, of which people write the end or other groups
 _END = 3  # digits that an end has
 _WORD = re.compile(r"\w+")
