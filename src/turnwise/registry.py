@@ -312,7 +312,7 @@ def own_function(name: str, what: str) -> tuple[Callable[..., Any], bytes]:
 
 
 def own_module(module_name: str, what: str, name: str) -> ModuleType:
-    """The user's module, imported from the current folder first; errors say `what` of theirs was asked for by `name`."""
+    """The user's module, imported from the current folder first; errors have `what` it is for, and the whole `name`."""
     here = str(Path.cwd())
     sys.path.insert(0, here)
     invalidate_caches()  # the file may have been written a moment ago, for example from a notebook
