@@ -17,7 +17,16 @@ from turnwise.report.documents import PlayDocument
 from turnwise.report.fitting import Layout, sized
 from turnwise.settings.data import Data
 from turnwise.settings.groups import Restarting, Seeding, Showing
-from turnwise.settings.option import Count, Money, Names, Natural, Option, PathLike, Positive
+from turnwise.settings.option import (
+    Count,
+    Money,
+    NameOrFunction,
+    NamesOrFunctions,
+    Natural,
+    Option,
+    PathLike,
+    Positive,
+)
 from turnwise.terminal import say, say_document, say_lines
 
 Scenarios: TypeAlias = str | Path | Sequence[Any]
@@ -176,9 +185,10 @@ class Play(Restarting, Showing, Seeding):
         ),
     ] = field(kw_only=False)  # fmt: skip
     agents: Annotated[
-        Names,
+        NamesOrFunctions,
         Option(
-            "Who is tried: as in `respond`, or a .toml file that describes an HTTP address. Repeatable.",
+            "Who is tried: as in `respond`, or a .toml file that describes an HTTP address; in Python a function, "
+            "too. Repeatable.",
             flags="--agent", metavar="[NAME=]AGENT", repeatable=True,
         ),
     ]  # fmt: skip
@@ -187,7 +197,7 @@ class Play(Restarting, Showing, Seeding):
         Option("The log; an interrupted run resumes.", flags="-o --output", metavar="LOGS", record=None),
     ]
     user: Annotated[
-        str,
+        NameOrFunction,
         Option(
             "Who talks to it: `scripted` (the turns of the scenario), `rules` (the user of its world), a folder of "
             "`turnwise train user`, or any agent, which is told persona, goal and facts.",
@@ -228,7 +238,7 @@ class Play(Restarting, Showing, Seeding):
         Option("A Python module with functions named as the tools of the scenarios.", metavar="MODULE"),
     ] = None
     judge: Annotated[
-        str | None,
+        NameOrFunction | None,
         Option("The agent that says whether `success.judge` of a scenario holds.", metavar="AGENT"),
     ] = None
     judge_settings: Annotated[

@@ -299,6 +299,18 @@ def test_without_a_judge_a_scenario_with_a_rubric_has_no_success_even_where_some
     assert "None" not in told
 
 
+def test_agents_and_judge_may_be_functions(bots: str):
+    def bot(messages: list[dict[str, Any]]) -> str:
+        return "5 days"
+
+    async def slow(messages: list[dict[str, Any]]) -> str:
+        return "hello"
+
+    scenario = {"id": "a", "turns": ["Hi."], "success": {"says": ["5 days"], "judge": "It is polite."}}
+    played = tw.play([scenario], agents=[bot, slow], output="runs.jsonl", judge=lambda messages: "yes")
+    assert {one.agent: one.estimate for one in played.findings} == {"bot": 1.0, "slow": 0.0}
+
+
 def test_the_judge_is_counted_among_the_calls(bots: str, tmp_path: Path):
     (tmp_path / f"{bots}_judge.py").write_text("def kind(messages):\n    return 'yes'\n")
     scenario = {"id": "a", "turns": ["Hello."], "success": {"judge": "The assistant is polite."}}

@@ -49,6 +49,7 @@ from turnwise.run.spec import document_of, paths_of
 from turnwise.run.workers.execute import progress
 from turnwise.scenarios import reading
 from turnwise.scenarios.scenario import Scenario
+from turnwise.session_functions import HERE
 from turnwise.stats.clusters import cluster_codes, cluster_sums
 from turnwise.stats.correlation import kendall
 from turnwise.stats.interval import interval_of_sums
@@ -192,7 +193,7 @@ def _cast(
     """The agents, the user, the tools and the judge of the spec."""
     gates: dict[str, Gate] = {}
     speakers = dict(others or {})
-    for text in spec.agents if others is None else ():
+    for text in map(str, spec.agents if others is None else ()):
         name, address = _named(text)
         if name in speakers:
             raise UsageError(
@@ -200,12 +201,14 @@ def _cast(
             )
         speakers[name] = _gated(agents.resolve(address, **_settings(spec, name, address)), gates, spec.rate)
     limits = CallLimits(timeout=spec.timeout, **({} if spec.tries is None else {"tries": spec.tries}))
-    somebody = user or users.resolve(spec.user, **_user_settings(spec, limits))
+    somebody = user or users.resolve(str(spec.user), **_user_settings(spec, limits))
     judge = None
     if spec.judge:
-        longest = {"longest": 16, "temperature": 0.0} if agents.is_served(spec.judge) else {}
+        longest = {"longest": 16, "temperature": 0.0} if agents.is_served(str(spec.judge)) else {}
         judge = _gated(
-            agents.resolve(spec.judge, **{**longest, **dict(spec.judge_settings or {})}), gates, spec.rate
+            agents.resolve(str(spec.judge), **{**longest, **dict(spec.judge_settings or {})}),
+            gates,
+            spec.rate,
         )
     return Cast(
         agents=speakers,
@@ -220,13 +223,13 @@ def _cast(
 def _named(text: str) -> tuple[str, str]:
     """The name and the address of an agent, `NAME=AGENT` or `AGENT`."""
     match = _NAMED.match(text)
-    return (match["name"].strip(), match["spec"]) if match else (text, text)
+    return (match["name"].strip(), match["spec"]) if match else (text.removeprefix(f"{HERE}:"), text)
 
 
 def _settings(spec: "Play", name: str, address: str) -> dict[str, Any]:
     """The settings of an agent: those for all, and those that begin with its name and a point."""
     given = dict(spec.settings or {})
-    names = [_named(text)[0] for text in spec.agents]
+    names = [_named(text)[0] for text in map(str, spec.agents)]
     own = {key: value for key, value in given.items() if not any(key.startswith(f"{one}.") for one in names)}
     own |= {key.removeprefix(f"{name}."): value for key, value in given.items() if key.startswith(f"{name}.")}
     if agents.is_served(address):
@@ -239,7 +242,7 @@ def _user_settings(spec: "Play", limits: CallLimits) -> dict[str, Any]:
     own = dict(spec.user_settings or {})
     if spec.user in (users.RULES, users.SCRIPTED):
         return own
-    if agents.is_served(spec.user):
+    if agents.is_served(str(spec.user)):
         own = {"timeout": spec.timeout, **({} if spec.tries is None else {"tries": spec.tries}), **own}
     return {"limits": limits, **own}
 
