@@ -178,7 +178,9 @@ def test_convert_says_which_values_are_no_ratings_and_how_to_make_them_some(tmp_
         "--map rating:NAME=vote:VALUE=1,VALUE=0 says what they mean",
     )
     turnwise.convert(log, tmp_path / "out.jsonl", columns="rating:thumb=vote:1=1,-1=0")
-    assert [one.value for one in (rating for d in read(str(tmp_path / "out.jsonl")) for rating in d.ratings)] == [
+    assert [
+        one.value for one in (rating for d in read(str(tmp_path / "out.jsonl")) for rating in d.ratings)
+    ] == [
         1.0,
         0.0,
         1.0,

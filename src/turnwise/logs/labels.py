@@ -18,7 +18,9 @@ from turnwise.types import Dialogue, Rating, Turn, item_id
 THUMB, STARS, RATING = "thumb", "stars", "rating"  # dimensions
 # Key -> dimension of a number; None: only words, true and false are read.
 KEYS: Mapping[str, str | None] = {
-    **dict.fromkeys(("feedback", "user_feedback", "thumb", "thumbs", "like", "liked", "reaction", "vote"), None),
+    **dict.fromkeys(
+        ("feedback", "user_feedback", "thumb", "thumbs", "like", "liked", "reaction", "vote"), None
+    ),
     "thumbs_up": None,
     "stars": STARS,
     "star_rating": STARS,
@@ -37,7 +39,14 @@ WORDS: Mapping[str, float] = {**dict.fromkeys(GOOD, 1.0), **dict.fromkeys(BAD, 0
 FLAGS: Mapping[str, float] = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
 OF_THUMB = (0.0, 1.0)
 OF_STARS = (1.0, 5.0)
-INSIDE = ("rating", "value", "thumb", "thumbs", "type", "score")  # where an object of feedback may have the word
+INSIDE = (
+    "rating",
+    "value",
+    "thumb",
+    "thumbs",
+    "type",
+    "score",
+)  # where an object of feedback may have the word
 LIMIT = 1000.0  # a larger number under `rating` is no rating
 LABEL, SOURCE = "label", "label_key"  # keys of a rating: the word, and the path that had it
 NAMED = 6  # words that a note names
