@@ -215,3 +215,8 @@ def test_replies_of_an_agent_are_added_to_the_logs(logs, tmp_path, monkeypatch):
     assert done.n_replies == done.n_points > 0
     assert not done.failures
     assert tw.validate(tmp_path / "out.jsonl").records()[0]["alternatives"] == ["echo"]
+
+
+def test_the_name_of_a_flag_leads_to_the_parameter() -> None:
+    with pytest.raises(UsageError, match="convert has no parameter `map`; did you mean `columns`"):
+        tw.convert("a.json", "b.jsonl", map="id=id")

@@ -60,10 +60,13 @@ def turnwise_gate() -> GateCheck:
 
         wanted = [Gate.parse(text) for text in gates]
         metrics = tuple(dict.fromkeys(gate.name for gate in wanted))
+        problem = ""
         try:
             found = score(data, metrics=metrics, figures=False, **settings)  # type: ignore[arg-type]
         except TurnwiseError as error:
-            pytest.fail(f"turnwise: error: {error}", pytrace=False)
+            problem = f"turnwise: error: {error}"
+        if problem:  # outside the handler, whose error pytest would print beside it
+            pytest.fail(problem, pytrace=False)
         verdicts = [verdict for gate in wanted for verdict in gate.verdicts(found.findings)]
         failed = [str(verdict) for verdict in verdicts if not verdict.passed]
         if failed:
@@ -96,6 +99,10 @@ class ScenarioCase:
         from turnwise.logs.dialogue import as_record
         from turnwise.logs.native import read_all
 
+        if self.scenario.success.judge and settings.get("judge") is None:
+            pytest.fail(
+                f"scenario {self.id} has a rubric: give `judge`, the agent that judges it", pytrace=False
+            )
         output = self.folder / "runs.jsonl"
         played = play([self.scenario], agents=agents, output=output, **settings)
         dialogues = list(read_all([str(output)]))

@@ -16,7 +16,7 @@ from importlib import import_module, invalidate_caches
 from importlib.metadata import EntryPoint, PackageNotFoundError, distributions, entry_points, version
 from inspect import signature
 from pathlib import Path
-from types import FunctionType, NoneType, UnionType
+from types import FunctionType, ModuleType, NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from turnwise.errors import PluginError, TurnwiseError, UsageError
@@ -304,15 +304,24 @@ def own_function(name: str, what: str) -> tuple[Callable[..., Any], bytes]:
     if (function := known(name)) is not None:
         return function, function.source
     module_name, _, attribute = name.partition(":")
+    module = own_module(module_name, what, name)
+    found, file = getattr(module, attribute, None), getattr(module, "__file__", None)
+    if not callable(found):
+        raise NoFunction(f"`{module_name}` ({file or 'built in'}) has no function `{attribute}`")
+    return found, Path(file).read_bytes() if file else b""
+
+
+def own_module(module_name: str, what: str, name: str) -> ModuleType:
+    """The user's module, imported from the current folder first; errors have `what` it is for, and the whole `name`."""
     here = str(Path.cwd())
     sys.path.insert(0, here)
     invalidate_caches()  # the file may have been written a moment ago, for example from a notebook
     try:
         with plugin_code():
-            module = import_module(module_name)
+            return import_module(module_name)
     except Exception as error:  # the user's file may raise anything
         if module_name.endswith(".py") and Path(module_name).is_file():
-            right = f"{'.'.join(Path(module_name).with_suffix('').parts)}:{attribute}"
+            right = name.replace(module_name, ".".join(Path(module_name).with_suffix("").parts))
             raise UsageError(
                 f"the {what} `{name}` is written as a file; write its module: `{right}`"
             ) from error
@@ -322,10 +331,6 @@ def own_function(name: str, what: str) -> tuple[Callable[..., Any], bytes]:
         sys.path.remove(here)
         if here not in sys.path:
             sys.path.append(here)
-    found, file = getattr(module, attribute, None), getattr(module, "__file__", None)
-    if not callable(found):
-        raise NoFunction(f"`{module_name}` ({file or 'built in'}) has no function `{attribute}`")
-    return found, Path(file).read_bytes() if file else b""
 
 
 def split_outside_brackets(text: str) -> list[str]:

@@ -52,7 +52,16 @@ def test_data_frames_are_the_same_data(logs, records):
 
     expected = scores(logs)
     assert scores(pandas.DataFrame(records)) == expected
-    assert scores(polars.DataFrame(records, infer_schema_length=None, strict=False)) == expected
+    frame = polars.DataFrame(records, infer_schema_length=None, strict=False)
+    assert scores(frame) == expected
+    assert scores(frame.lazy()) == expected
+
+
+def test_tables_of_arrow_are_the_same_data(logs, records):
+    pyarrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    texts = [{key: json.dumps(value) if isinstance(value, dict | list) else value for key, value in one.items()}
+             for one in records]  # fmt: skip
+    assert scores(pyarrow.Table.from_pylist(texts)) == scores(logs)
 
 
 def test_missing_cells_of_a_data_frame_are_absent_keys(records):

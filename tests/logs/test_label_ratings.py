@@ -37,6 +37,9 @@ def values(read: Dialogue) -> list[tuple[str, float, int | None]]:
         ("stars", 4, ("stars", 4.0, 1)),
         ("rating", 2.5, ("rating", 2.5, 1)),
         ("rating", "good", ("thumb", 1.0, 1)),
+        ("like", False, ("thumb", 0.0, 1)),
+        ("feedback", {"thumbs": "up"}, ("thumb", 1.0, 1)),
+        ("stars", "★★★★", ("stars", 4.0, 1)),
     ],
 )
 def test_a_label_of_a_message_is_a_rating_of_its_turn(
@@ -163,6 +166,25 @@ def test_convert_says_which_labels_it_read_and_which_it_left(tmp_path: Path) -> 
     assert done.notes == (
         "`feedback` is read as the rating thumb: up = 1 (2), down = 0 (1); 1 other value stay as they are",
     )
+
+
+def test_convert_says_which_values_are_no_ratings_and_how_to_make_them_some(tmp_path: Path) -> None:
+    records = [{"messages": [QUESTION, {**REPLY, "vote": value}]} for value in (1, -1, 1)]
+    log = tmp_path / "log.jsonl"
+    log.write_text("\n".join(map(json.dumps, records)))
+    done = turnwise.convert(log, tmp_path / "out.jsonl")
+    assert done.notes == (
+        "`vote` is not read as a rating: 3 values of no certain meaning; "
+        "--map rating:NAME=vote:VALUE=1,VALUE=0 says what they mean",
+    )
+    turnwise.convert(log, tmp_path / "out.jsonl", columns="rating:thumb=vote:1=1,-1=0")
+    assert [
+        one.value for one in (rating for d in read(str(tmp_path / "out.jsonl")) for rating in d.ratings)
+    ] == [
+        1.0,
+        0.0,
+        1.0,
+    ]
 
 
 def test_the_labels_of_a_table_are_ratings(tmp_path: Path) -> None:

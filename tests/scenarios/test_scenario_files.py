@@ -8,7 +8,7 @@ import pytest
 
 from turnwise.errors import DataError
 from turnwise.scenarios.places import load
-from turnwise.scenarios.reading import from_values, read
+from turnwise.scenarios.reading import from_values, left_out, read
 from turnwise.scenarios.scenario import as_goal
 from turnwise.scenarios.schema import published, schema, text
 
@@ -265,7 +265,8 @@ tests:
     config: {instructions: "You are {{name}}.", maxTurns: 3}
   vars: {name: Ada}
 """
-    first, second = read([write(tmp_path, config)])
+    first, second = read([path := write(tmp_path, config)])
+    assert left_out([path]) == {"an assertion `javascript` (promptfoo)": 1}
     assert (first.id, first.goal, first.max_turns) == (
         "booking",
         "You are mia. You want to fly to Seattle.",

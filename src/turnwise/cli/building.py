@@ -15,7 +15,7 @@ from turnwise.cli.common.config import Configured, configure, ignore_found
 from turnwise.plugin_code import TRACEBACKS
 from turnwise.run.workers.threads import limited_threads
 from turnwise.settings.groups import Command
-from turnwise.settings.option import Metrics, Names, Pairs, Setting, bare, settings, split_names
+from turnwise.settings.option import Names, NamesOrFunctions, Pairs, Setting, bare, settings, split_names
 
 Callback = Callable[[click.Context, click.Parameter, Any], Any]
 
@@ -231,7 +231,7 @@ def _callback(setting: Setting) -> Callback | None:
     kind = bare(setting.kind)
     if setting.option.parse is not None:
         return partial(_parsed, setting)
-    if kind in (Names, Names | None, Metrics):
+    if kind in (Names, Names | None, NamesOrFunctions):
         return _names
     if kind in (Pairs, Pairs | None):
         return _pairs

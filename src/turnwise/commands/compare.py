@@ -37,7 +37,7 @@ from turnwise.settings.groups import (
     Selecting,
     Trying,
 )
-from turnwise.settings.option import Metrics, Names, Option
+from turnwise.settings.option import Names, NamesOrFunctions, Option
 from turnwise.terminal import visible
 from turnwise.types import TASK
 
@@ -144,7 +144,7 @@ class Compare(Gated, Trying, Drawing, Judging, AsAgents, Selecting, Evaluating):
     resumption: ClassVar[Resumption] = "rows"
 
     metrics: Annotated[
-        Metrics,
+        NamesOrFunctions,
         Option(
             "Metrics, separated by commas; `rating:overall` is people's ratings, `preference:overall` their "
             "choices. Default: everything that people said; for two finished runs, every metric that both have.",

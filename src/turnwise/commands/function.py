@@ -105,7 +105,9 @@ def _check_names(command: type[Command], positional: int, keywords: Mapping[str,
     called, known = command.public_name(), [one.name for one in settings(command)]
     for name in keywords:
         if name not in known:
-            near = get_close_matches(name, known, n=1)
+            flag = f"--{name.replace('_', '-')}"
+            near = [one.name for one in settings(command) if flag in one.flags]
+            near += get_close_matches(name, known, n=1)
             advice = f"did you mean `{near[0]}`?" if near else nearest(name, known)
             raise UsageError(f"{called} has no parameter `{name}`; {advice}")
     places = [one.name for one in settings(command) if one.positional]

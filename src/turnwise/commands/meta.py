@@ -26,7 +26,7 @@ from turnwise.settings.groups import (
     Resumption,
     Selecting,
 )
-from turnwise.settings.option import Metrics, Names, Option
+from turnwise.settings.option import Names, NamesOrFunctions, Option
 from turnwise.terminal import visible
 from turnwise.types import MetaLevel
 
@@ -123,7 +123,7 @@ class MetaEvaluate(Gated, Rescaling, Drawing, LowerIsBetter, Selecting, Evaluati
     restated: ClassVar[Restated] = {"lower_is_better": {"record_default": True}}
 
     metrics: Annotated[
-        Metrics,
+        NamesOrFunctions,
         Option(
             "Metrics, separated by commas. Without any, the result is the agreement of the raters among themselves.",
             flags="-m --metric", metavar="NAMES", repeatable=True, record=None,

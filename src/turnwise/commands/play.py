@@ -17,7 +17,16 @@ from turnwise.report.documents import PlayDocument
 from turnwise.report.fitting import Layout, sized
 from turnwise.settings.data import Data
 from turnwise.settings.groups import Restarting, Seeding, Showing
-from turnwise.settings.option import Count, Money, Names, Natural, Option, PathLike, Positive
+from turnwise.settings.option import (
+    Count,
+    Money,
+    NameOrFunction,
+    NamesOrFunctions,
+    Natural,
+    Option,
+    PathLike,
+    Positive,
+)
 from turnwise.terminal import say, say_document, say_lines
 
 Scenarios: TypeAlias = str | Path | Sequence[Any]
@@ -55,6 +64,8 @@ class Played(ResultOf[PlayRecord]):
 
     document: PlayDocument
     path: str  # of the log
+    judged: bool  # whether there was a judge
+    compared: bool  # whether there were real dialogues
 
     @property
     def exit_code(self) -> int:
@@ -99,6 +110,15 @@ class Played(ResultOf[PlayRecord]):
                     f"note: {one.agent}: tried again, unseen by the agent: {counted(tried, 'message')} of the "
                     f"simulated user with a fault ({_listed(one.discarded)})"
                 )
+            if one.unjudged:
+                why = (
+                    "the judge gave no verdict"
+                    if self.judged
+                    else f"their scenarios have a rubric, which {setting('--judge', 'AGENT')} judges"
+                )
+                lines.append(
+                    Warned(f"{one.agent}: success is not known of {counted(one.unjudged, 'dialogue')}: {why}")
+                )
             if failed := one.ends.get("infrastructure-fault", 0):
                 lines.append(
                     Warned(
@@ -108,10 +128,14 @@ class Played(ResultOf[PlayRecord]):
         for reason in dict.fromkeys(one.reason for one in self.document.realism if one.reason):
             lines.append(f"note: {reason}")
         if not self.document.realism:
-            lines.append(
-                f"note: how real the simulated users are is not known: {setting('--real', 'LOGS')} compares them with "
-                "people"
+            why = (
+                "the scenarios say every message of theirs"
+                if self.compared
+                else f"{setting('--real', 'LOGS')} compares them with people"
             )
+            lines.append(f"note: how real the simulated users are is not known: {why}")
+        for what, count in self.document.left_out.items():
+            lines.append(Warned(f"not asked of the agents, though the scenarios do: {what} ({count})"))
         for check in self.document.ranks:
             agreeing = f"{check.agreeing_pairs} of {counted(check.pairs, 'pair')} of agents"
             lines.append(
@@ -161,9 +185,10 @@ class Play(Restarting, Showing, Seeding):
         ),
     ] = field(kw_only=False)  # fmt: skip
     agents: Annotated[
-        Names,
+        NamesOrFunctions,
         Option(
-            "Who is tried: as in `respond`, or a .toml file that describes an HTTP address. Repeatable.",
+            "Who is tried: as in `respond`, or a .toml file that describes an HTTP address; in Python a function, "
+            "too. Repeatable.",
             flags="--agent", metavar="[NAME=]AGENT", repeatable=True,
         ),
     ]  # fmt: skip
@@ -172,7 +197,7 @@ class Play(Restarting, Showing, Seeding):
         Option("The log; an interrupted run resumes.", flags="-o --output", metavar="LOGS", record=None),
     ]
     user: Annotated[
-        str,
+        NameOrFunction,
         Option(
             "Who talks to it: `scripted` (the turns of the scenario), `rules` (the user of its world), a folder of "
             "`turnwise train user`, or any agent, which is told persona, goal and facts.",
@@ -213,7 +238,7 @@ class Play(Restarting, Showing, Seeding):
         Option("A Python module with functions named as the tools of the scenarios.", metavar="MODULE"),
     ] = None
     judge: Annotated[
-        str | None,
+        NameOrFunction | None,
         Option("The agent that says whether `success.judge` of a scenario holds.", metavar="AGENT"),
     ] = None
     judge_settings: Annotated[
@@ -283,9 +308,18 @@ class Play(Restarting, Showing, Seeding):
         from turnwise.run.play.command import play
 
         if self.real is None:
-            return Played(document=play(self), path=str(self.output))
+            return self._played(play(self))
         with files(self.real, reader=None, mapping=None) as given:
-            return Played(document=play(self.changed(real=given.paths)), path=str(self.output))
+            return self._played(play(self.changed(real=given.paths)))
+
+    def _played(self, document: PlayDocument) -> Played:
+        """The result of a document."""
+        return Played(
+            document=document,
+            path=str(self.output),
+            judged=self.judge is not None,
+            compared=self.real is not None,
+        )
 
     def show(self, played: Played, screen: Printing) -> int:
         """Print the scores, how dialogues ended, how real the users are, and where the log is."""

@@ -17,7 +17,7 @@ from turnwise.report.documents import PowerDocument
 from turnwise.report.fitting import Layout
 from turnwise.settings.data import Data
 from turnwise.settings.groups import Evaluating, Pairing
-from turnwise.settings.option import Metrics, Names, Option
+from turnwise.settings.option import Names, NamesOrFunctions, Option
 from turnwise.stats.power import MOST_CLUSTERS
 
 MOST = 1e100  # of a standard deviation: its square is a number
@@ -120,7 +120,7 @@ class PlanStudy(Pairing, Evaluating):
         ),
     ] = field(kw_only=False, default=())  # fmt: skip
     metrics: Annotated[
-        Metrics,
+        NamesOrFunctions,
         Option(
             "What is to differ: metrics, rating:DIMENSION or preference:DIMENSION. Default: the ratings of the pilot.",
             flags="-m --metric", metavar="NAMES", repeatable=True, record=None,

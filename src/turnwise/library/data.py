@@ -230,6 +230,8 @@ def _collected(data: Any) -> Any:
 
     Paths and tables are unchanged.
     """
+    if hasattr(data, "collect"):
+        return data.collect()  # a lazy frame, whose columns polars does not like to be asked for
     is_table = hasattr(data, "columns") or hasattr(data, "column_names")
     if isinstance(data, str | Path | Mapping) or is_table or not isinstance(data, Iterable):
         return data
@@ -253,7 +255,8 @@ def _lines(data: Any) -> Callable[[], Iterator[bytes]]:
     records or a table raises `UsageError`.
     """
     if hasattr(data, "columns") or hasattr(data, "column_names"):
-        if REQUIRED in list(data.columns if hasattr(data, "columns") else data.column_names):
+        # Of a table of Arrow, `columns` are the values.
+        if REQUIRED in list(data.column_names if hasattr(data, "column_names") else data.columns):
             return lambda: map(_encoded, _records(_rows(data)))
         return lambda: (
             _encoded({str(name): _plain(value) for name, value in row.items()}) for row in _rows(data)
@@ -283,6 +286,10 @@ def _encoded(record: Mapping[str, Any]) -> bytes:
 
 def _rows(frame: Any) -> Iterator[Mapping[str, Any]]:
     """The rows of a DataFrame or Dataset as dicts, column -> cell; the index of a pandas frame is left out."""
+    if hasattr(frame, "to_batches"):
+        for batch in frame.to_batches():
+            yield from batch.to_pylist()
+        return
     if not hasattr(frame, "columns"):
         yield from frame
         return

@@ -18,7 +18,9 @@ from turnwise.types import Dialogue, Rating, Turn, item_id
 THUMB, STARS, RATING = "thumb", "stars", "rating"  # dimensions
 # Key -> dimension of a number; None: only words, true and false are read.
 KEYS: Mapping[str, str | None] = {
-    **dict.fromkeys(("feedback", "user_feedback", "thumb", "thumbs", "liked", "reaction", "vote"), None),
+    **dict.fromkeys(
+        ("feedback", "user_feedback", "thumb", "thumbs", "like", "liked", "reaction", "vote"), None
+    ),
     "thumbs_up": None,
     "stars": STARS,
     "star_rating": STARS,
@@ -37,7 +39,14 @@ WORDS: Mapping[str, float] = {**dict.fromkeys(GOOD, 1.0), **dict.fromkeys(BAD, 0
 FLAGS: Mapping[str, float] = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
 OF_THUMB = (0.0, 1.0)
 OF_STARS = (1.0, 5.0)
-INSIDE = ("rating", "value", "thumb", "type", "score")  # where an object of feedback may have the word
+INSIDE = (
+    "rating",
+    "value",
+    "thumb",
+    "thumbs",
+    "type",
+    "score",
+)  # where an object of feedback may have the word
 LIMIT = 1000.0  # a larger number under `rating` is no rating
 LABEL, SOURCE = "label", "label_key"  # keys of a rating: the word, and the path that had it
 NAMED = 6  # words that a note names
@@ -68,7 +77,7 @@ def label(key: str, value: Any) -> Label | None:
         number = number_of(value)
         if number is not None:
             return Label(THUMB, number, OF_THUMB, value)
-        value = _numeral(value)
+        value = len(value.strip()) if value.strip() and set(value.strip()) == {"★"} else _numeral(value)
     dimension = KEYS[key]
     if dimension is None or not isinstance(value, int | float):
         return None
@@ -188,3 +197,10 @@ class Account:
             left = self.others.get(path, 0)
             rest = f"; {counted(left, 'other value')} stay as they are" if left else ""
             yield f"`{path}` is read as the rating {dimension}: {some}{rest}"
+        read = {path.partition(".")[0] for path, _ in self.read}
+        for key, count in self.others.items():
+            if key not in read:
+                yield (
+                    f"`{key}` is not read as a rating: {counted(count, 'value')} of no certain meaning; "
+                    f"--map rating:NAME={key}:VALUE=1,VALUE=0 says what they mean"
+                )

@@ -26,8 +26,9 @@ class PlayEnds(Part, frozen=True, kw_only=True):
     discarded: dict[str, int] = field(
         default_factory=no_counts
     )  # kind -> messages of the user that were tried again
-    calls: int
+    calls: int  # of the agent, the user and the judge
     cost: Number = field(default_factory=nothing)
+    unjudged: int = 0  # dialogues whose rubric nobody judged, or of which the judge said nothing
 
 
 class RealismRecord(Record, frozen=True, kw_only=True):

@@ -377,6 +377,14 @@ class PlayDocument(Document, frozen=True, kw_only=True, tag="play"):
     ends: tuple[PlayEnds, ...]
     realism: tuple[RealismRecord, ...] = field(default_factory=no_rows)
     ranks: tuple[RankCheck, ...] = field(default_factory=no_rows)
+    # What scenarios of another tool ask for and is not looked at -> how often.
+    left_out: dict[str, int] = field(default_factory=no_counts)
+
+    def figures(self, run: "RunOf[Self]") -> "Iterator[Figure]":
+        """As in `Document`."""
+        from turnwise.report.figures.play import ends, fared, realisms
+
+        return _made(run, fared, ends, realisms)
 
 
 class TrainDocument(Document, frozen=True, kw_only=True, tag="train"):

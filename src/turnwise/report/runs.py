@@ -117,7 +117,10 @@ def find_runs(paths: Sequence[str]) -> list[Run]:
     found: dict[Path, Run] = {}
     for given in paths:
         root = Path(given)
-        places = [root] if root.is_file() else sorted(root.rglob(RESULTS))
+        places = [root] if root.is_file() else sorted(root.rglob(f"*{RESULTS}"))
+        places = [
+            one for one in places if one == root or one.name == RESULTS or one.name.endswith(f".{RESULTS}")
+        ]
         if not places:
             raise UsageError(
                 f"{given} holds no {RESULTS}; `turnwise score DATA -m NAMES -o {given}` would write one"

@@ -1,15 +1,21 @@
 """Scenarios in the forms of other tools: DeepEval's conversational goldens, tau2's tasks, promptfoo's simulated users.
 
-What has no counterpart here is left out: expected turns of DeepEval, the databases of tau2 (its tools need --tools),
-assertions of promptfoo that are neither about words nor a rubric.
+What has no counterpart here is left out, and `left_out` counts it: tau2's comparison of its database and its assertions
+on it (its tools need --tools), and assertions of promptfoo that are neither about words nor a rubric. Expected turns of
+DeepEval are not read.
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 NAMES = "DeepEval's goldens, tau2's tasks, promptfoo's tests with a simulated user"
 SIMULATED = "promptfoo:simulated-user"
+_SAID, _NEVER_SAID = (
+    ("icontains", "contains", "contains-all", "icontains-all"),
+    ("not-icontains", "not-contains"),
+)
+_RUBRIC = "llm-rubric"
 _VARIABLE = re.compile(r"\{\{\s*([\w.]+)\s*\}\}")
 
 Found = list[tuple[dict[str, Any], str]]  # scenarios as our own files have them, each with its place
@@ -21,6 +27,7 @@ class Form(NamedTuple):
     name: str
     fits: Callable[[Any], bool]
     read: Callable[[Any], Found]
+    left_out: Callable[[Any], Iterable[str]]  # in words, of each thing that scenarios ask for and we do not
 
 
 def form_of(value: Any) -> Form | None:
@@ -143,6 +150,16 @@ def _tau2_task(task: Mapping[str, Any], index: int) -> dict[str, Any]:
     )
 
 
+def _tau2_left_out(value: Any) -> Iterator[str]:
+    """Checks on the database that the task is rewarded for, and assertions on it."""
+    for task in _records(value, "tasks")[0]:
+        criteria = task.get("evaluation_criteria") or {}
+        if "DB" in (criteria.get("reward_basis") or ()):
+            yield "the database's state at the end (tau2); the calls that lead there are asked for"
+        for _ in criteria.get("env_assertions") or ():
+            yield "an assertion on the environment (tau2)"
+
+
 def _is_promptfoo(value: Any) -> bool:
     """Whether a configuration has tests with a simulated user."""
     if not isinstance(value, Mapping) or not isinstance(value.get("tests"), list):
@@ -177,14 +194,22 @@ def _promptfoo(value: Mapping[str, Any]) -> Found:
             "max_turns": config.get("maxTurns") or 10,
             "success": _without_nothing(
                 {
-                    "says": _values(checks, "icontains", "contains"),
-                    "never_says": _values(checks, "not-icontains", "not-contains"),
-                    "judge": " ".join(_values(checks, "llm-rubric")),
+                    "says": _values(checks, *_SAID),
+                    "never_says": _values(checks, *_NEVER_SAID),
+                    "judge": " ".join(_values(checks, _RUBRIC)),
                 }
             ),
         }
         made.append((_without_nothing(scenario), f"$.tests[{index}]"))
     return made
+
+
+def _promptfoo_left_out(value: Mapping[str, Any]) -> Iterator[str]:
+    """Assertions that are neither about words nor a rubric."""
+    for test in [*value["tests"], value.get("defaultTest") or {}]:
+        for one in test.get("assert") or () if isinstance(test, Mapping) else ():
+            if isinstance(one, Mapping) and one.get("type") not in (*_SAID, *_NEVER_SAID, _RUBRIC):
+                yield f"an assertion `{one.get('type')}` (promptfoo)"
 
 
 def _filled(template: str, variables: Mapping[str, Any]) -> str:
@@ -195,11 +220,17 @@ def _filled(template: str, variables: Mapping[str, Any]) -> str:
 def _values(checks: Sequence[Any], *kinds: str) -> list[str]:
     """The values of assertions of these types."""
     chosen: Iterable[Any] = (one for one in checks if isinstance(one, Mapping) and one.get("type") in kinds)
-    return [str(one["value"]) for one in chosen if one.get("value")]
+    values = [one["value"] for one in chosen if one.get("value")]
+    return [str(text) for value in values for text in (value if isinstance(value, list) else [value])]
+
+
+def _nothing(_: Any) -> tuple[str, ...]:
+    """Nothing is left out."""
+    return ()
 
 
 FORMS = (
-    Form("tau2", _is_tau2, _tau2),
-    Form("deepeval", _is_deepeval, _deepeval),
-    Form("promptfoo", _is_promptfoo, _promptfoo),
+    Form("tau2", _is_tau2, _tau2, _tau2_left_out),
+    Form("deepeval", _is_deepeval, _deepeval, _nothing),
+    Form("promptfoo", _is_promptfoo, _promptfoo, _promptfoo_left_out),
 )

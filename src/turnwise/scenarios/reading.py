@@ -1,5 +1,6 @@
 """Scenarios from files: our own form in YAML, TOML or JSON, and the forms of other tools (see `foreign`)."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -34,6 +35,16 @@ def read(paths: Sequence[str]) -> tuple[Scenario, ...]:
     if problems:
         raise DataError(*problems)
     return tuple(found)
+
+
+def left_out(paths: Sequence[str]) -> Counter[str]:
+    """What the scenarios of other tools ask for and we do not, in words, with its number."""
+    found: Counter[str] = Counter()
+    for path in paths:
+        value = load(path).value
+        if (form := foreign.form_of(value)) is not None:
+            found.update(form.left_out(value))
+    return found
 
 
 def from_values(values: Sequence[Mapping[str, Any] | Scenario]) -> tuple[Scenario, ...]:

@@ -22,10 +22,10 @@ from turnwise.settings.data import Data, MappingLike
 from turnwise.settings.option import (
     Checked,
     Count,
-    Metrics,
     Money,
     NameOrFunction,
     Names,
+    NamesOrFunctions,
     Natural,
     Option,
     Pairs,
@@ -174,7 +174,7 @@ class Measuring(Command):
     """The metrics of a command that needs some."""
 
     metrics: Annotated[
-        Metrics,
+        NamesOrFunctions,
         Option(
             "Metrics, separated by commas; `turnwise ls metrics` lists them; `rating:overall` is people's ratings, "
             "`module:function` is your own.",

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     Function: TypeAlias = Any
 else:
     Function: TypeAlias = Callable[..., Any]
-Metrics: TypeAlias = str | Function | Sequence[str | Function]  # a tuple of names once checked
+NamesOrFunctions: TypeAlias = str | Function | Sequence[str | Function]  # a tuple of names once checked
 NameOrFunction: TypeAlias = str | Callable[..., Any]  # a name once checked
 PathLike: TypeAlias = str | Path  # a text once checked
 Paths: TypeAlias = str | Path | Sequence[str | Path]  # one path or several; a tuple of texts once checked
@@ -46,7 +46,11 @@ Pairs: TypeAlias = (
     Mapping[str, str] | Sequence[tuple[str, str]]
 )  # key -> value; a tuple of pairs once checked
 # Types that take functions -> what is left once functions have names.
-WITH_FUNCTIONS: dict[Any, Any] = {Metrics: Names, NameOrFunction: str, NameOrFunction | None: str | None}
+WITH_FUNCTIONS: dict[Any, Any] = {
+    NamesOrFunctions: Names,
+    NameOrFunction: str,
+    NameOrFunction | None: str | None,
+}
 Count = Annotated[int, Meta(ge=1)]
 Natural = Annotated[int, Meta(ge=0)]
 Money = Annotated[float, Meta(ge=0)]
@@ -211,7 +215,7 @@ def _normalised(value: Any, kind: Any) -> Any:
     """Names as a tuple of names, paths as one of texts, and pairs as one of pairs; sequences as tuples."""
     if kind == Paths:
         return split_paths(value)
-    if kind in (Names, Names | None, Metrics):
+    if kind in (Names, Names | None, NamesOrFunctions):
         return None if value is None else split_names(value)
     if isinstance(value, dict) and kind in (Pairs, Pairs | None):
         return as_pairs(value)

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args, get_origin
 import msgspec
 
 from turnwise.settings.groups import Command
-from turnwise.settings.option import Metrics, Names, Setting, bare, settings
+from turnwise.settings.option import Names, NamesOrFunctions, Setting, bare, settings
 
 CONFIG = "turnwise.toml"
 # Setting -> names that it had in earlier versions, which files may still use.
@@ -71,7 +71,7 @@ def _kind(setting: Setting) -> dict[str, Any]:
     if setting.option.repeatable or setting.flags[0].rstrip("]").endswith("..."):
         return _VALUES
     kind = bare(setting.kind)
-    if kind in (Names, Names | None, Metrics):
+    if kind in (Names, Names | None, NamesOrFunctions):
         return _VALUES
     parts = [part for part in (get_args(kind) or (kind,)) if part is not NoneType]
     choices = get_origin(kind) is Literal or all(get_origin(part) is Literal for part in parts)

@@ -216,6 +216,22 @@ def test_planted_faults_in_real_logs_are_found() -> None:
     assert found["contradicted number in a reply"].recall > 0.3
 
 
+@pytest.mark.parametrize(
+    "spelt",
+    ["01223358966", "01223-358-966", "(01223) 358966", "01223 35 89 66", "358966", "0044 1223 358 966",
+     "01223.358.966", "a number ending in 966", "+44 1223 358966"],
+)  # fmt: skip
+def test_a_phone_number_of_a_result_may_be_spelt_in_other_groups(spelt: str) -> None:
+    inn = {"id": "H7712", "name": "Alpha Inn", "phone": "01223358966", "price": 85}
+    known = (user("A room?"), call("find"), result(inn))
+    right = dialogue(*known, says(f"Alpha Inn costs 85. Call {spelt}."))
+    assert faults("tool-contradictions", right) == []
+    wrong = dialogue(*known, says(f"Alpha Inn costs 185. Call {spelt}."))
+    assert len(faults("tool-contradictions", wrong)) == 1
+    other = dialogue(*known, says("Alpha Inn is at number 01223 358999."))
+    assert len(faults("tool-contradictions", other)) == 1
+
+
 @pytest.mark.parametrize("phone", ["+1 (555) 014-7788", "555-014-7788", "(555) 014-7788", "+34 612 345 678"])
 def test_the_parts_of_a_phone_number_are_no_values(phone: str) -> None:
     known = (user("W1201?"), call("find"), result({"order_id": "W1201", "days": 3}))

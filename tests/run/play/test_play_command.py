@@ -281,6 +281,87 @@ def test_a_rubric_is_judged_by_another_agent_or_left_open(bots: str, tmp_path: P
         assert len(tw.play([scenario], agents=bots_of_it, output="runs.jsonl", judge=judge)) == 0
 
 
+def test_without_a_judge_a_scenario_with_a_rubric_has_no_success_even_where_something_else_fails(bots: str):
+    rubric = {"judge": "The assistant is polite."}
+    asked = [
+        {"id": "a", "turns": ["Hello."], "success": {**rubric, "says": ["days"]}},
+        {"id": "b", "turns": ["Hello."], "success": {"says": ["days"]}},
+    ]
+    played = tw.play(asked, agents=[f"rude={bots}:rude", f"draws={bots}:draws"], output="runs.jsonl")
+    assert {one.agent: (one.estimate, one.n_items) for one in played.findings} == {
+        "rude": (1.0, 1),
+        "draws": (0.0, 1),
+    }
+    told = "\n".join(played.notes())
+    assert (
+        "rude: success is not known of 1 dialogue: their scenarios have a rubric, which --judge AGENT" in told
+    )
+    assert "None" not in told
+
+
+def test_agents_and_judge_may_be_functions(bots: str):
+    def bot(messages: list[dict[str, Any]]) -> str:
+        return "5 days"
+
+    async def slow(messages: list[dict[str, Any]]) -> str:
+        return "hello"
+
+    scenario = {"id": "a", "turns": ["Hi."], "success": {"says": ["5 days"], "judge": "It is polite."}}
+    played = tw.play([scenario], agents=[bot, slow], output="runs.jsonl", judge=lambda messages: "yes")
+    assert {one.agent: one.estimate for one in played.findings} == {"bot": 1.0, "slow": 0.0}
+
+
+def test_the_judge_is_counted_among_the_calls(bots: str, tmp_path: Path):
+    (tmp_path / f"{bots}_judge.py").write_text("def kind(messages):\n    return 'yes'\n")
+    scenario = {"id": "a", "turns": ["Hello."], "success": {"judge": "The assistant is polite."}}
+    played = tw.play([scenario], agents=f"{bots}:rude", output="runs.jsonl", judge=f"{bots}_judge:kind")
+    assert played.document.ends[0].calls == 2
+
+
+def test_tasks_of_tau2_get_the_functions_as_tools_and_say_what_is_not_asked(bots: str, tmp_path: Path):
+    (tmp_path / f"{bots}_tools.py").write_text(
+        "from json import dumps\n\n"
+        "def refund(order: str, full: bool = True, *, state):\n"
+        "    'Give the money back.'\n    state['orders'] = {order: 'refunded'}\n    return 'done'\n"
+    )
+    told = {"domain": "shop", "reason_for_call": "Money back for W12"}
+    criteria = {
+        "actions": [{"name": "refund", "arguments": {"order": "w12"}}],
+        "env_assertions": [{"func_name": "is_refunded"}],
+        "reward_basis": ["DB", "COMMUNICATE"],
+    }
+    task = {"id": "7", "user_scenario": {"instructions": told}, "evaluation_criteria": criteria}
+    Path("tasks.json").write_text(json.dumps([task]))
+
+    class Asks:
+        signature = Signature("asks")
+        concurrent = True
+
+        def __call__(self, stage: Stage, turns: Sequence[Turn], seed: int, /) -> UserMessage:
+            return (
+                UserMessage("Thank you!", leaving="goal")
+                if turns
+                else UserMessage("It is order W12, please.")
+            )
+
+    from turnwise.commands.play import Play
+    from turnwise.run.play.command import play
+
+    spec = Play("tasks.json", agents=f"{bots}:good", output="runs.jsonl", tools=f"{bots}_tools")
+    document = play(spec, user=Asks())
+    (line,) = lines("runs.jsonl")
+    (tool,) = line["tools"]
+    assert tool["function"]["description"] == "Give the money back."
+    assert tool["function"]["parameters"] == {
+        "type": "object",
+        "properties": {"order": {"type": "string"}, "full": {"type": "boolean"}},
+        "required": ["order"],
+    }
+    assert document.results[0].estimate == 1.0
+    assert [*document.left_out.values()] == [1, 1]
+    assert "database's state" in next(iter(document.left_out))
+
+
 def test_what_cannot_be_played_is_said_before_anything_is(bots: str):
     with pytest.raises(UsageError, match="two agents are called `x`"):
         tw.play([REFUND], agents=[f"x={bots}:good", f"x={bots}:rude"], output="runs.jsonl")
@@ -337,7 +418,7 @@ def test_messages_that_the_scenario_says_are_not_taken_for_those_of_a_simulated_
         [REFUND], agents=f"{bots}:good", output="runs.jsonl", real=real_logs([]), model="hashing"
     )
     assert played.document.realism == ()
-    assert "is not known" in "\n".join(played.notes())
+    assert "is not known: the scenarios say every message of theirs" in "\n".join(played.notes())
 
 
 def test_agents_and_users_behind_one_address_share_its_gate_and_calls_and_cost_are_counted(
@@ -367,6 +448,8 @@ def test_agents_and_users_behind_one_address_share_its_gate_and_calls_and_cost_a
     (ends,) = played.document.ends
     # 6 replies of 100 tokens in at 1000 a million, and 6 messages of 10 tokens out at 1000 a million
     assert (ends.calls, ends.cost) == (12, pytest.approx(6 * 0.1 + 6 * 0.01))
+    costs = tw.score("runs.jsonl", metrics="logged-cost[measured=runs.measured.jsonl]")
+    assert costs.findings[0].estimate == pytest.approx(3 * 0.1)  # a dialogue of 3 replies, without the user's
     with pytest.raises(Unmeasured, match=r"max_cost=0\.15 ended the run"), serving(behave) as server:
         tw.play(
             [{"id": "b", "goal": "a parcel", "max_turns": 3}], agents=f"bot={server.address}",

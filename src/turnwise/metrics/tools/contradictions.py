@@ -11,7 +11,8 @@ record is compared with it:
 - An identifier (letters with digits, such as ORDER-1234) or a date (2024-05-20) that nobody mentioned before is made
   up, in any line that is no question and names no examples.
 
-Phone numbers are left out: their parts are no values. Hours are compared in both halves of the day. A line is a line of
+Phone numbers are left out, and the end of a number of seven digits or more that somebody mentioned: their parts are no
+values. Hours are compared in both halves of the day. A line is a line of
 the text, or a sentence of a longer line.
 """
 
@@ -21,7 +22,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from turnwise.metrics.tools.calls import decoded, leaves
 from turnwise.metrics.tools.faults import Fault, Faults, Inspection
-from turnwise.metrics.tools.mentions import Mentions, numbers, plain
+from turnwise.metrics.tools.mentions import DIGITS, Mentions, numbers, plain
 from turnwise.types import Card, Item, Turn
 
 _IDENTIFIER = re.compile(r"\b(?=[\w-]*\d)(?=[\w-]*[A-Za-z])[A-Za-z0-9]+(?:[_-][A-Za-z0-9]+)*\b")
@@ -94,7 +95,7 @@ class ToolContradictions(Faults):
 def _problems(turn: Turn, records: Sequence[RecordOfTool], said: Mentions, asked: Mentions) -> Iterator[str]:
     """What a reply says against the results. Lines after one that names records are about these too."""
     named: list[RecordOfTool] = []
-    text = _PHONE.sub(" ", turn.text)
+    text = _without_digits(_PHONE.sub(" ", turn.text), said)
     mine = _numbers(text)
     for line in _lines(text):
         for found in () if _EXAMPLE.search(line) else (*_IDENTIFIER.findall(line), *_DATE.findall(line)):
@@ -114,6 +115,17 @@ def _problems(turn: Turn, records: Sequence[RecordOfTool], said: Mentions, asked
                 yield f"the hour {hours[0]:g} is no value of {about}"
         if len({one.names for one in here}) == 1:
             yield from _foreign_values(simple, here)
+
+
+def _without_digits(text: str, said: Mentions) -> str:
+    """The text without groups of digits that are a long number somebody mentioned, or the end of one."""
+
+    def left(found: re.Match[str]) -> str:
+        if said.has_digits(found[0]):
+            return " "
+        return re.sub(r"\d+", lambda one: " " if said.has_digits(one[0]) else one[0], found[0])
+
+    return DIGITS.sub(left, text)
 
 
 def _is_computed(value: float, others: set[float]) -> bool:

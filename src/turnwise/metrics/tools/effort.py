@@ -89,7 +89,7 @@ class LoggedCost(_Effort):
         """The cost in `meta`, else the sum over the agent's messages; NaN if neither is there."""
         if self.measured:
             took = measured_by_dialogue(self.measured).get(item.dialogue)
-            return nan if took is None or took.cost is None else took.cost
+            return nan if took is None or took.agent_cost is None else took.agent_cost
         for key in COSTS:
             if _is_number(item.meta.get(key)):
                 return float(item.meta[key])

@@ -34,7 +34,7 @@ class Took(msgspec.Struct):
 
     id: str
     latency: list[float] = []
-    cost: float | None = None
+    agent_cost: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,11 @@ from collections.abc import Iterable
 from datetime import date
 
 NUMBER = re.compile(r"(?<![\w.])-?\d[\d,]*(?:\.\d+)?|\d+")
+DIGITS = re.compile(
+    r"(?<![\w.])[+(]?\d(?:[\d().-]|[ ](?=[\d(]))*\d(?![\w])"
+)  # groups of digits in a row, as of a phone number
+LONG = 7  # digits from which on a number may be a phone number, of which people write the end or other groups
+_END = 3  # digits that an end has
 _WORD = re.compile(r"\w+")
 _ISO = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})")
 _MONTHS = (
@@ -33,6 +38,11 @@ def numbers(text: str) -> set[float]:
     return {float(one.replace(",", "")) for one in NUMBER.findall(text)}
 
 
+def joined(digits: str) -> str:
+    """The digits of a text without signs, and without the zeros in front that come and go with a prefix."""
+    return re.sub(r"\D", "", digits).lstrip("0")
+
+
 class Mentions:
     """What was said until now."""
 
@@ -40,6 +50,7 @@ class Mentions:
         self._texts: list[str] = []
         self._words: set[str] = set()
         self._numbers: set[float] = set()
+        self._long: set[str] = set()
         for text in texts:
             self.add(text)
 
@@ -49,12 +60,18 @@ class Mentions:
         self._texts.append(simple)
         self._words.update(_WORD.findall(simple))
         self._numbers |= numbers(text)
+        self._long |= {one for found in DIGITS.findall(text) if len(one := joined(found)) >= LONG}
         # Number words support a number. They are no claim of one: `ten` is also Spanish for `have`.
         self._numbers |= {float(_COUNTS[word]) for word in _WORD.findall(simple) if word in _COUNTS}
 
     def has_number(self, value: float) -> bool:
         """Whether a number was mentioned."""
         return any(abs(value - one) < 1e-9 for one in self._numbers)
+
+    def has_digits(self, digits: str) -> bool:
+        """Whether digits are a long number that was mentioned, with or without its prefix, or the end of one."""
+        end = joined(digits)
+        return len(end) >= _END and any(one.endswith(end) or end.endswith(one) for one in self._long)
 
     def has(self, value: str) -> bool:
         """Whether a text was mentioned: as it is, each of its words somewhere, or as a date in other words."""

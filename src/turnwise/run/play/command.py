@@ -42,13 +42,14 @@ from turnwise.run.play.budget import Budget
 from turnwise.run.play.conversation import NOT_SCORED, Held, Measured, Rules, Seeds, Stopped, hold
 from turnwise.run.play.judging import rubric_holds
 from turnwise.run.play.realism import Said, realism
-from turnwise.run.play.toolbox import Toolbox, tool_functions
+from turnwise.run.play.toolbox import Toolbox, described, tool_functions
 from turnwise.run.resume.progress_journal import Journal
 from turnwise.run.scoring.tally import generator
 from turnwise.run.spec import document_of, paths_of
 from turnwise.run.workers.execute import progress
 from turnwise.scenarios import reading
 from turnwise.scenarios.scenario import Scenario
+from turnwise.session_functions import HERE
 from turnwise.stats.clusters import cluster_codes, cluster_sums
 from turnwise.stats.correlation import kendall
 from turnwise.stats.interval import interval_of_sums
@@ -63,6 +64,7 @@ if TYPE_CHECKING:
     from turnwise.commands.play import Play
 
 SUCCESS = "success"
+WORLD = "world:"  # before the name of a world in place of a file
 ALL = "all"  # the kind of scenarios and dialogues that name none
 ENCODER = "minilm"  # of messages, for the comparison with real users
 RATER = "turnwise play"
@@ -154,27 +156,26 @@ def _encoded(document: PlayDocument) -> bytes:
 
 def _scenarios(spec: "Play") -> tuple[Scenario, ...]:
     """The scenarios of the spec: of files, of a world, or values."""
-    given = spec.scenarios
-    if isinstance(given, str | Path):
-        given = [str(given)]
+    given = [spec.scenarios] if isinstance(spec.scenarios, str | Path) else spec.scenarios
     found: list[Scenario] = []
-    paths = []
-    values: list[Any] = []
+    paths, values = _files(spec), [one for one in given if not isinstance(one, str | Path)]
     for one in given:
-        if isinstance(one, str | Path) and str(one).startswith("world:"):
-            found += _of_world(str(one).removeprefix("world:"), spec.limit or _WORLD_SCENARIOS)
-        elif isinstance(one, str | Path):
-            paths.append(str(one))
-        else:
-            values.append(one)
+        if isinstance(one, str | Path) and str(one).startswith(WORLD):
+            found += _of_world(str(one).removeprefix(WORLD), spec.limit or _WORLD_SCENARIOS)
     found += reading.read(paths) if paths else ()
     found += reading.from_values(values) if values else ()
-    kept = tuple(found[: spec.limit])
+    kept = described(found[: spec.limit], spec.tools)
     if not kept:
         raise UsageError("there is no scenario to play")
     if spec.max_turns is not None:
         kept = tuple(msgspec.structs.replace(one, max_turns=spec.max_turns) for one in kept)
     return kept
+
+
+def _files(spec: "Play") -> list[str]:
+    """The files among the scenarios of the spec."""
+    given = [spec.scenarios] if isinstance(spec.scenarios, str | Path) else spec.scenarios
+    return [str(one) for one in given if isinstance(one, str | Path) and not str(one).startswith(WORLD)]
 
 
 def _of_world(name: str, count: int) -> list[Scenario]:
@@ -192,7 +193,7 @@ def _cast(
     """The agents, the user, the tools and the judge of the spec."""
     gates: dict[str, Gate] = {}
     speakers = dict(others or {})
-    for text in spec.agents if others is None else ():
+    for text in map(str, spec.agents if others is None else ()):
         name, address = _named(text)
         if name in speakers:
             raise UsageError(
@@ -200,12 +201,14 @@ def _cast(
             )
         speakers[name] = _gated(agents.resolve(address, **_settings(spec, name, address)), gates, spec.rate)
     limits = CallLimits(timeout=spec.timeout, **({} if spec.tries is None else {"tries": spec.tries}))
-    somebody = user or users.resolve(spec.user, **_user_settings(spec, limits))
+    somebody = user or users.resolve(str(spec.user), **_user_settings(spec, limits))
     judge = None
     if spec.judge:
-        longest = {"longest": 16, "temperature": 0.0} if agents.is_served(spec.judge) else {}
+        longest = {"longest": 16, "temperature": 0.0} if agents.is_served(str(spec.judge)) else {}
         judge = _gated(
-            agents.resolve(spec.judge, **{**longest, **dict(spec.judge_settings or {})}), gates, spec.rate
+            agents.resolve(str(spec.judge), **{**longest, **dict(spec.judge_settings or {})}),
+            gates,
+            spec.rate,
         )
     return Cast(
         agents=speakers,
@@ -220,13 +223,13 @@ def _cast(
 def _named(text: str) -> tuple[str, str]:
     """The name and the address of an agent, `NAME=AGENT` or `AGENT`."""
     match = _NAMED.match(text)
-    return (match["name"].strip(), match["spec"]) if match else (text, text)
+    return (match["name"].strip(), match["spec"]) if match else (text.removeprefix(f"{HERE}:"), text)
 
 
 def _settings(spec: "Play", name: str, address: str) -> dict[str, Any]:
     """The settings of an agent: those for all, and those that begin with its name and a point."""
     given = dict(spec.settings or {})
-    names = [_named(text)[0] for text in spec.agents]
+    names = [_named(text)[0] for text in map(str, spec.agents)]
     own = {key: value for key, value in given.items() if not any(key.startswith(f"{one}.") for one in names)}
     own |= {key.removeprefix(f"{name}."): value for key, value in given.items() if key.startswith(f"{name}.")}
     if agents.is_served(address):
@@ -239,7 +242,7 @@ def _user_settings(spec: "Play", limits: CallLimits) -> dict[str, Any]:
     own = dict(spec.user_settings or {})
     if spec.user in (users.RULES, users.SCRIPTED):
         return own
-    if agents.is_served(spec.user):
+    if agents.is_served(str(spec.user)):
         own = {"timeout": spec.timeout, **({} if spec.tries is None else {"tries": spec.tries}), **own}
     return {"limits": limits, **own}
 
@@ -403,32 +406,40 @@ def _held(spec: "Play", cast: Cast, part: Part, rules: Rules) -> Finished:
             part.stage, cast.agents[part.agent], cast.user, toolbox=toolbox, seeds=seeds,
             session=str(uuid4()), rules=rules,
         )  # fmt: skip
-        held.measured.calls += took.calls
+        held.measured.add_attempt(took)
         took = held.measured
         if held.end != "infrastructure-fault":
             break
     scores = dict(held.scores)
-    success = _success(cast, part, held, seeds)
+    success = _success(cast, part, held, seeds, rules)
     if success is not None:
         scores[SUCCESS] = success
     dialogue = _dialogue(part, held, toolbox, scores)
     return Finished(native.dump(dialogue).decode(), held.end, held.detail, held.measured, scores)
 
 
-def _success(cast: Cast, part: Part, held: Held, seeds: Seeds) -> float | None:
-    """1 if all holds that the scenario asks for, 0 if something does not, None where nobody knows."""
+def _success(cast: Cast, part: Part, held: Held, seeds: Seeds, rules: Rules) -> float | None:
+    """1 if all holds that the scenario asks for, 0 if something does not, None where nobody knows.
+
+    Without a judge nobody knows of any dialogue with a rubric: those that fail for another reason would be all that is
+    known.
+    """
     success = part.stage.scenario.success
     if held.end in NOT_SCORED or not (success.is_checked or success.judge):
         return None
+    if success.judge and cast.judge is None:
+        return None
     if held.unmet or held.end == "agent-fault":
         return 0.0
-    if not success.judge:
+    if cast.judge is None or not success.judge:
         return 1.0
-    if cast.judge is None:
-        return None
-    verdict = rubric_holds(
+    rules.before_call()
+    held.measured.calls += 1
+    verdict, reply = rubric_holds(
         cast.judge, success.judge, held.turns, seed=seeds.of_user(-1, 0), limits=cast.judge_limits
     )
+    if reply is not None:
+        held.measured.count(rules.spend_agent, reply.tokens_in, reply.tokens_out, reply.cost)
     return None if verdict is None else float(verdict)
 
 
@@ -496,7 +507,7 @@ def _document(
 ) -> PlayDocument:
     """The results: scores of each agent, and how its dialogues ended."""
     values: dict[tuple[str, str], list[tuple[str, float]]] = {}
-    unknown: Counter[str] = Counter()
+    unjudged: Counter[str] = Counter()
     ends: dict[str, Counter[str]] = {name: Counter() for name in names}
     faults: dict[str, Counter[str]] = {name: Counter() for name in names}
     discarded: dict[str, Counter[str]] = {name: Counter() for name in names}
@@ -514,11 +525,11 @@ def _document(
         for dimension, value in one.scores.items():
             values.setdefault((dimension, name), []).append((part.stage.scenario.id, value))
         if SUCCESS not in one.scores and one.end not in NOT_SCORED and part.stage.scenario.success.judge:
-            unknown[name] += 1
+            unjudged[name] += 1
     for index in lost:
         ends[finished.parts[index].agent]["infrastructure-fault"] += 1
     records = [
-        _record(spec, name, dimension, found, unknown[name] if dimension == SUCCESS else 0)
+        _record(spec, name, dimension, found)
         for (dimension, name), found in sorted(
             values.items(), key=lambda item: (item[0][0] != SUCCESS, item[0][0])
         )
@@ -527,11 +538,13 @@ def _document(
         PlayEnds(
             agent=name, dialogues=sum(ends[name].values()), ends=dict(sorted(ends[name].items())),
             simulator_faults=dict(sorted(faults[name].items())), discarded=dict(sorted(discarded[name].items())),
-            calls=calls[name], cost=costs.get(name),
+            calls=calls[name], cost=costs.get(name), unjudged=unjudged[name],
         )
         for name in names
     )  # fmt: skip
-    return document_of(PlayDocument, spec, records, {}, ends=told)
+    return document_of(
+        PlayDocument, spec, records, {}, ends=told, left_out=dict(reading.left_out(_files(spec)))
+    )
 
 
 def _against_real(
@@ -598,9 +611,7 @@ def _rank_checks(
             )  # fmt: skip
 
 
-def _record(
-    spec: "Play", agent: str, dimension: str, found: Sequence[tuple[str, float]], unknown: int
-) -> PlayRecord:
+def _record(spec: "Play", agent: str, dimension: str, found: Sequence[tuple[str, float]]) -> PlayRecord:
     """The mean of an agent's scores, with its interval by scenario."""
     codes, n_clusters = cluster_codes([scenario for scenario, _ in found])
     rows = np.array([(value, 1.0) for _, value in found])
@@ -615,7 +626,6 @@ def _record(
         interval=interval,
         n_items=len(found),
         n_clusters=n_clusters,
-        unscored={"the rubric was not judged": unknown} if unknown else {},
         method=method,
     )
 

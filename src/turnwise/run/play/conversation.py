@@ -46,8 +46,31 @@ class Measured(msgspec.Struct, kw_only=True):
     calls: int = 0  # of the agent's model and the user's
     tokens_in: int = 0
     tokens_out: int = 0
-    cost: float | None = None  # None where nobody knows
+    cost: float | None = None  # of agent, user and judge; None where nobody knows
+    agent_cost: float | None = None  # of the agent alone
     discarded: list[Discarded] = msgspec.field(default_factory=list)
+
+    def count(
+        self, spend: Spend, tokens_in: int | None, tokens_out: int | None, cost: float | None = None
+    ) -> float | None:
+        """Add what a reply or a message took, and return its cost."""
+        self.tokens_in += tokens_in or 0
+        self.tokens_out += tokens_out or 0
+        cost = spend(tokens_in or 0, tokens_out or 0, cost)
+        self.cost = _sum(self.cost, cost)
+        return cost
+
+    def add_attempt(self, before: "Measured") -> None:
+        """Add what an earlier attempt at the conversation spent."""
+        self.calls += before.calls
+        self.tokens_in += before.tokens_in
+        self.tokens_out += before.tokens_out
+        self.cost = _sum(self.cost, before.cost)
+
+
+def _sum(one: float | None, other: float | None) -> float | None:
+    """The sum of two costs; what nobody knows adds nothing."""
+    return one if other is None else other + (one or 0.0)
 
 
 class Held(msgspec.Struct, kw_only=True):
@@ -203,7 +226,7 @@ class _Talk:
                 found = Fault("empty", str(error))
                 message = UserMessage("")
             else:
-                self._count(self.rules.spend_user, message.tokens_in, message.tokens_out, None)
+                self.measured.count(self.rules.spend_user, message.tokens_in, message.tokens_out)
                 found = self._fault(message)
             finally:
                 self.measured.user_seconds += perf_counter() - start
@@ -270,16 +293,9 @@ class _Talk:
         if isinstance(reply, NoReply):
             raise _Ended("infrastructure-fault" if reply.infrastructure else "agent-fault", str(reply))
         if isinstance(reply, AgentReply):
-            self._count(self.rules.spend_agent, reply.tokens_in, reply.tokens_out, reply.cost)
+            cost = self.measured.count(self.rules.spend_agent, reply.tokens_in, reply.tokens_out, reply.cost)
+            self.measured.agent_cost = _sum(self.measured.agent_cost, cost)
         return reply
-
-    def _count(self, spend: Spend, tokens_in: int | None, tokens_out: int | None, cost: float | None) -> None:
-        """Add what a reply or a message took."""
-        self.measured.tokens_in += tokens_in or 0
-        self.measured.tokens_out += tokens_out or 0
-        cost = spend(tokens_in or 0, tokens_out or 0, cost)
-        if cost is not None:
-            self.measured.cost = (self.measured.cost or 0.0) + cost
 
 
 def hold(

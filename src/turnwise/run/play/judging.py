@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 
 from turnwise.agents.calling import CallLimits, NoReply, ReplyRequest
+from turnwise.agents.conversing import AgentReply
 from turnwise.types import Agent, Turn
 
 _ASKED = """\
@@ -22,14 +23,15 @@ _ANSWER = re.compile(r"\b(yes|no)\b", re.IGNORECASE)
 
 def rubric_holds(
     judge: Agent, rubric: str, turns: Sequence[Turn], *, seed: int, limits: CallLimits
-) -> bool | None:
-    """Whether the rubric holds; None where the model gives no answer, or both."""
+) -> tuple[bool | None, AgentReply | None]:
+    """Whether the rubric holds, None where the model gives no answer, or both; and the reply, if its cost is known."""
     lines = [f"{turn.role}: {turn.text}" for turn in turns if turn.text.strip()]
     lines += [f"{turn.role} calls {call}" for turn in turns for call in turn.tool_calls]
     conversation = "\n".join(lines).replace("</conversation>", "")
     question = Turn("user", _ASKED.format(conversation=conversation, rubric=rubric))
     (reply,) = limits.ask(judge, [ReplyRequest([question], seed)])
     if isinstance(reply, NoReply):
-        return None
+        return None, None
     answers = {answer.lower() for answer in _ANSWER.findall(reply.content)}
-    return answers == {"yes"} if len(answers) == 1 else None
+    told = reply if isinstance(reply, AgentReply) else None
+    return answers == {"yes"} if len(answers) == 1 else None, told

@@ -7,10 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 from turnwise.errors import UsageError
 from turnwise.metrics.tools.calls import call_parts
 from turnwise.plugin_code import plugin_code
-from turnwise.registry import NoFunction, own_function
+from turnwise.registry import NoFunction, own_function, own_module
 from turnwise.scenarios.scenario import Scenario, Tool
 from turnwise.types import Turn
 
@@ -89,6 +91,44 @@ def tool_functions(scenarios: Sequence[Scenario], module: str | None) -> dict[st
                     f"the tool `{tool.name}` of scenario `{scenario.id}` has no `results`, and {where}"
                 )
     return found
+
+
+def described(scenarios: Sequence[Scenario], module: str | None) -> tuple[Scenario, ...]:
+    """The scenarios; those without tools that ask for calls have the public functions of the module as tools."""
+    if module is None or all(one.tools or not one.success.calls for one in scenarios):
+        return tuple(scenarios)
+    there = own_module(module, "tools", module)
+    own = [
+        _tool(name, function)
+        for name, function in inspect.getmembers(there, inspect.isfunction)
+        if function.__module__ == there.__name__ and not name.startswith("_")
+    ]
+    return tuple(
+        one if one.tools or not one.success.calls else msgspec.structs.replace(one, tools=own)
+        for one in scenarios
+    )
+
+
+def _tool(name: str, function: Callable[..., Any]) -> Tool:
+    """A function as a tool: its docstring and its parameters, without the state."""
+    parameters = {key: one for key, one in inspect.signature(function).parameters.items() if key != "state"}
+    return Tool(
+        name=name,
+        description=(inspect.getdoc(function) or "").partition("\n\n")[0],
+        parameters={
+            "type": "object",
+            "properties": {key: _schema(one.annotation) for key, one in parameters.items()},
+            "required": [key for key, one in parameters.items() if one.default is one.empty],
+        },
+    )
+
+
+def _schema(annotation: Any) -> dict[str, Any]:
+    """The JSON Schema of an annotation; anything, where there is none or it has none."""
+    try:
+        return {} if annotation is inspect.Parameter.empty else msgspec.json.schema(annotation)
+    except TypeError:
+        return {}
 
 
 def _function(module: str, name: str) -> Callable[..., Any] | None:

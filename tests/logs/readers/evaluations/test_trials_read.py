@@ -120,6 +120,26 @@ def test_repetitions_of_promptfoo_are_trials_of_the_variables(tmp_path: Path) ->
     ]
 
 
+def test_prompts_of_promptfoo_are_agents_where_a_provider_has_several(tmp_path: Path) -> None:
+    def result(provider: str, column: int, label: str, riddle: str) -> dict[str, Any]:
+        return {
+            "provider": {"id": provider}, "promptIdx": column, "prompt": {"raw": f"{label} {riddle}", "label": label},
+            "vars": {"riddle": riddle}, "response": {"output": "An echo."}, "score": 1, "success": True,
+        }  # fmt: skip
+
+    def agents(*columns: tuple[str, int, str]) -> set[str]:
+        results = [result(*one, riddle) for riddle in ("a", "b") for one in columns]
+        content = {"evalId": "e", "results": {"results": results}}
+        return {one.agent for one in read("promptfoo", tmp_path / "eval.json", content)}
+
+    solve, long = "Solve {{riddle}}", "You are kind.\nSolve {{riddle}}"
+    assert agents(("a", 0, solve), ("b", 1, solve)) == {"a", "b"}
+    assert agents(("a", 0, "short"), ("a", 1, long)) == {"a (short)", "a (prompt 2)"}
+    assert agents(("a", 0, solve), ("b", 1, solve), ("a", 2, long), ("b", 3, long)) == {
+        "a (prompt 1)", "b (prompt 1)", "a (prompt 2)", "b (prompt 2)",
+    }  # fmt: skip
+
+
 def test_a_result_that_promptfoo_could_not_get_is_kept_with_the_error(tmp_path: Path) -> None:
     options = Options()
     found = read(

@@ -525,6 +525,34 @@ def test_the_input_of_a_trace_is_kept_where_its_calls_say_something_else(tmp_pat
     assert dialogue.turns[-1].extra["call"]["of_trace"] == {"input": "a form"}
 
 
+def test_versions_of_a_prompt_are_agents_in_langfuse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = [
+        {"id": f"o{n}", "traceId": f"t{n}", "type": "GENERATION", "model": "m", "promptName": "support",
+         "promptVersion": 1 + n % 2, "input": [{"role": "user", "content": f"hi {n}"}],
+         "output": {"role": "assistant", "content": "yes"}}
+        for n in range(4)
+    ]  # fmt: skip
+    found = read("langfuse", tmp_path / "a.json", calls)
+    assert [one.agent for one in found] == ["m (support v1)", "m (support v2)"] * 2
+    assert found[0].meta["prompt"] == "support v1"
+    assert [one.agent for one in read("langfuse", tmp_path / "b.json", calls[::2])] == ["m", "m"]
+    monkeypatch.setattr(source, "LARGE", 1)
+    assert read("langfuse", tmp_path / "a.json", calls) == found
+
+
+def test_experiments_are_agents_in_langsmith(tmp_path: Path) -> None:
+    runs = [
+        _langsmith(
+            {"messages": [{"role": "user", "content": f"hi {n}"}]}, {"content": "yes", "role": "assistant"},
+            id=f"r{n}", session_name=f"exp-{n % 2}", reference_example_id=f"e{n // 2}",
+        )
+        for n in range(4)
+    ]  # fmt: skip
+    assert [one.agent for one in read("langsmith", tmp_path / "a.json", runs)] == ["exp-0", "exp-1"] * 2
+    plain = [{**run, "reference_example_id": None} for run in runs]
+    assert {one.agent for one in read("langsmith", tmp_path / "b.json", plain)} == {"unknown"}
+
+
 @pytest.mark.parametrize("order", [(0, 1, 2, 3), (0, 2, 1, 3)])
 def test_a_large_file_of_langfuse_gives_the_same_dialogues(
     tmp_path: Path, order: tuple[int, ...], monkeypatch: pytest.MonkeyPatch

@@ -2,7 +2,7 @@
 
 Each result is one reply of one provider. The prompt is the context: a chat where it is a JSON list of messages, else
 one user message. `score` (0 to 1) and `pass` become ratings of the reply, with the reason beside them, and so does
-every named score.
+every named score. Where an evaluation has several prompts, an agent is a provider with a prompt.
 
 The variables of a test are its `task`, by their hash, because promptfoo gives each repetition (`--repeat`) a test
 number of its own; repetitions with one provider and prompt are its trials. A result that promptfoo could not get
@@ -24,6 +24,7 @@ from turnwise.logs.readers.source import Options, build_each, raise_data_error, 
 from turnwise.types import Dialogue, digest
 
 RATER = "promptfoo"
+LABEL = 40  # letters of a prompt's label in an agent's name
 BROKEN = 2  # `failureReason` of an error that is no failed assertion
 RESULT = frozenset(
     {"id", "score", "success", "namedScores", "prompt", "response"}
@@ -50,7 +51,9 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
         marks = [optional(record(one), "namedScores", record, default={}) for _, one in kept]
         if wordy := sum(not _is_number(one) for named in marks for one in named.values()):
             options.dropped["named scores that are no number"] += wordy
-        yield from build_each(kept, _Builder(), "results", "results")
+        yield from build_each(
+            kept, _Builder(_prompts([record(one) for _, one in kept])), "results", "results"
+        )
     except RuleError as error:
         raise_data_error(error, path)
     about = export["results"]
@@ -79,7 +82,8 @@ def _failure(values: dict[str, Any]) -> str | None:
 class _Builder:
     """Makes a dialogue of a result and its place, and numbers the trials of each test."""
 
-    def __init__(self) -> None:
+    def __init__(self, prompts: list[str]) -> None:
+        self.prompts = prompts  # by which agents of one provider differ; empty if they do not
         self.trials: Counter[str] = Counter()  # of a test with one provider and prompt
 
     def __call__(self, value: Any, place: str) -> Dialogue:
@@ -91,6 +95,8 @@ class _Builder:
         agent = (
             provider if isinstance(provider, str) else text_at(provider, "label") or text_at(provider, "id")
         )
+        if self.prompts:
+            agent = f"{agent or 'unknown'} ({self._prompt_name(values)})"
         task = digest(as_json(values["vars"])) if isinstance(values.get("vars"), dict) else None
         test = digest(as_json([task, provider, values.get("promptIdx"), prompt]))
         trial = self.trials[test]
@@ -110,6 +116,28 @@ class _Builder:
             **trial_of(task, trial, failure),
         }
         return from_record(native, default_id=place)
+
+    def _prompt_name(self, values: dict[str, Any]) -> str:
+        """The label of a prompt, if it is short, else its number, from 1."""
+        label = _prompt(values)
+        short = len(label) <= LABEL and "\n" not in label and "{{" not in label
+        return label if short else f"prompt {self.prompts.index(label) + 1}"
+
+
+def _prompts(results: list[dict[str, Any]]) -> list[str]:
+    """The prompts in their order, if a provider has several; else none. Each has a column of its own (`promptIdx`)
+    with each provider.
+    """
+    columns: dict[str, set[Any]] = {}
+    for one in results:
+        columns.setdefault(as_json(one.get("provider")), set()).add(one.get("promptIdx"))
+    several = any(len(own) > 1 for own in columns.values())
+    return list(dict.fromkeys(map(_prompt, results))) if several else []
+
+
+def _prompt(values: dict[str, Any]) -> str:
+    """What tells a prompt from others: its label, which is its template where it has none, else its column."""
+    return text_at(values, "prompt", "label") or str(values.get("promptIdx"))
 
 
 def _asked(values: dict[str, Any]) -> list[dict[str, Any]]:

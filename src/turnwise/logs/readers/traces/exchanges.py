@@ -5,6 +5,9 @@ the whole dialogue so far. So calls of one group (a session, else a trace) are j
 whose messages begin with those of an earlier one takes its place, any other begins a dialogue of its own.
 
 What a trace says of a call beside its messages is kept in `call` beside its reply.
+
+The agent is the model. Where calls of a file have several versions (of a prompt, or experiments), the version is part
+of the agent's name.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -33,18 +36,25 @@ class Call:
     sent: list[Message]
     returned: list[Message]
     model: str | None = None
+    version: str | None = None  # of the prompt, or the experiment: agents of one model differ by it
     ratings: list[dict[str, Any]] = field(default_factory=list)  # ratings of the returned text
     meta: Mapping[str, Any] = field(default_factory=dict)
     more: Mapping[str, Any] = field(default_factory=dict)  # what else the trace says of the call
 
 
-def dialogues(calls: Iterable[Call], options: Options, *, grouped: bool = False) -> Iterator[Dialogue]:
-    """The calls, joined to dialogues, group by group; all are held in memory unless they come `grouped`.
+def dialogues(
+    calls: Iterable[Call], options: Options, *, grouped: bool = False, versions: int = 0
+) -> Iterator[Dialogue]:
+    """The calls, joined to dialogues, group by group; all are held in memory unless they come `grouped`, with the
+    number of their `versions`.
 
     Several dialogues of a group have the ids `GROUP-1`, `GROUP-2` and so on; dialogues without messages are
     counted as dropped.
     """
     apart = 0
+    if not grouped:
+        calls = list(calls)
+        versions = len({call.version for call in calls if call.version})
     for group, several in _one_after_another(calls) if grouped else _gathered(calls):
         if unrated := sum(len(call.ratings) for call in several if not call.returned):
             options.dropped["scores of calls without a reply"] += unrated
@@ -52,7 +62,7 @@ def dialogues(calls: Iterable[Call], options: Options, *, grouped: bool = False)
         for call in sorted(several, key=lambda one: one.time):
             draft = next((one for one in reversed(drafts) if one.goes_on_with(call)), None)
             if draft is None:
-                drafts.append(draft := _Draft())
+                drafts.append(draft := _Draft(versions > 1))
             draft.add(call)
         apart += len(drafts) > 1
         for number, draft in enumerate(drafts, 1):
@@ -88,10 +98,12 @@ def _one_after_another(calls: Iterable[Call]) -> Iterator[tuple[str, list[Call]]
 class _Draft:
     """A dialogue as its calls come in."""
 
-    def __init__(self) -> None:
+    def __init__(self, tell: bool) -> None:
+        self.tell = tell  # whether the agent's name has the version
         self.messages: list[Message] = []
         self.ratings: list[dict[str, Any]] = []
         self.models: dict[str, None] = {}
+        self.versions: dict[str, None] = {}
         self.meta: dict[str, Any] = {}
         self.calls: list[tuple[int, Call]] = []  # each with the index of its last message
 
@@ -111,11 +123,18 @@ class _Draft:
         self.ratings += [{**one, "turn": last} for one in call.ratings if call.returned]
         if call.model:
             self.models[call.model] = None
+        if call.version:
+            self.versions[call.version] = None
         self.meta |= call.meta
 
     def record(self) -> dict[str, Any]:
-        """The dialogue as a native record without an id; the agent is the model if calls name just one, else None."""
+        """The dialogue as a native record without an id; the agent is the model if calls name just one, else None, with
+        its version where these differ.
+        """
         agent = next(iter(self.models)) if len(self.models) == 1 else None
+        if self.tell and self.versions:
+            version = " + ".join(self.versions)
+            agent = version if agent is None else f"{agent} ({version})"
         for last, call in self.calls:
             differing = {key: one for key, one in call.meta.items() if self.meta[key] != one}
             if about := present({**differing, **call.more}):

@@ -54,26 +54,29 @@ def read(path: str, options: Options | None = None) -> Iterator[Dialogue]:
             yield from found
 
     try:
-        yield from dialogues(calls(), options, grouped=is_large(path) and _is_grouped(path))
+        versions = _versions_of_grouped(path) if is_large(path) else None
+        yield from dialogues(calls(), options, grouped=versions is not None, versions=versions or 0)
     except RuleError as error:
         raise_data_error(error, path)
 
 
-def _is_grouped(path: str) -> bool:
-    """Whether the traces of each session follow each other.
+def _versions_of_grouped(path: str) -> int | None:
+    """The number of versions of prompts, if the traces of each session follow each other; else None.
 
     The bytes that this reads are not counted for the progress bar.
     """
-    seen, last = IdSet(), None
+    seen, last, versions = IdSet(), None, set[str]()
     with counting(lambda _: None):
         for value, place, located in records(path):
             with located():
                 group = _group(record(value), place)
+                inside = optional(record(value), "observations", each(_observation), default=())
+                versions.update(filter(None, map(_version, [value, *inside])))
             if group != last and group in seen:
-                return False
+                return None
             seen.add(group)
             last = group
-    return True
+    return len(versions)
 
 
 def _group(values: dict[str, Any], place: str) -> str:
@@ -126,10 +129,19 @@ def _calls(values: dict[str, Any], place: str, options: Options) -> Iterator[Cal
             messages(one.get("input"), role="user", notes=options.notes),
             messages(one.get("output"), role="assistant", notes=options.notes),
             text_at(one, "model"),
+            version := _version(one),
             marks if number == len(observed or [values]) else [],
-            meta,
+            meta | present({"prompt": version}),
             more,
         )
+
+
+def _version(values: dict[str, Any]) -> str | None:
+    """The prompt of a call with its version, as Langfuse's prompt management numbers them; None without."""
+    name = values.get("promptName") or values.get("prompt_name")
+    number = values.get("promptVersion") or values.get("prompt_version")
+    parts = ([str(name)] if name else []) + ([f"v{number}"] if number else [])
+    return " ".join(parts) or None
 
 
 def _observation(value: Any) -> dict[str, Any]:

@@ -79,6 +79,8 @@ def _call(values: dict[str, Any], place: str, options: Options) -> Call:
         (str(about[key]) for key in THREADS if about.get(key)),
         _trace(values) if _trace(values) != "None" else place,
     )
+    # The session of a run is its project; that of one on an example of a dataset is an experiment.
+    experiment = text_at(values, "session_name") if values.get("reference_example_id") else None
     model = text_at(about, "ls_model_name") or text_at(values, "extra", "invocation_params", "model")
     return Call(
         group,
@@ -86,8 +88,9 @@ def _call(values: dict[str, Any], place: str, options: Options) -> Call:
         sent,
         returned,
         model,
+        experiment,
         list(_ratings(values, options)),
-        present({"name": values.get("name"), "run": values.get("id")}),
+        present({"name": values.get("name"), "run": values.get("id"), "experiment": experiment}),
         others(values, RUN),
     )
 
