@@ -1,13 +1,12 @@
 """What small networks cost, against the code of version 0.2 in the same run: time, memory and size on disk.
 
 Each command is a new process on one core, with an empty cache of vectors and no variable that chooses threads; its
-processor time counts, imports included. The code of version 0.2 comes from this repository's history, with its own
-weights, and runs with the packages of this environment. Texts are the replies of `grade` (DATA), each with its context.
-`python -m benchmarks.bench_light attack [CALLS]` measures an attack with the default budget, or with so many calls.
+processor time counts, imports included. Version 0.2 is the last commit before 0.3, from this repository's history, with
+its own weights and the packages of this environment. Texts are the replies of `grade` (DATA), each with its context.
+Downloads are what pip fetches with constraints.txt, where torch is the build for processors alone.
 """
 
 import io
-import json
 import os
 import subprocess
 import sys
@@ -15,7 +14,7 @@ import tarfile
 import tempfile
 import tomllib
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, distribution, requires
 from pathlib import Path
 
@@ -47,6 +46,20 @@ used = resource.getrusage(resource.RUSAGE_SELF)
 peak = re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1]
 print(used.ru_utime + used.ru_stime, int(peak) / 1024, file=sys.stderr)
 """
+# The same, without what libraries take to load.
+LOADED = """
+import sys, time
+import LIBRARIES
+import turnwise
+from turnwise.cli.common.group import run
+start = time.process_time()
+run(sys.argv[1:])
+print(time.process_time() - start, 0, file=sys.stderr)
+"""
+OURS, THEIRS = (
+    "onnxruntime, tokenizers, safetensors",
+    "torch, transformers",
+)  # what a reader of ours and theirs loads
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
@@ -125,6 +138,16 @@ def installed(extra: str) -> float:
     return total / 1e6
 
 
+def downloaded(extra: str) -> float:
+    """MB that pip fetches for an extra ("" for the core), turnwise itself left out."""
+    with tempfile.TemporaryDirectory() as place:
+        constraints, project = str(ROOT / "constraints.txt"), f"{ROOT}[{extra}]" if extra else str(ROOT)
+        command = ["download", "-q", "--disable-pip-version-check", "-c", constraints, "-d", place, project]
+        subprocess.run([sys.executable, "-m", "pip", *command], check=True, capture_output=True)
+        files = [path for path in Path(place).iterdir() if not path.name.startswith("turnwise")]
+        return sum(path.stat().st_size for path in files) / 1e6
+
+
 def sources(folder: Path) -> tuple[Path, Path, Path]:
     """A log of `REPLIES` replies, one of ten, and a file of texts."""
     from turnwise import convert
@@ -174,29 +197,34 @@ def bench() -> Iterator[Line]:
                     "MiB",
                     at_most=True,
                 )
-    models, neural = installed("models"), installed("neural")
-    yield Line("packages of the extra models", models, neural, "those of neural", 0.5, "MB", at_most=True)
-
-
-def attack(calls: str) -> Line:
-    """An attack with so many calls; "" for the default budget."""
-    with tempfile.TemporaryDirectory() as place:
-        folder = Path(place)
-        log, _, _ = sources(folder)
-        arguments = [
-            "attack",
-            "turnwise",
-            "--contexts",
-            str(log),
-            "-q",
-            *(["--budget", calls] if calls else []),
-        ]
-        now, then = (measured(source, RUN, arguments) for source in (ROOT / "src", before(folder)))
-    name = f"attack turnwise, {f'{int(calls):,} calls' if calls else 'default budget'}"
-    return Line(name, now.seconds, then.seconds, "version 0.2", 0.37, at_most=True)
-
-
-if __name__ == "__main__":
-    if sys.argv[1:2] == ["attack"]:
-        line = attack("".join(sys.argv[2:3]))
-        print(json.dumps({**asdict(line), "ratio": line.ratio, "met": line.met}))
+        now, then = (
+            measured(source, LOADED.replace("LIBRARIES", names), [*score, str(short), "-m", "turnwise"], 3)
+            for source, names in ((ours, OURS), (old, THEIRS))
+        )
+        yield Line(
+            "turnwise on ten replies, libraries loaded",
+            now.seconds,
+            then.seconds,
+            "version 0.2",
+            1.0,
+            at_most=True,
+        )
+        asked_of = ["attack", "turnwise", "--contexts", str(log), "-q"]
+        now, then = (measured(source, RUN, asked_of) for source in (ours, old))
+        yield Line(
+            "attack turnwise, default budget", now.seconds, then.seconds, "version 0.2", 0.37, at_most=True
+        )
+    for what, size in (("installed", installed), ("downloaded", downloaded)):
+        core, models, neural = map(size, ("", "models", "neural"))
+        yield Line(
+            f"packages of the extra models, {what}",
+            models,
+            neural,
+            "those of neural",
+            0.5,
+            "MB",
+            at_most=True,
+        )
+        yield Line(
+            f"packages without any extra, {what}", core, models, "those of models", 1.0, "MB", at_most=True
+        )

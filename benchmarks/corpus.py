@@ -36,7 +36,9 @@ def write(path: Path, n_turns: int, *, seed: int = 0, rated: bool = False) -> No
                     message["references"] = [" ".join(np.where(kept[at, :length], words, other))]
                 if at % 2 and rated:
                     stars = 1 + int(length - 4 + rng.integers(0, LONGEST)) // 8
-                    ratings.append({"dimension": "overall", "value": stars, "turn": at, "rater": f"r{number % 9}"})
+                    ratings.append(
+                        {"dimension": "overall", "value": stars, "turn": at, "rater": f"r{number % 9}"}
+                    )
                 messages.append(message)
             record = {"id": f"d{number}", "agent": f"bot{number % 4}", "messages": messages}
             record |= {"ratings": ratings} if rated else {}

@@ -48,7 +48,9 @@ def data(folder: Path, command: str, count: int) -> Path:
         return path
     if streamed:
         each = max(count // (SELLERS * TURNS), 10)
-        simulate("booking", output=path, family="behaviour", agents=SELLERS, dialogues=each, samples=1, truth=0)
+        simulate(
+            "booking", output=path, family="behaviour", agents=SELLERS, dialogues=each, samples=1, truth=0
+        )
     else:
         write(path, count, rated=True)
     return path
@@ -90,7 +92,9 @@ def main() -> None:
             for on in WHERE:
                 lines = found.setdefault(f"--on {on}", [])
                 if all(line["replies"] != count for line in lines):
-                    lines.append({"replies": count, **kept(cost(ON, data(folder, "score", count), "--on", on))})
+                    lines.append(
+                        {"replies": count, **kept(cost(ON, data(folder, "score", count), "--on", on))}
+                    )
                     say(f"--on {on}: {lines[-1]}")
                     RESULT.write_text(json.dumps(found, indent=1) + "\n")
     before, _, rest = PAGE.read_text().partition(MARK + "\n")
@@ -131,7 +135,9 @@ def on_ray(found: dict[str, Any]) -> Iterator[str]:
     """Lines of the table of Ray beside local processes."""
     yield "| replies | two local processes | two Ray workers | a further reply: ratio |"
     yield "|---|---|---|---|"
-    slopes = [[(b["wall"] - a["wall"]) / a["replies"] for a, b in pairwise(found[f"--on {on}"])] for on in WHERE]
+    slopes = [
+        [(b["wall"] - a["wall"]) / a["replies"] for a, b in pairwise(found[f"--on {on}"])] for on in WHERE
+    ]
     ratios = ["", *(f"{ray / local:.2f}" for local, ray in zip(*slopes, strict=True))]
     for one, two, ratio in zip(*(found[f"--on {on}"] for on in WHERE), ratios, strict=True):
         yield f"| {one['replies']:,} | {one['wall']:.1f} s | {two['wall']:.1f} s | {ratio} |"

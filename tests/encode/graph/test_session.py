@@ -8,7 +8,7 @@ from tiny_models import write_bert
 
 from papers.flagship.ranges import ranges as measured
 from turnwise.encode.graph.bert import Shape, inputs_of_linear
-from turnwise.encode.graph.session import BertSession, turned
+from turnwise.encode.graph.session import BertSession, _threads, turned
 from turnwise.encode.graph.whole_numbers import LARGEST, STEPS, Ranges, quantised
 from turnwise.encode.transformer.bert_folder import plain_shape, read_weights
 
@@ -106,3 +106,8 @@ def test_a_range_without_zero_is_widened_to_it(loaded: Loaded, ranges: Ranges) -
     assert found[f"{name}.zero"] == 0
     largest = (3 * found[f"{name}.smooth"]).max()
     assert found[f"{name}.scale"] == pytest.approx(largest / STEPS, rel=1e-6)
+
+
+@pytest.mark.parametrize(("stated", "threads"), [("2", 2), ("2,1", 2), ("", 0), ("many", 0)])
+def test_the_number_of_threads_is_the_first_that_is_stated(stated: str, threads: int) -> None:
+    assert _threads(stated) == threads

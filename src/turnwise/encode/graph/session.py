@@ -65,7 +65,7 @@ def session(network: Network, weights: Mapping[str, Array]) -> tuple[Any, list[A
     # The network is written with the operators that are fastest; more would replace some by slower ones.
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
     # As torch does; 0 is one thread for each core.
-    options.intra_op_num_threads = int(os.environ.get("OMP_NUM_THREADS") or 0)
+    options.intra_op_num_threads = _threads(os.environ.get("OMP_NUM_THREADS", ""))
     # Threads sleep while they wait, see run/workers/threads.py. Memory of a batch is given back after it.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     options.enable_cpu_mem_arena = False
@@ -74,6 +74,12 @@ def session(network: Network, weights: Mapping[str, Array]) -> tuple[Any, list[A
     options.add_external_initializers(names, values)
     running = onnxruntime.InferenceSession(network.written(), options, providers=["CPUExecutionProvider"])
     return running, values
+
+
+def _threads(stated: str) -> int:
+    """The number of threads that OMP_NUM_THREADS states, which may have one for each level; 0 without a number."""
+    first = stated.partition(",")[0].strip()
+    return int(first) if first.isdecimal() else 0
 
 
 def turned(name: str, weight: Array) -> Array:

@@ -32,7 +32,7 @@ from turnwise.encode.transformer.bert_folder import (
 )
 from turnwise.encode.transformer.plain_bert import PlainBert, ShippedRanges, open_bert, shipped_ranges
 from turnwise.encode.transformer.pooling import POOLINGS, Pooling, pool, unit
-from turnwise.encode.transformer.precision import Chosen, Precision, default_device, resolve, runs_graphs
+from turnwise.encode.transformer.precision import Chosen, Precision, cache_space, default_device, resolve
 from turnwise.encode.transformer.sentence_transformers import (
     stated_length,
     stated_pooling,
@@ -264,9 +264,8 @@ class Transformer:
         return np.array(rows, dtype=np.float32).reshape(len(texts), self.dimension)
 
     def _space(self, signature: Signature) -> str:
-        """The space of the cache: what torch and ONNX Runtime compute differs in the last digits."""
-        by_graph = self._precision == "fp32" and self._device == "cpu" and runs_graphs()
-        return f"{signature}|by:onnx" if by_graph and self._plain is not None else str(signature)
+        """The space of the cache."""
+        return str(signature) if self._plain is None else cache_space(signature, self._precision, self._device)
 
     def _pooled(self, texts: Sequence[Text], part: str) -> NDArray[np.floating[Any]]:
         """(n, d) in the precision of the cache, computed; equal texts once."""

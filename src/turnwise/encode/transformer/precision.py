@@ -54,6 +54,12 @@ def runs_graphs() -> bool:
     return has_module("onnxruntime")
 
 
+def cache_space(signature: object, precision: Chosen, device: str) -> str:
+    """The space of the cache for a plain BERT: what torch and ONNX Runtime compute differs in the last digits."""
+    by_graph = precision == "fp32" and device == "cpu" and runs_graphs()
+    return f"{signature}|by:onnx" if by_graph else str(signature)
+
+
 def _may_have_gpu() -> bool:
     """Whether this machine seems to have a GPU that torch could use; torch is not asked."""
     if os.environ.get("CUDA_VISIBLE_DEVICES") == "":

@@ -39,13 +39,15 @@ class NotTrained(NotFetched):
     """Raised if there is no trained model for a metric; the message says how to train one."""
 
 
-def load_trained(kind: str, spec: str) -> Folder:
+def load_trained(kind: str, spec: str, *, fallback: bool = True) -> Folder:
     """The model of this kind in the folder `spec`; "" and the names of `SHIPPED_VARIANTS` ship with the package.
+
+    Without ONNX Runtime the default one is that in float32, which torch computes, unless there is to be no `fallback`.
 
     Raises `NotTrained` if none ships, and `UsageError` for a variant of a metric that has no such model, or where a
     folder of this name has a model.
     """
-    if not spec and kind in SHIPPED_VARIANTS[FP32] and not runs_graphs() and has_module("torch"):
+    if not spec and fallback and kind in SHIPPED_VARIANTS[FP32] and not runs_graphs() and has_module("torch"):
         _say_float32(kind)
         spec = FP32
     variants = SHIPPED_VARIANTS.get(spec)

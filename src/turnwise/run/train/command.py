@@ -62,7 +62,7 @@ TRAINERS: dict[str, Trainer] = {
         "turnwise.calibration", "ratings", "our own metric, fitted to your domain from 30 ratings or more"
     )._replace(on_preferences="turnwise.metrics.learned.turnwise.preference_fit:train"),
     "turnwise-large": _learned(
-        "turnwise.calibration", "ratings", "the same with both readers: eleven times the cost"
+        "turnwise.calibration", "ratings", "the same with both readers: about fifty times the cost"
     )._replace(on_preferences="turnwise.metrics.learned.turnwise.preference_fit:train"),
     "usr-ret": _learned(
         "usr.retrieval", "dialogues", "USR's retrieval score: a head on frozen turn vectors", takes_guard=True

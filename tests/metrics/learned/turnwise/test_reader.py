@@ -1,17 +1,20 @@
 """The shipped readers: equal numbers in every batch, what they say of frauds, and models made with another reader."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 pytest.importorskip("torch")
 
+import turnwise as tw
 from turnwise.encode.models.catalogue import NotFetched, locate
 from turnwise.encode.models.folder import load, shipped
 from turnwise.encode.truncation import collect_truncations
-from turnwise.errors import UsageError
+from turnwise.errors import MissingExtra, UsageError
 from turnwise.metrics import resolve
 from turnwise.metrics.learned.trained import encoder_of
 from turnwise.metrics.learned.turnwise.metric import is_copy
@@ -65,6 +68,29 @@ def test_the_small_reader_in_whole_numbers_is_near_float32_and_has_its_own_signa
     spread = np.array(folder.config["spread"])
     gap = np.abs(whole.table(TEXTS) - exact.table(TEXTS)) / spread
     assert 0 < gap.mean() < 0.1  # .04 on rated replies (papers/learned.md)
+
+
+def test_a_reader_that_cannot_be_computed_here_leaves_the_other_metrics_alone(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def absent(extra: str, what: str) -> None:
+        if extra == "neural":
+            raise MissingExtra(what, extra)
+
+    monkeypatch.setattr("turnwise.metrics.learned.turnwise.reader.require", absent)
+    log = tmp_path / "log.jsonl"
+    said = [{"role": "user", "content": "my dog died"}, {"role": "assistant", "content": "i am so sorry"}]
+    log.write_text(json.dumps({"messages": said}) + "\n")
+    found = {one.metric: one for one in tw.score(log, metrics="length,turnwise-large").findings}
+    assert found["length"].estimate == 4
+    assert found["turnwise-large"].status == "skipped"
+    assert "pip install 'turnwise[neural]'" in str(found["turnwise-large"].reason)
+
+
+def test_whole_numbers_without_onnx_runtime_name_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("turnwise.metrics.learned.turnwise.reader.runs_graphs", lambda: False)
+    with pytest.raises(MissingExtra, match=r"in whole numbers needs the extra `models`"):
+        _ = resolve("turnwise[precision=int8]").signature
 
 
 def test_torch_and_onnx_runtime_give_the_same_columns(monkeypatch: pytest.MonkeyPatch) -> None:

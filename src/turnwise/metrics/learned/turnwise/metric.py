@@ -93,7 +93,7 @@ class Turnwise(Ratio):
         spec = self.trained
         if not spec and self.precision == "fp32" and self.model in SHIPPED_VARIANTS[FP32]:
             spec = FP32
-        folder = load_trained(self.model, spec)
+        folder = load_trained(self.model, spec, fallback=self.precision == "auto")
         own = precision_of(folder)
         if self.precision not in ("auto", own):
             raise UsageError(
@@ -113,7 +113,10 @@ class Turnwise(Ratio):
         folder = self.folder
         head(folder, self.dimension)  # raises for an unknown dimension
         chosen = () if self.dimension == OVERALL else (("dimension", self.dimension),)
-        parts = (encoder_of(folder).signature, *(reader.signature for reader in readers_of(folder)))
+        readers = readers_of(folder)
+        for reader in readers:
+            reader.check()  # what is missing is reported before the first item
+        parts = (encoder_of(folder).signature, *(reader.signature for reader in readers))
         return Signature(self.model, (*chosen, ("trained", folder.digest)), parts)
 
     def rows(self, items: Sequence[Item], /) -> Floats:
@@ -153,7 +156,7 @@ class TurnwiseLarge(Turnwise):
     card: ClassVar[Card] = replace(
         Turnwise.card,
         limits="For English small talk; of a reply it reads 80 words, with a language model of 135 million weights: "
-        "a fifth of a second a reply on a processor core, eleven times the cost of `turnwise`. A friendly reply that "
+        "a seventh of a second a reply on a processor core, about fifty times the cost of `turnwise`. A friendly reply that "
         "fits any context scored above people's own in a tenth of contexts. It does not hear rudeness. Raters of "
         "different corpora prefer different things: check with `meta` on your own ratings, or calibrate.",
     )

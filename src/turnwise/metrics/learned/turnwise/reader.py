@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,8 +13,8 @@ from turnwise.encode.cache.disk import Cache
 from turnwise.encode.models.catalogue import label, locate
 from turnwise.encode.models.folder import Folder
 from turnwise.encode.transformer.plain_bert import shipped_ranges
-from turnwise.encode.transformer.precision import Chosen, runs_graphs
-from turnwise.errors import UsageError
+from turnwise.encode.transformer.precision import Chosen, cache_space, default_device, runs_graphs
+from turnwise.errors import MissingExtra, UsageError
 from turnwise.extras import require
 from turnwise.metrics.learned.trained import load_trained
 from turnwise.types import Floats, Signature
@@ -55,6 +56,12 @@ class ReplyReader:
             fields.append(("precision", f"int8@{self._ranges}"))
         return Signature(self.folder.kind, tuple(fields))
 
+    def check(self) -> None:
+        """Raise `MissingExtra` or `NotFetched` if replies cannot be read here."""
+        if self.precision == "int8" and not runs_graphs():
+            raise MissingExtra(f"`{self.folder.kind}` in whole numbers", "models")
+        _needed(self.folder)
+
     @property
     def _ranges(self) -> str:
         """The digest of the ranges that ship; a `UsageError` if they were measured on other weights."""
@@ -66,9 +73,9 @@ class ReplyReader:
     def table(self, texts: Sequence[Text]) -> Floats:
         """(n, k) the columns of each (normalised reply, turns of the context, newest first)."""
         cache, size = Cache(), PART[self.folder.config["size"]]
-        # What torch and ONNX Runtime compute differs in the last digits, so it is kept apart.
-        by_graph = size == PART["small"] and self.precision == "fp32" and runs_graphs()
-        space = f"{self.signature}|by:onnx" if by_graph else str(self.signature)
+        space = str(self.signature)
+        if self.folder.config["size"] == "small":
+            space = cache_space(space, self.precision, default_device())
         rows: list[Array] = []
         for start in range(0, len(texts), size):
             rows += cache.remember(space, *self._part(texts[start : start + size]))
@@ -106,13 +113,17 @@ def readers_of(model: Folder) -> tuple[ReplyReader, ...]:
     return readers
 
 
+def _needed(folder: Folder) -> Path:
+    """The folder of the model that a reader is a difference from; raises if it or a package is missing."""
+    require("models" if folder.config["size"] == "small" else "neural", f"`{folder.kind}`")
+    return locate(folder.config["base"])
+
+
 @cache
 def _network(folder: Folder, precision: Chosen) -> Network:
     """The network of a reader, loaded once."""
-    is_small = folder.config["size"] == "small"
-    require("models" if is_small else "neural", f"`{folder.kind}`")
-    base = locate(folder.config["base"])
-    if is_small:
+    base = _needed(folder)
+    if folder.config["size"] == "small":
         from turnwise.networks.replies.small_reader import SmallReader
 
         return SmallReader(folder, base, precision)
