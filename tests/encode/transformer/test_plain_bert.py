@@ -80,7 +80,7 @@ def test_both_libraries_share_a_signature_and_no_entries_of_the_cache(
 ) -> None:
     by_graph = Transformer(folder, "tiny")
     space = by_graph._space(by_graph.signature)
-    monkeypatch.setattr("turnwise.encode.transformer.encoder.runs_graphs", lambda: False)
+    monkeypatch.setattr("turnwise.encode.transformer.precision.runs_graphs", lambda: False)
     by_torch = Transformer(folder, "tiny")
     assert by_torch.signature == by_graph.signature
     assert by_torch._space(by_torch.signature) != space
