@@ -152,6 +152,31 @@ def test_the_pilot_analysis_finds_the_questions_with_agreement(start: Starting, 
     assert "reword the question" in page.text
 
 
+@pytest.mark.parametrize(
+    ("names", "slips", "conclusion"),
+    [
+        (("anna", "ben"), 0, "open: 2 raters are no verdict"),
+        (("anna", "ben", "carl"), 0, "raters agree"),
+        (("anna", "ben", "carl"), 3, "open: alpha may be above 0.667 or below it"),
+    ],
+)
+def test_the_pilot_has_a_verdict_only_where_the_interval_has_one(
+    start: Starting, names: tuple[str, ...], slips: int, conclusion: str
+):
+    study = start(
+        [short_dialogue(number, "a") for number in range(8)], per_task=len(names),
+        quality={"shared": 0, "checks": 0, "repeats": 0},
+    )  # fmt: skip
+    for name in names:
+        visitor = study.visitor(name).send()
+        while visitor.is_asked:
+            number = int(visitor.text.split("question ")[1].split("?")[0])
+            answer = 1 + number % 5
+            visitor.send({"q0": str(6 - answer if name == "ben" and number < slips else answer)})
+    (found,) = analyse_questions(study.recorder.ledger)
+    assert found.conclusion.startswith(conclusion)
+
+
 def test_a_writer_who_fails_a_check_is_set_apart(start: Starting):
     study = start(mode="write", per_task=2, quality={"shared": 0, "checks": 1, "repeats": 0})
     for name in ("anna", "careless"):

@@ -265,7 +265,9 @@ class Transformer:
 
     def _space(self, signature: Signature) -> str:
         """The space of the cache."""
-        return str(signature) if self._plain is None else cache_space(signature, self._precision, self._device)
+        return (
+            str(signature) if self._plain is None else cache_space(signature, self._precision, self._device)
+        )
 
     def _pooled(self, texts: Sequence[Text], part: str) -> NDArray[np.floating[Any]]:
         """(n, d) in the precision of the cache, computed; equal texts once."""

@@ -8,18 +8,22 @@ question of a running study. Normalised scores are ratings minus the rater's mea
 
 Raters whom the screening sets apart are left out. The conclusion goes by Krippendorff's alpha for ordinal values, with
 Krippendorff's own thresholds (2004, p. 241: above .8 rely on it, above .667 for tentative conclusions), because alpha
-takes all raters together and values that are missing. Raw agreement, the share of pairs of ratings that are equal, is
-shown beside it: where nearly all answers are the same, kappa and alpha can be near 0 although raters agree (the
-prevalence paradox, Feinstein and Cicchetti 1990).
+takes all raters together and values that are missing. A threshold is passed where the whole 95 % interval of alpha
+passes it (by the jackknife over tasks); two raters are no verdict, because nothing tells what a third would say. Raw
+agreement, the share of pairs of ratings that are equal, is shown beside it: where nearly all answers are the same,
+kappa and alpha can be near 0 although raters agree (the prevalence paradox, Feinstein and Cicchetti 1990).
 """
 
 from dataclasses import dataclass
+from functools import partial
 from math import isnan, nan
 
 import numpy as np
 
 from turnwise.errors import DataError
 from turnwise.ratings import Agreement, RatingMatrix, agreement_of, normalised, rating_matrix
+from turnwise.ratings.agreement import jackknife_interval
+from turnwise.stats.agreement import krippendorff_alpha
 from turnwise.stats.correlation import pearson
 from turnwise.types import Floats
 from turnwise.web.study.ledger import Ledger
@@ -29,6 +33,7 @@ REDUNDANT_CORRELATION = (
     0.7  # a question that correlates more with the first one adds nothing (ADEM, Appendix A)
 )
 TENTATIVE_ALPHA, RELIABLE_ALPHA = 0.667, 0.8  # Krippendorff 2004, p. 241
+FEWEST_RATERS = 3
 HIGH_RAW = 0.8  # share of equal pairs, and of one answer, from which the prevalence paradox is likely
 MAX_COLUMNS = 60  # most tasks in a plot
 WIDTH, HEIGHT = 640, 180  # size of a plot in pixels, as in templates/pilot.html
@@ -50,6 +55,7 @@ class QuestionAnalysis:
     name: str
     text: str
     agreement: Agreement
+    interval: tuple[float, float] | None  # of the ordinal alpha
     raw_agreement: float  # share of pairs of ratings of the same task that are equal; NaN without such a pair
     most_frequent: float  # share of the most frequent answer
     correlation_with_first: (
@@ -80,6 +86,7 @@ def analyse_questions(ledger: Ledger) -> tuple[QuestionAnalysis, ...]:
         correlation = _correlation_with_first(first, means) if first else nan
         first = first or means
         agreement = agreement_of(matrix, intervals=False)
+        interval = _interval(matrix, agreement)
         raw, most = raw_agreement(matrix.values)
         dots, columns = _scatter(matrix)
         found.append(
@@ -87,10 +94,11 @@ def analyse_questions(ledger: Ledger) -> tuple[QuestionAnalysis, ...]:
                 name=question.name,
                 text=question.text,
                 agreement=agreement,
+                interval=interval,
                 raw_agreement=raw,
                 most_frequent=most,
                 correlation_with_first=correlation,
-                conclusion=_conclusion(agreement, correlation, raw=raw, most=most),
+                conclusion=_conclusion(agreement, interval, correlation, raw=raw, most=most),
                 dots=dots,
                 columns=columns,
             )
@@ -121,22 +129,41 @@ def raw_agreement(values: Floats) -> tuple[float, float]:
     return (same / pairs if pairs else nan), float(counts.max() / counts.sum())
 
 
-def _conclusion(agreement: Agreement, correlation: float, *, raw: float, most: float) -> str:
-    """A sentence for the administrator by alpha: unknown, low, tentative, redundant or good."""
+def _interval(matrix: RatingMatrix, agreement: Agreement) -> tuple[float, float] | None:
+    """The interval of the ordinal alpha over tasks; None where there is none."""
+    alpha = agreement.alpha_ordinal.value
+    if isnan(alpha):
+        return None
+    if alpha == 1:  # all answers of a task are equal
+        return (1.0, 1.0)
+    return jackknife_interval(matrix, partial(krippendorff_alpha, level="ordinal"), alpha)
+
+
+def _conclusion(
+    agreement: Agreement, interval: tuple[float, float] | None, correlation: float, *, raw: float, most: float
+) -> str:
+    """A sentence for the administrator by the interval of alpha: unknown, open, low, tentative, redundant or good."""
     alpha = agreement.alpha_ordinal.value
     if isnan(alpha):
         return f"unknown so far: {agreement.alpha_ordinal.reason}"
-    if alpha < TENTATIVE_ALPHA:
-        if raw >= HIGH_RAW and most >= HIGH_RAW:
-            return (
-                f"raters give the same answer in {raw:.0%} of pairs, but {most:.0%} of all answers are the same one, so"
-                f" alpha ({alpha:.2f}) says little (prevalence paradox): ask about replies that differ more"
-            )
+    if alpha < TENTATIVE_ALPHA and raw >= HIGH_RAW and most >= HIGH_RAW:
+        return (
+            f"raters give the same answer in {raw:.0%} of pairs, but {most:.0%} of all answers are the same one, so"
+            f" alpha ({alpha:.2f}) says little (prevalence paradox): ask about replies that differ more"
+        )
+    if agreement.n_raters < FEWEST_RATERS:
+        return (
+            f"open: {agreement.n_raters} raters are no verdict, because nothing tells what a third would say"
+        )
+    low, high = interval or (-1.0, 1.0)
+    if low < TENTATIVE_ALPHA <= high:
+        return f"open: alpha may be above {TENTATIVE_ALPHA:g} or below it: let people rate more tasks"
+    if high < TENTATIVE_ALPHA:
         return f"raters do not agree (alpha below {TENTATIVE_ALPHA:g}): reword the question or leave it out"
     if correlation > REDUNDANT_CORRELATION:
         return "raters agree, but the answers repeat those to the first question"
-    if alpha < RELIABLE_ALPHA:
-        return f"raters agree enough for tentative conclusions (alpha below {RELIABLE_ALPHA:g})"
+    if low < RELIABLE_ALPHA:
+        return f"raters agree enough for tentative conclusions (alpha may be below {RELIABLE_ALPHA:g})"
     return "raters agree"
 
 

@@ -156,8 +156,8 @@ class TurnwiseLarge(Turnwise):
     card: ClassVar[Card] = replace(
         Turnwise.card,
         limits="For English small talk; of a reply it reads 80 words, with a language model of 135 million weights: "
-        "a seventh of a second a reply on a processor core, about fifty times the cost of `turnwise`. A friendly reply that "
-        "fits any context scored above people's own in a tenth of contexts. It does not hear rudeness. Raters of "
+        "a seventh of a second a reply on a processor core, about fifty times the cost of `turnwise`. A friendly reply "
+        "that fits any context scored above people's own in a tenth of contexts. It does not hear rudeness. Raters of "
         "different corpora prefer different things: check with `meta` on your own ratings, or calibrate.",
     )
 
