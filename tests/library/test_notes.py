@@ -1,9 +1,12 @@
 """Notes under a table: why there is no result, and what was not scored."""
 
+import json
+from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
 
+import turnwise as tw
 from turnwise.commands.calibrate import Calibration
 from turnwise.commands.compare import pairing
 from turnwise.commands.ope import Estimates, whole_scales
@@ -165,3 +168,19 @@ def test_of_many_pairs_the_widest_is_told_and_a_verdict_at_the_edge_is_named():
     )
     assert "2 pairs without a difference that was shown, of which the widest is a and c" in null
     assert edge.endswith("may turn the verdict: a and d (p .048)")
+
+
+def test_ratings_that_the_rating_app_set_apart_are_told_with_the_reason(tmp_path: Path) -> None:
+    said = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello there"}]
+    ratings = [{"dimension": "overall", "value": 4, "rater": "ann"}]
+    apart = [{"dimension": "overall", "value": 1, "rater": "ben", "reason": "failed an attention check"}] * 2
+    log = tmp_path / "log.jsonl"
+    lines = [
+        {"id": f"{agent}{n}", "agent": agent, "messages": said, "ratings": ratings, "ratings_apart": apart}
+        for agent in "ab"
+        for n in range(3)
+    ]
+    log.write_text("\n".join(map(json.dumps, lines)))
+    told = "note: set apart and not used: 12 ratings (failed an attention check 12)"
+    assert told in tw.compare(log, metrics="rating:overall").notes()
+    assert told in tw.score(log, metrics="rating:overall").notes()

@@ -76,9 +76,14 @@ class ExportedRatings:
     n_dialogues: int
     n_drawn: int = 0  # dialogues that were drawn to be rated (`choose`)
     n_unrated: int = 0  # of these, those without a rating so far
+    apart: Mapping[str, int] = field(default_factory=dict)  # why ratings were set apart -> their number
 
     def __str__(self) -> str:
+        from turnwise.library.notes import apart_in_words
+
         written = f"{self.path}: {counted(self.n_dialogues, 'dialogue')} written"
+        if self.apart:
+            written += f"\nnote: set apart, so that metrics do not use them: {apart_in_words(self.apart)}"
         if not self.n_unrated:
             return written
         return (
@@ -208,6 +213,7 @@ class ExportRatings(Exporting, Studying):
     def run(self) -> ExportedRatings:
         """Write them."""
         from turnwise.logs import native
+        from turnwise.logs.scan import reasons_apart
         from turnwise.web.crowd.privacy import without_identities, without_times
         from turnwise.web.study.export import export_dialogues
         from turnwise.web.study.open_study import read_ledger
@@ -221,12 +227,14 @@ class ExportRatings(Exporting, Studying):
         )
         drawn = set(described.drawing.drawn) if described.drawing else set()
         counts: Counter[bool] = Counter()
+        apart: Counter[str] = Counter()
 
         def counting() -> Iterator["Dialogue"]:
             """The exported dialogues; counts the drawn ones by whether they have a rating."""
             for dialogue in exported:
                 if dialogue.id in drawn:
                     counts[bool(dialogue.ratings)] += 1
+                apart.update(reasons_apart(dialogue))
                 yield without_times(dialogue) if self.anonymous else dialogue
 
         n_dialogues = native.write(counting(), str(self.output))
@@ -235,6 +243,7 @@ class ExportRatings(Exporting, Studying):
             n_dialogues=n_dialogues,
             n_drawn=counts.total(),
             n_unrated=counts[False],
+            apart=dict(apart.most_common()),
         )
 
     def show(self, exported: ExportedRatings, _: Rating) -> None:

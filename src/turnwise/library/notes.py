@@ -1,6 +1,6 @@
 """Notes that several commands have: what was not scored and why, and what limits the findings."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import inf
 from typing import Self, TypeAlias, TypeVar
 
@@ -43,7 +43,13 @@ def common_notes(
 ) -> list[str]:
     """The notes that every command has on its results; for `limits`, `together` and `shared` see `item_notes`."""
     of_findings = notes(findings, limits=limits, together=together, shared=shared)
-    return [*of_findings, *unseen_parts(document), *automatic_raters(document), *document_notes(document)]
+    return [
+        *of_findings,
+        *unseen_parts(document),
+        *set_apart(document),
+        *automatic_raters(document),
+        *document_notes(document),
+    ]
 
 
 def notes(
@@ -203,6 +209,19 @@ def unseen_parts(document: Document) -> list[str]:
         f"note: {unseen.replies} of {unseen.n_replies} replies in the data, or their contexts, hold parts that "
         f"text metrics do not see ({kinds})"
     ]
+
+
+def set_apart(document: Document) -> list[str]:
+    """A line on the ratings that the rating app set apart; empty if there are none."""
+    if not document.ratings_apart:
+        return []
+    return [f"note: set apart and not used: {apart_in_words(document.ratings_apart)}"]
+
+
+def apart_in_words(reasons: Mapping[str, int]) -> str:
+    """How many ratings were set apart, and why."""
+    listed = ", ".join(f"{reason} {count}" for reason, count in reasons.items())
+    return f"{counted(sum(reasons.values()), 'rating')} ({listed})"
 
 
 def automatic_raters(document: Document) -> list[str]:

@@ -6,8 +6,9 @@ checksum of each file's bytes as stored.
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from turnwise import records
 from turnwise.errors import DataError, Problem
@@ -17,6 +18,7 @@ from turnwise.logs.ids import FileIds, IdSet
 from turnwise.logs.native import SharedId, checked, id_prefixes, read_each
 from turnwise.types import AUTOMATIC, Dialogue, Direction, Preference, Rating
 
+SET_APART = ("ratings_apart", "preferences_apart")  # keys of what the rating app holds for unreliable
 HELD = 10_000  # dialogues that `meta` holds in memory: about 30 MB if each has few messages
 # Short names of the kinds of content parts; others have the name that the part has.
 PART_KINDS = {
@@ -128,6 +130,7 @@ class Census:
     has_references: bool = False
     tool_calls: int = 0
     unseen: UnseenParts = field(default_factory=UnseenParts)
+    set_apart: Counter[str] = field(default_factory=Counter)  # why -> ratings that the rating app set apart
     files: list[Source] = field(default_factory=list)
     held: tuple[tuple[Dialogue, ...], ...] = ()  # by file: for commands that keep all dialogues in memory
     apart: bool = False  # each file has ids of its own, which then begin with its name
@@ -157,6 +160,11 @@ class Census:
         found = {name: tuple(raters) for name, raters in self.automatic_raters.items()}
         return {"automatic_raters": found} if found else {}
 
+    def unused_section(self) -> dict[str, Any]:
+        """The keys of results.json on what the data holds and metrics do not use; empty if there is nothing."""
+        apart = dict(self.set_apart.most_common())
+        return {**self.unseen.section(), **({"ratings_apart": apart} if apart else {})}
+
     def hold(self) -> None:
         """Read the files once more and keep the dialogues in `held`, for commands that go over them often."""
         paths = [source.path for source in self.files]
@@ -184,6 +192,7 @@ class Census:
         self.n_messages += len(dialogue.turns)
         self.agents[dialogue.agent] += 1
         self.unseen.add(dialogue)
+        self.set_apart.update(reasons_apart(dialogue))
         rated_whole: set[str] = set()
         for rating in dialogue.ratings:
             name = rating.dimension
@@ -208,6 +217,15 @@ class Census:
                 self.alternatives.update(turn.alternatives.keys())
             if turn.extra:
                 self.tool_calls += len(turn.tool_calls)
+
+
+def reasons_apart(dialogue: Dialogue) -> Iterator[str]:
+    """Why each rating and preference of a dialogue was set apart, where the rating app did so."""
+    for key in SET_APART:
+        found = dialogue.extra.get(key)
+        for one in found if isinstance(found, list) else ():
+            if isinstance(one, dict):
+                yield str(one.get("reason") or "no reason given")
 
 
 def _is_automatic(one: Rating | Preference) -> bool:

@@ -71,6 +71,8 @@ class Document(Part, frozen=True, kw_only=True, tag_field="command"):
     # rating:DIMENSION or preference:DIMENSION -> raters, none of whom is a person
     automatic_raters: dict[str, tuple[str, ...]] = field(default_factory=dict)
     unseen_parts: UnseenParts | None = None
+    # Why ratings of the data were set apart by the rating app -> their number.
+    ratings_apart: dict[str, int] = field(default_factory=dict)
     origin: Origin
 
     @property

@@ -98,6 +98,19 @@ def test_the_administrator_can_give_the_tasks_of_a_disagreeing_rater_to_others(
     assert "Others get these tasks too" in later.admin().text
 
 
+def test_a_rater_who_answers_faster_than_anybody_reads_is_marked(start: Starting):
+    study = start(per_task=1, quality={"shared": 0, "checks": 0, "repeats": 0})
+    now = [1e9]
+    study.recorder.clock = lambda: now[0]
+    visitor = study.visitor("anna").send()
+    while visitor.is_asked:
+        now[0] += 0.3
+        visitor.send({"q0": "3"})
+    (row,) = study_status(study.recorder.ledger).raters
+    assert (row.hasty, row.flagged) == (True, False)
+    assert "answers in 0.3 s a task, faster than anybody reads" in study.admin().text
+
+
 def test_a_check_needs_only_three_words_whatever_the_minimum_is(start: Starting):
     study = start(
         mode="write", per_task=1, quality={"shared": 0, "checks": 1, "repeats": 0}, write={"least_words": 9}
@@ -123,6 +136,11 @@ def test_agreement_is_updated_and_excludes_raters_who_are_set_apart(start: Start
     assert all(row.consistency == 1 for row in found.raters)
     assert all(row.seconds >= 0 for row in found.raters)
     assert found.agents == {"a": 12, "b": 12}
+    assert found.apart  # those of the careless one, and repeats
+    assert sum(found.apart.values()) == sum(
+        len(one.get("ratings_apart", ())) for one in exported(study.admin())
+    )
+    assert "Set apart in the export" in study.admin().text
     assert (found.answered, found.wanted) == (24, 30)  # six tasks want somebody in the careless one's place
 
 

@@ -115,7 +115,7 @@ def compare(spec: "Compare") -> CompareDocument:
             *_trial_notes(spec, trials),
         ),
         tools=_tools(scored, census),
-        **census.unseen.section(),
+        **census.unused_section(),
         **census.automatic_section(),
     )
 

@@ -170,7 +170,7 @@ def meta(spec: "MetaEvaluate") -> MetaDocument:
         normalised=tuple(counts),
         notes=(*cut_agents(spec, census), *watch.silence()),
         **census.automatic_section(),
-        **census.unseen.section(),
+        **census.unused_section(),
     )
     add_agreement(metrics, document.results, list(spec.paths))
     return document

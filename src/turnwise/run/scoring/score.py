@@ -124,7 +124,7 @@ def score(spec: "Score") -> ScoreDocument:
         census.sha256,
         notes=tuple(notes),
         tools=tools_of(metrics, spec.paths, spec.selection, census),
-        **census.unseen.section(),
+        **census.unused_section(),
         **(census.automatic_section() if any(map(is_rating, spec.metrics)) else {}),
     )
 

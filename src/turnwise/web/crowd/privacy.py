@@ -14,10 +14,10 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from turnwise.logs.scan import SET_APART
 from turnwise.types import Dialogue, Preference, Rating
 from turnwise.web.storage.events import REDACTED, Event
 from turnwise.web.storage.log import Redaction, open_log
-from turnwise.web.study.export import PREFERENCES_APART, SET_APART
 from turnwise.web.study.ledger import Ledger, Rater
 from turnwise.web.study.recorder import Recorder
 
@@ -125,7 +125,7 @@ def without_identities(ledger: Ledger) -> Ledger:
 def without_times(dialogue: Dialogue) -> Dialogue:
     """The dialogue whose ratings and preferences do not say when they were given."""
     extra = {
-        key: [_timeless(one) for one in value] if key in (SET_APART, PREFERENCES_APART) else value
+        key: [_timeless(one) for one in value] if key in SET_APART else value
         for key, value in dialogue.extra.items()
     }
 

@@ -20,14 +20,14 @@ from dataclasses import replace
 from typing import Any
 
 from turnwise.logs.dialogue import as_record
+from turnwise.logs.scan import SET_APART
 from turnwise.types import OTHER_TURN, Dialogue, Item, Position, Preference, Rating, Turn, Winner, item_id
 from turnwise.web.study.drawing import drawing_of
 from turnwise.web.study.ledger import Ledger, Rater, Slot
 from turnwise.web.study.ratings import REPEAT, SHOWN, collected_ratings, rated_id, screen_raters
 from turnwise.web.study.tasks import Task
 
-SET_APART = "ratings_apart"  # key of unreliable ratings in an exported dialogue
-PREFERENCES_APART = "preferences_apart"  # key of unreliable preferences
+RATINGS_APART, PREFERENCES_APART = SET_APART
 TIE = 0.5  # rating of a pair of which neither is preferred
 HUMAN = "human"  # agent of written replies
 
@@ -43,7 +43,7 @@ def export_dialogues(
     With `everything` no rating is set apart and nothing is left out; attention checks come last.
     """
     screened: defaultdict[str, list[ScreenedRating]] = defaultdict(list)
-    for rating, reason in _screened_ratings(ledger):
+    for rating, reason in screened_ratings(ledger):
         screened[rating.item].append((rating, None if everything else reason))
     if ledger.study.mode == "chat":
         yield from _live_dialogues(ledger, screened, everything=everything)
@@ -55,7 +55,7 @@ def export_dialogues(
         yield from _check_dialogue(check, screened[check.id])
 
 
-def _screened_ratings(ledger: Ledger) -> list[ScreenedRating]:
+def screened_ratings(ledger: Ledger) -> list[ScreenedRating]:
     """All ratings, each with the reason why it is unreliable or None, repeats first; empty before the first rating."""
     ratings = collected_ratings(ledger)
     screened = screen_raters(ledger, ratings)
@@ -157,9 +157,9 @@ def _with_ratings(dialogue: Dialogue, screened: Sequence[ScreenedRating]) -> Dia
     """The dialogue with these ratings only; unreliable ones are stored under `ratings_apart`."""
     kept = tuple(rating for rating, reason in screened if reason is None)
     apart = tuple(replace(r, extra={**r.extra, "reason": why}) for r, why in screened if why is not None)
-    extra: dict[str, Any] = {key: value for key, value in dialogue.extra.items() if key != SET_APART}
+    extra: dict[str, Any] = {key: value for key, value in dialogue.extra.items() if key != RATINGS_APART}
     if apart:
-        extra[SET_APART] = as_record(replace(dialogue, ratings=apart))["ratings"]
+        extra[RATINGS_APART] = as_record(replace(dialogue, ratings=apart))["ratings"]
     return replace(dialogue, ratings=kept, extra=extra)
 
 

@@ -7,8 +7,12 @@ from math import nan
 from statistics import median
 
 from turnwise.ratings import Agreement, RaterReport, agreement
+from turnwise.web.study.export import screened_ratings
 from turnwise.web.study.ledger import Ledger, Rater
 from turnwise.web.study.ratings import CHECK, collected_ratings, screen_raters
+
+HASTY = 1.0  # seconds a task, below which nobody has read it
+FEWEST_TIMES = 5  # answers from which the median time says something
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +26,11 @@ class RaterRow:
     seconds: float  # median time per task; NaN before the first answer
     consistency: float  # share of equal answers to repeated tasks; NaN without repeats
     report: RaterReport | None  # report of the screening; None before the first rating
+
+    @property
+    def hasty(self) -> bool:
+        """Whether the rater answers faster than anybody reads."""
+        return self.answers >= FEWEST_TIMES and self.seconds < HASTY
 
     @property
     def flagged(self) -> bool:
@@ -38,12 +47,14 @@ class StudyStatus:
     agreement: tuple[Agreement, ...]  # agreement of the raters who are not set apart, one per question
     raters: tuple[RaterRow, ...]
     agents: dict[str, int]  # answers by agent, or by pair of agents
+    apart: dict[str, int]  # why ratings are set apart in the export -> their number
 
 
 def study_status(ledger: Ledger) -> StudyStatus:
     """Compute the status of a study; agreement is without attention checks and raters who are set apart."""
     ratings = collected_ratings(ledger)
     screened = screen_raters(ledger, ratings)
+    reasons = Counter(why for rating, why in screened_ratings(ledger) if why and CHECK not in rating.extra)
     reports = {report.rater: report for report in screened.raters} if screened else {}
     rows = tuple(_rater_row(rater, reports.get(rater.name)) for rater in ledger.raters.values())
     dropped = {row.rater.name for row in rows if row.flagged}
@@ -58,6 +69,7 @@ def study_status(ledger: Ledger) -> StudyStatus:
         wanted=len(counted) + _answers_missing(ledger, relied),
         agreement=agreement(kept, stable_raters=True, clusters=clusters, intervals=False) if kept else (),
         raters=rows,
+        apart=dict(reasons.most_common()),
         agents=dict(sorted(Counter(" / ".join(slot.task.agents) for slot in counted).items())),
     )
 
