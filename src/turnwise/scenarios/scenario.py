@@ -73,7 +73,10 @@ class Success(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         dict[str, Any], _said("What the state must be: a path such as order.status -> its value.")
     ] = field(default_factory=dict)
     says: Annotated[
-        list[Text], _said("Words that the agent must have said; capitals and spaces do not matter.")
+        list[Text],
+        _said(
+            "Words that the agent must have said; capitals and spaces do not matter, and a number is a whole one."
+        ),
     ] = field(default_factory=list)
     never_says: Annotated[list[Text], _said("Words that the agent must not have said.")] = field(
         default_factory=list

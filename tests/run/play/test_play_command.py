@@ -17,6 +17,8 @@ from turnwise.commands.play import Play
 from turnwise.errors import TooManyErrors, Unmeasured, UsageError
 from turnwise.report.documents import PlayDocument
 from turnwise.run.play.command import play
+from turnwise.run.play.success import unmet
+from turnwise.scenarios.scenario import Success
 from turnwise.types import Reply, Signature, Turn
 from turnwise.users.user import Stage, UserMessage
 from turnwise.worlds.booking.families import family
@@ -297,6 +299,19 @@ def test_without_a_judge_a_scenario_with_a_rubric_has_no_success_even_where_some
         "rude: success is not known of 1 dialogue: their scenarios have a rubric, which --judge AGENT" in told
     )
     assert "None" not in told
+
+
+@pytest.mark.parametrize(
+    ("words", "said", "found"),
+    [
+        ("10", "Open at 10.", True), ("10", "In 2010.", False), ("10", "It costs 10.50", False),
+        ("10 hours", "210 hours", False), ("1,200", "about 1200 euros", True), ("days", "5 Days", True),
+        ("是的", "当然是的", True), ("$5", "It is $5!", True), ("$5", "It is $50", False),
+    ],
+)  # fmt: skip
+def test_words_that_must_be_said_are_found_with_whole_numbers(words: str, said: str, found: bool):
+    asked = Success(says=[words])
+    assert unmet(asked, [Turn("assistant", said)], {}) == ([] if found else [f"`{words}` was not said"])
 
 
 def test_agents_and_judge_may_be_functions(bots: str):

@@ -1,5 +1,6 @@
 """Whether what a scenario asks for holds at the end of a dialogue."""
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -29,8 +30,16 @@ def _unmet(success: Success, turns: Sequence[Turn], state: dict[str, Any]) -> It
         if not same(value, there := at(state, path)):
             yield f"{path} is {there!r}, not {value!r}"
     said = _plain(" ".join(turn.text for turn in turns if turn.role == "assistant"))
-    yield from (f"`{words}` was not said" for words in success.says if _plain(words) not in said)
-    yield from (f"`{words}` was said" for words in success.never_says if _plain(words) in said)
+    yield from (f"`{words}` was not said" for words in success.says if not _said(words, said))
+    yield from (f"`{words}` was said" for words in success.never_says if _said(words, said))
+
+
+def _said(words: str, text: str) -> bool:
+    """Whether the words are in a plain text, and their numbers whole: 10 is neither in 2010 nor in 10.50."""
+    wanted = _plain(words)
+    before = r"(?<!\d)(?<!\d\.)" if wanted[:1].isdigit() else ""
+    after = r"(?!\d)(?!\.\d)" if wanted[-1:].isdigit() else ""
+    return re.search(before + re.escape(wanted) + after, text) is not None
 
 
 def _plain(text: str) -> str:
