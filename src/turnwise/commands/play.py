@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, TypeAlias
 
 from turnwise.commands.function import function
 from turnwise.commands.respond import parsed_settings
-from turnwise.commands.screen import HINT, Styled, print_json
+from turnwise.commands.screen import HINT, Gated, Gating, print_json
 from turnwise.errors import UsageError, counted, setting
 from turnwise.library.notes import Warned
 from turnwise.library.results import Result, ResultOf, cells
@@ -152,7 +152,7 @@ class Played(ResultOf[PlayRecord]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Printing(Styled):
+class Printing(Gating):
     """Settings of the command line of `play`."""
 
     schema: Annotated[
@@ -161,7 +161,7 @@ class Printing(Styled):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Play(Restarting, Showing, Seeding):
+class Play(Gated, Restarting, Showing, Seeding):
     """Let agents talk to simulated users in scenarios, and say how real these users are.
 
     SCENARIOS are files in YAML or TOML (docs/play.md), goldens of DeepEval, tasks of tau2 or tests of promptfoo, or
@@ -172,6 +172,7 @@ class Play(Restarting, Showing, Seeding):
       turnwise play scenarios.yaml --agent bot:reply -o runs.jsonl
       turnwise play scenarios.yaml --agent a=bot:old --agent b=bot.toml \\
         --user openai/gpt-4o-mini --repeats 4 --real logs.jsonl -o runs.jsonl
+      turnwise play scenarios.yaml --agent bot:reply -o runs.jsonl --gate 'success >= 0.8'
     """
 
     command: ClassVar[str] = "play"
@@ -340,7 +341,7 @@ class Play(Restarting, Showing, Seeding):
         if not screen.quiet:
             notes.append(f"{self.output}: {counted(held, 'dialogue')} held")
         say_lines(*notes, err=True)
-        return played.exit_code
+        return screen.judged(played, played.exit_code)
 
 
 def _named(ends: Mapping[str, int]) -> dict[str, Any]:

@@ -185,7 +185,10 @@ class Gating(Printing):
 
     def conclude(self, result: Result, **how: Any) -> int:
         """As in `Styled`, and evaluate the gates: the code is the result's own if it is not 0, else 1 if one failed."""
-        code = super().conclude(result, **how)
+        return self.judged(result, super().conclude(result, **how))
+
+    def judged(self, result: Result, code: int) -> int:
+        """Print the verdicts of the gates on a result; the code as in `conclude`."""
         verdicts = [verdict for each in self.gates for verdict in each.verdicts(result.findings)]
         say_lines(*map(str, verdicts), err=True)
         self._write_junit(verdicts)

@@ -15,6 +15,11 @@ class PlayRecord(Record, frozen=True, kw_only=True):
     agent: str
     dimension: str  # `success`, or a dimension of the world
 
+    @property
+    def gate_names(self) -> tuple[str, ...]:
+        """The dimension."""
+        return (self.dimension,)
+
 
 class PlayEnds(Part, frozen=True, kw_only=True):
     """How the dialogues of an agent ended."""

@@ -13,6 +13,7 @@ import pytest
 import turnwise as tw
 from tests.judge_server import Exchange, serving
 from turnwise.agents.calling import NoReply
+from turnwise.cli.common.group import run
 from turnwise.commands.play import Play
 from turnwise.errors import TooManyErrors, Unmeasured, UsageError
 from turnwise.report.documents import PlayDocument
@@ -299,6 +300,17 @@ def test_without_a_judge_a_scenario_with_a_rubric_has_no_success_even_where_some
         "rude: success is not known of 1 dialogue: their scenarios have a rubric, which --judge AGENT" in told
     )
     assert "None" not in told
+
+
+def test_a_gate_fails_the_command_and_is_written_for_the_ci(bots: str, capsys: pytest.CaptureFixture[str]):
+    asked = [{"id": f"s{n}", "turns": ["Hi."], "success": {"says": ["days"]}} for n in range(12)]
+    Path("s.json").write_text(json.dumps(asked))
+    played = ["play", "s.json", "-o", "runs.jsonl", "-q", "--gate", "success >= 0.7", "--junit", "gates.xml"]
+    assert run([*played, "--agent", f"{bots}:rude"]) == 0
+    assert "pass  success >= 0.7" in capsys.readouterr().err
+    assert run([*played, "--agent", f"{bots}:draws"]) == 1
+    assert "FAIL  success >= 0.7" in capsys.readouterr().err
+    assert 'failures="1"' in Path("gates.xml").read_text()
 
 
 @pytest.mark.parametrize(
