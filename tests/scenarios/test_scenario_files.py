@@ -218,6 +218,20 @@ def test_conversational_goldens_of_deepeval_are_scenarios(tmp_path: Path):
     )
 
 
+def test_goldens_of_deepeval_may_be_json_lines_or_csv(tmp_path: Path):
+    golden = {"scenario": "Ask for a refund.", "expected_outcome": "It is given.", "user_description": "Ann"}
+    lines = write(tmp_path, f"{json.dumps(golden)}\n\n{json.dumps(golden)}\n", "goldens.jsonl")
+    assert [one.goal for one in read([lines])] == ["Ask for a refund."] * 2
+    header = "scenario,expected_outcome,user_description,turns,context\n"
+    cells = 'Ask for a refund.,It is given.,Ann,"[{""role"": ""user"", ""content"": ""Hi""}]",\n'
+    (one,) = read([write(tmp_path, header + cells, "goldens.csv")])
+    assert (one.goal, one.persona, one.turns, one.success.judge) == (
+        "Ask for a refund.", "Ann", ["Hi"], "It is given.",
+    )  # fmt: skip
+    with pytest.raises(DataError, match=r"broken.jsonl:2: is no JSON"):
+        read([write(tmp_path, f"{json.dumps(golden)}\n{{\n", "broken.jsonl")])
+
+
 def test_tasks_of_tau2_are_scenarios(tmp_path: Path):
     task = {
         "id": "7",

@@ -1,10 +1,14 @@
-"""YAML and TOML as plain values, with the line of every value of a YAML file.
+"""YAML, TOML, JSON Lines and CSV as plain values, with the line of every value of a YAML file.
 
 YAML is read by the core rules of version 1.2: `no`, `on` and dates are texts, and a key twice is an error.
 """
 
+import csv
+import io
+import json
 import re
 import tomllib
+from collections.abc import Mapping
 from typing import Any
 
 import yaml
@@ -55,7 +59,10 @@ class Placed:
 
 
 def load(path: str) -> Placed:
-    """The value of a YAML, TOML or JSON file; what cannot be read raises `DataError` with the place."""
+    """The value of a YAML, TOML or JSON file, or the records of JSON Lines or CSV.
+
+    What cannot be read raises `DataError` with the place.
+    """
     with opened(path) as stream:
         data = stream.read()
     try:
@@ -67,6 +74,12 @@ def load(path: str) -> Placed:
             return Placed(path, tomllib.loads(text))
         except tomllib.TOMLDecodeError as error:
             raise DataError(Problem(path, None, "", f"is no TOML: {error}")) from None
+    if path.endswith(".jsonl"):
+        return Placed(
+            path, [_record(path, at, line) for at, line in enumerate(text.splitlines(), 1) if line.strip()]
+        )
+    if path.endswith(".csv"):
+        return Placed(path, [_filled(row) for row in csv.DictReader(io.StringIO(text))])
     try:
         loader = _Loader(text)
         node = loader.get_single_node()
@@ -81,6 +94,28 @@ def load(path: str) -> Placed:
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         raise DataError(Problem(path, None, "", f"is no YAML: {error}")) from None
     return Placed(path, value, node)
+
+
+def _record(path: str, number: int, line: str) -> Any:
+    """A line of JSON Lines."""
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise DataError(Problem(path, number, "", f"is no JSON: {error}")) from None
+
+
+def _filled(row: Mapping[str | None, Any]) -> dict[str, Any]:
+    """The filled cells of a row; a cell with a JSON list or object is this."""
+    found: dict[str, Any] = {}
+    for name, cell in row.items():
+        if not name or not isinstance(cell, str) or not cell.strip():
+            continue
+        try:
+            value = json.loads(cell) if cell.strip()[0] in "[{" else cell
+        except ValueError:
+            value = cell
+        found[name] = value
+    return found
 
 
 def _inside(node: yaml.Node, key: str, index: str) -> yaml.Node | None:
