@@ -53,6 +53,8 @@ GOOD = frozenset(
         "satisfaction",
         "correctness",
         "helpfulness",
+        "thumb",
+        "stars",
     }
 )
 RatedLevel: TypeAlias = Literal["turn", "dialogue"]
