@@ -1,11 +1,11 @@
-"""`python -m tools.make_wild_table FOLDER...`: the table in docs/convert.md of how real files of other tools are read.
+"""`python -m tools.make_wild_table [--write] FOLDER...`: the table in docs/convert.md of how real files of other tools
+are read. It is printed; `--write` puts it in the page, whose rows are those of all folders that are named.
 
 Each file of the folders goes through `convert`, `validate` and `score -m length,question-rate`; the table says what was
 understood. Files whose speakers have no roles are given the options in OPTIONS.
 """
 
 import re
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -78,10 +78,13 @@ def table(*folders: Path) -> str:
 
 
 def main() -> None:
+    made = table(*(Path(one) for one in sys.argv[1:] if one != "--write"))
+    if "--write" not in sys.argv:
+        print(made)
+        return
     page = PAGE.read_text()
     start, end = page.index(BEGIN) + len(BEGIN), page.index(END)
-    PAGE.write_text(f"{page[:start]}\n\n{table(*map(Path, sys.argv[1:]))}\n\n{page[end:]}")
-    subprocess.run(["git", "diff", "--stat", str(PAGE)], check=False)
+    PAGE.write_text(f"{page[:start]}\n\n{made}\n\n{page[end:]}")
 
 
 if __name__ == "__main__":
