@@ -11,7 +11,8 @@ def played(**ends: object) -> Played:
         agent="bot", dimension="success", estimate=0.5, interval=(0.2, 0.8), n_items=8, n_clusters=4
     )
     told = PlayEnds(agent="bot", dialogues=10, calls=40, **ends)  # type: ignore[arg-type]
-    return Played(document=PlayDocument(results=(record,), ends=(told,), origin=origin), path="runs.jsonl")
+    document = PlayDocument(results=(record,), ends=(told,), origin=origin)
+    return Played(document=document, path="runs.jsonl", judged=False, compared=False)
 
 
 def test_ends_are_a_table_of_those_that_occurred():

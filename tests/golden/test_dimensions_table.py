@@ -14,18 +14,9 @@ from turnwise.metrics.learned.turnwise.familiar import Familiarity, counts
 from turnwise.metrics.learned.turnwise.lexicon import Lexicon
 
 TABLE = json.loads((Path(__file__).parents[2] / "papers" / "dimensions.json").read_text())
-EDITIONS = [
-    "turnwise",
-    pytest.param(
-        "turnwise-large",
-        marks=pytest.mark.skip(
-            reason="dimensions of the large edition were not measured again on clean readers"
-        ),
-    ),
-]
 
 
-@pytest.mark.parametrize("edition", EDITIONS)
+@pytest.mark.parametrize("edition", ["turnwise", "turnwise-large"])
 def test_a_card_has_the_dimensions_that_beat_the_overall_regression_and_no_others(edition: str) -> None:
     model = load(shipped(edition) or "", edition)
     gains = {}
