@@ -172,7 +172,8 @@ class Play(Gated, Restarting, Showing, Seeding):
       turnwise play scenarios.yaml --agent bot:reply -o runs.jsonl
       turnwise play scenarios.yaml --agent a=bot:old --agent b=bot.toml \\
         --user openai/gpt-4o-mini --repeats 4 --real logs.jsonl -o runs.jsonl
-      turnwise play scenarios.yaml --agent bot:reply -o runs.jsonl --gate 'success >= 0.8'
+      turnwise play scenarios.yaml --agent bot:reply -o runs.jsonl \\
+        --gate 'success >= 0.8'
     """
 
     command: ClassVar[str] = "play"
