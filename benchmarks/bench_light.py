@@ -27,6 +27,7 @@ ROOT = Path(__file__).parents[1]
 BEFORE = "57f2e279"  # the last commit of version 0.2
 DATA = Path(os.environ.get("TURNWISE_DATA", ROOT.parent / "shared" / "data"))
 REPLIES = 1000
+REPEATS = 3  # runs, of which the fastest counts: other work on the machine disturbs it least
 # Runs a command of turnwise; the last line says its processor time and its peak memory.
 RUN = """
 import re, resource, sys
@@ -185,7 +186,7 @@ def bench() -> Iterator[Line]:
             ("MiniLM's vectors of their turns, cold", VECTORS, [str(texts)], 0.85, 0.7),
         )
         for name, code, arguments, goal, memory in asked:
-            now, then = (measured(source, code, arguments) for source in (ours, old))
+            now, then = (measured(source, code, arguments, REPEATS) for source in (ours, old))
             yield Line(name, now.seconds, then.seconds, "version 0.2", goal, at_most=True)
             if memory is not None:
                 yield Line(
@@ -198,7 +199,9 @@ def bench() -> Iterator[Line]:
                     at_most=True,
                 )
         now, then = (
-            measured(source, LOADED.replace("LIBRARIES", names), [*score, str(short), "-m", "turnwise"], 3)
+            measured(
+                source, LOADED.replace("LIBRARIES", names), [*score, str(short), "-m", "turnwise"], REPEATS
+            )
             for source, names in ((ours, OURS), (old, THEIRS))
         )
         yield Line(
