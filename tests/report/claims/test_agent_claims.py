@@ -163,7 +163,7 @@ def test_shipped_attacks_are_known():
 
 def test_a_known_policy_is_named_by_what_it_was_trained_against():
     assert (
-        "turnwise is known to be gamed by a bot that was trained against it"
+        "turnwise is known to be gamed by mixed replies and a bot that was trained against it"
         in said(record("turnwise", 0.5, 0.01)).evidence
     )
     large = said(record("turnwise-large", 0.5, 0.01)).evidence

@@ -42,15 +42,18 @@ def attacks(run: RunOf[CompareDocument] | RunOf[MetaDocument], among: Sequence[R
         # What is known is of the overall score of the model that ships under this name.
         another = "trained=" in settings or "dimension=" in settings
         if metric not in known and not another and (frauds := known_attacks(name)):
-            known[metric] = f"{metric} is known to be gamed by {_in_words(frauds[0], name)}"
+            known[metric] = f"{metric} is known to be gamed by {_in_words(frauds, name)}"
     return known
 
 
-def _in_words(fraud: Fraud, metric: str) -> str:
-    """`pattern replies`, or a policy by the metric that it was trained against."""
-    if fraud.against:
-        return f"a bot that was trained against {'it' if fraud.against == metric else fraud.against}"
-    return f"{fraud.kind} replies"
+def _in_words(frauds: Sequence[Fraud], metric: str) -> str:
+    """`fixed, pattern replies`, and policies by the metric that they were trained against."""
+    kinds = ", ".join(dict.fromkeys(fraud.kind for fraud in frauds if not fraud.against))
+    against = dict.fromkeys(
+        "it" if fraud.against == metric else fraud.against for fraud in frauds if fraud.against
+    )
+    ways = [f"{kinds} replies"] if kinds else []
+    return " and ".join([*ways, *(f"a bot that was trained against {one}" for one in against)])
 
 
 def digests(run: Run) -> frozenset[str]:
