@@ -59,8 +59,8 @@ $(VENV)/.docs: $(VENV)/.core
 docs: $(VENV)/.docs ## the site in out/site; a broken link or anchor is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
-screenshots: $(VENV)/.dev ## docs/images, made anew with Chromium
-	$(BIN)/python -m tools.screenshots
+screenshots: $(VENV)/.dev ## docs/images, made anew with Chromium; DATA=FOLDER for that of recorded judges too
+	$(BIN)/python -m tools.screenshots $(DATA)
 
 bench: $(VENV)/.weights ## times and sizes; ONLY=NAME for one benchmark
 	$(BIN)/python -m benchmarks $(ONLY)

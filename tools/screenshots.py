@@ -1,11 +1,15 @@
-"""`python -m tools.screenshots`: the pictures of docs/images, from the corpora that ship, with headless Chromium.
+"""`python -m tools.screenshots [DATA]`: the pictures of docs/images, with headless Chromium.
 
 Plays the demo and takes pictures of its report, light and dark, and of some of its sections; makes the report of
 the tutorial and one more, and takes their pictures; serves `turnwise rate` on a free port, passes the start page
 as a rater would, and takes pictures of a rater's page and of the admin page; serves `turnwise view` on a run and
-takes pictures of its list and of a dialogue. Needs the extra `web`, playwright and Chromium.
+takes pictures of its list and of a dialogue. With DATA, the folder of
+judges_dailyz.jsonl.gz, takes a picture of what recorded judges are worth. Needs the extras `web` and `models`,
+playwright and Chromium.
 """
 
+import gzip
+import json
 import os
 import re
 import shutil
@@ -42,6 +46,30 @@ SECTIONS = {  # picture -> the folder of the demo whose section it shows
     "power": "ratings",
     "reliability": "reliable",
 }
+# Metrics of verdicts that three language models gave, by context and reply.
+JUDGES = """
+import json
+
+SAID = json.load(open("said.json"))
+
+
+def said(model, replies):
+    texts = ([*(turn["content"] for turn in one["context"]), one["response"]] for one in replies)
+    return [SAID[model].get(json.dumps(text)) for text in texts]
+
+
+def gpt_4o(replies):
+    return said("gpt-4o", replies)
+
+
+def gemini_flash(replies):
+    return said("gemini-2.5-flash", replies)
+
+
+def claude_haiku(replies):
+    return said("claude-haiku-4-5", replies)
+"""
+JUDGED = "judges:gpt_4o,judges:gemini_flash,judges:claude_haiku,rouge-l,length"
 STUDY = "[quality]\nshared = 0\nchecks = 0\nrepeats = 0\n"
 
 
@@ -55,6 +83,35 @@ def write_report(folder: Path) -> str:
         call(folder, command, "demo/demo.jsonl", *options, "-o", f"out/{command}", "-q")
     call(folder, "report", "out", "-o", "report.html")
     return (folder / "report.html").as_uri()
+
+
+def write_judges(folder: Path, recorded: Path) -> str:
+    """Makes the report of the agreement of recorded judges with people; its address."""
+    said: dict[str, dict[str, float]] = {}
+    with gzip.open(recorded, "rt") as lines, (folder / "people.jsonl").open("w") as people:
+        for record in map(json.loads, lines):
+            text = json.dumps([message["content"] for message in record["messages"]])
+            for rating in record["ratings"]:
+                if rating.get("automatic"):
+                    said.setdefault(rating["rater"], {})[text] = rating["value"]
+            record["ratings"] = [one for one in record["ratings"] if not one.get("automatic")]
+            people.write(json.dumps(record) + "\n")
+    (folder / "said.json").write_text(json.dumps(said))
+    (folder / "judges.py").write_text(JUDGES)
+    asked = [
+        "--dimension",
+        "relevance",
+        "--statistic",
+        "spearman",
+        "--level",
+        "turn",
+        "-o",
+        "judged/run",
+        "-q",
+    ]
+    call(folder, "meta", "people.jsonl", "-m", JUDGED, *asked)
+    call(folder, "report", "judged", "-o", "judged.html", "--title", "Three judges")
+    return (folder / "judged.html").as_uri()
 
 
 @contextmanager
@@ -110,7 +167,7 @@ def take(page: Page, name: str, clip: FloatRect | None = None) -> None:
         raise SystemExit(f"{path} has {size} bytes, more than {LIMIT}")
 
 
-def main() -> None:
+def main(arguments: list[str]) -> None:
     chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if chromium is None:
         raise SystemExit("no Chromium is installed (Debian: apt-get install chromium)")
@@ -137,6 +194,9 @@ def main() -> None:
         call(folder, "compare", RATED, "-m", "rating:overall", "--pair", "none", "-o", "ranked/board", "-q")
         call(folder, "report", "ranked", "-o", "ranked.html", "--title", "Seven bots")
         take(open_page(browser, (folder / "ranked.html").as_uri(), height=900), "leaderboard")
+        if arguments:
+            address = write_judges(folder, Path(arguments[0]) / "judges_dailyz.jsonl.gz")
+            take_section(open_page(browser, address), "run", "judge")
         for line in ANSWER:
             call(folder, *line.split())
         take(open_page(browser, (folder / "answer.html").as_uri(), height=760), "answer")
@@ -172,4 +232,4 @@ def wait_for_task(page: Page, number: int) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -163,7 +163,7 @@ def can_rank(fitted: Line) -> None:
     if not fitted.p <= CHANCE:
         raise Refused(
             "left out in turn, the {n:#known agent} are not ranked: their estimates correlate {correlation:.2f} with "
-            "their means (p {p:.2f}); more dialogues of each agent, more agents that differ in quality, or another "
+            "their means (p {p:.3f}); more dialogues of each agent, more agents that differ in quality, or another "
             "{--estimator} may help",
             "not-ranked",
             n=fitted.n,

@@ -58,7 +58,9 @@ def test_where_people_rated_and_show_no_difference_a_metric_shows_none_either():
         "usl-h scores in favour of two; how usl-h agrees with people was not measured"
     )
     # The standard error is .1 / 1.96 = .051; 2.8 of it are .143, and 40 * (.143 / .05)^2 = 326.5.
-    advice = "Rate about 327 items of one and two, not 40, to show 0.05 in 4 of 5 studies (power .8)."
+    advice = (
+        "Rate about 327 items of one and two together, not 40, to show 0.05 in 4 of 5 studies (power .8)."
+    )
     assert claim.advice == advice
 
 

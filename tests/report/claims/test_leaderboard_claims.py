@@ -57,7 +57,8 @@ def test_agents_that_nobody_is_above_may_be_the_best():
     assert claim.evidence == "c is below all others"
     # A half-width of 2 is 1.96 standard errors; 80 * (2.8 * 1.02 / 2)^2 = 163.
     assert (
-        claim.advice == "Rate about 163 items of a and b, not 80, to show 2.0 in 4 of 5 studies (power .8)."
+        claim.advice
+        == "Rate about 163 items of a and b together, not 80, to show 2.0 in 4 of 5 studies (power .8)."
     )
 
 

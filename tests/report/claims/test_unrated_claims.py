@@ -81,6 +81,14 @@ def test_no_fraud_found_is_not_called_safe():
     assert claim.kind == "no-fraud-shown"
     assert claim.badge == "can't tell"
     assert "may still find one" in claim.advice
+    assert "known to be gamed" not in claim.evidence
+
+
+def test_an_attack_that_finds_nothing_says_what_others_found():
+    for metric, known in (("turnwise", True), ("turnwise[trained=mine]", False), ("length", False)):
+        record = {"metric": metric, "status": "ok"}
+        (claim,) = claims_of(made_run("attack", record, verdict={"gameable": False, "judged": 40}))
+        assert ("; on other contexts it is known to be gamed by " in claim.evidence) is known
 
 
 def two(low: float, high: float) -> Any:

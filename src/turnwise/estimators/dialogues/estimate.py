@@ -205,7 +205,7 @@ class Panel:
         if not (made.p <= CHANCE and made.ranking >= RANKING):
             raise Refused(
                 "left out in turn, the {n:#rated agent} are not ranked well enough: their estimates correlate "
-                "{correlation:.2f} with their means (p {p:.2f}), and {least} or more with a p of {chance} or less is "
+                "{correlation:.3f} with their means (p {p:.3f}), and {least} or more with a p of {chance} or less is "
                 "needed; more dialogues of each agent, or more agents that differ in quality, may help",
                 "dialogues-not-ranked",
                 n=len(found.agents),

@@ -276,7 +276,7 @@ def more(record: DifferenceRecord, first: str, second: str, *, people: bool) -> 
     half = (bounds[1] - bounds[0]) / 2
     size = number(abs(record.value), digits_for(half))
     do = "Rate" if people else "Run the agents until there are"
-    of = f"choices between {first} and {second}" if choices else f"items of {first} and {second}"
+    of = f"choices between {first} and {second}" if choices else f"items of {first} and {second} together"
     collect = f"{'Ask for' if choices else do} about {max(needed, n):,} {of}, not {n}"
     return f"{collect}, to show {size} in 4 of 5 studies (power .8)."
 

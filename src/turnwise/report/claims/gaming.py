@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from turnwise.errors import counted
 from turnwise.report.claims.claim import Claim, Direction, Fact
+from turnwise.report.claims.knowledge import ways_to_game
 from turnwise.report.documents import AttackDocument
 from turnwise.report.runs import RunOf
 
@@ -32,10 +33,12 @@ def gaming_claims(run: RunOf[AttackDocument]) -> Iterator[Claim]:
     metric = document.results[0].metric
     if not verdict.gameable:
         unsearched = "; too little was searched" if document.unsearched else ""
+        ways = ways_to_game(metric)
+        earlier = f"; on other contexts it is known to be gamed by {ways}" if ways else ""
         yield Claim(
             kind="no-fraud-shown", question="gaming", badge="can't tell", run=run.name, figure="strategies",
             subject=metric, verdict=f"No way to game {metric} was shown",
-            evidence=f"of {verdict.judged} strategies none is above people beyond chance{unsearched}",
+            evidence=f"of {verdict.judged} strategies none is above people beyond chance{unsearched}{earlier}",
             advice="A longer search (--budget) or --stages rl may still find one.",
             facts=(_fact(metric, 0),),
         )  # fmt: skip

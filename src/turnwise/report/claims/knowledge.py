@@ -38,12 +38,18 @@ def attacks(run: RunOf[CompareDocument] | RunOf[MetaDocument], among: Sequence[R
             metric = found.results[0].metric
             known[metric] = f"{metric} can be gamed ({found.verdict.frauds} strategies)"
     for metric in dict.fromkeys(record.metric for record in run.document.results if record.metric):
-        name, _, settings = metric.partition("[")
-        # What is known is of the overall score of the model that ships under this name.
-        another = "trained=" in settings or "dimension=" in settings
-        if metric not in known and not another and (frauds := known_attacks(name)):
-            known[metric] = f"{metric} is known to be gamed by {_in_words(frauds, name)}"
+        if metric not in known and (ways := ways_to_game(metric)):
+            known[metric] = f"{metric} is known to be gamed by {ways}"
     return known
+
+
+def ways_to_game(metric: str) -> str:
+    """How the metric is known to be gamed; empty if the package knows of no way."""
+    name, _, settings = metric.partition("[")
+    # What is known is of the overall score of the model that ships under this name.
+    another = "trained=" in settings or "dimension=" in settings
+    frauds = [] if another else known_attacks(name)
+    return _in_words(frauds, name) if frauds else ""
 
 
 def _in_words(frauds: Sequence[Fraud], metric: str) -> str:

@@ -84,7 +84,8 @@ def power_claims(run: RunOf[PowerDocument]) -> Iterator[Claim]:
         )  # fmt: skip
         return
     best = min(records, key=lambda record: record.value)
-    how = f"{best.design}, {counted(best.turns or 0, 'turn')} and {counted(best.raters or 0, 'rater')}"
+    turns = f"{counted(best.turns, 'turn')} and " if best.turns and best.turns > 1 else ""
+    how = f"{best.design}, {turns}{counted(best.raters or 0, 'rater')}"
     yield Claim(
         kind="planned", question="plan", badge="yes", run=run.name, figure="power", subject=best.metric,
         verdict=f"{counted(best.dialogues or 0, 'dialogue')} of each agent show a difference of "

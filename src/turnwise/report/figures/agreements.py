@@ -49,7 +49,7 @@ def agreements(run: RunOf[MetaDocument]) -> Iterator[Figure]:
             + lower_is_better_note(here, ": signs are turned, so that right agrees there too")
             + learned_note(here),
             notes=provenance_notes(here, column=True),
-            head=("metric", first.quantity, "over all items", "p", "one rater", "items", "signature"),
+            head=("metric", first.quantity, "over all items", "p over all", "one rater", "items", "signature"),
             rows=tuple(
                 (one.metric, one.text, with_interval(one.record), one.record.p, one.one_rater, one.record.n_items,
                  one.record.signature)
