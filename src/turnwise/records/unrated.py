@@ -95,7 +95,7 @@ class AgentDifference(Part, frozen=True, kw_only=True):
     rated: bool  # whether the second agent is a rated one
     estimate: Number
     interval: Interval
-    p_above: Number  # probability that the first agent is the better one
+    p_above: Number  # probability that the first agent has the higher number; high counts as good
     # Expected loss of choosing the one with the higher estimate, on the scale of the rating.
     regret: Number
 

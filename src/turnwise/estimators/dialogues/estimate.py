@@ -206,7 +206,8 @@ class Panel:
             raise Refused(
                 "left out in turn, the {n:#rated agent} are not ranked well enough: their estimates correlate "
                 "{correlation:.3f} with their means (p {p:.3f}), and {least} or more with a p of {chance} or less is "
-                "needed; more dialogues of each agent, or more agents that differ in quality, may help",
+                "needed; more dialogues of each agent, more agents that differ in quality, or some ratings of the "
+                "agent itself may help",
                 "dialogues-not-ranked",
                 n=len(found.agents),
                 correlation=made.ranking,
