@@ -25,6 +25,7 @@ from threading import Timer
 
 from tests import user_variables
 from tests.warm_start import warm_path
+from tools.written import write
 
 ROOT = Path(__file__).parents[1]
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -168,7 +169,7 @@ def rewrite(page: Path) -> None:
                 )
             return "```console\n" + "\n".join(parts) + "\n```"
 
-        page.write_text(FENCE.sub(filled, page.read_text()))
+        write(page, FENCE.sub(filled, page.read_text()))
 
 
 def differences(page: Path) -> Iterator[str]:

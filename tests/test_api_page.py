@@ -14,6 +14,13 @@ def test_every_file_is_what_the_signatures_and_docstrings_give():
     assert changed == [], "run `python -m tools.make_api`"
 
 
+def test_a_public_name_that_is_a_package_is_an_error(monkeypatch: pytest.MonkeyPatch):
+    make_api.check()
+    monkeypatch.setattr(make_api, "names_of_commands", lambda: {"commands.sizes": "Lengths agents"})
+    with pytest.raises(SystemExit, match=r"turnwise\.agents is a module: .*function: ClassVar"):
+        make_api.check()
+
+
 def test_every_function_and_parameter_is_explained():
     functions = [value for value in make_api.public("turnwise").values() if inspect.isfunction(value)]
     assert len(functions) >= 12

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
 import turnwise
+from tools.written import write
 from turnwise.commands import COMMANDS
 from turnwise.records import Part, record
 from turnwise.settings.option import Setting, bare, settings
@@ -405,8 +406,14 @@ def page() -> str:
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines())).rstrip() + "\n"
 
 
-def check_pages() -> None:
-    """End with a message if a command has no page, before anything is written."""
+def check() -> None:
+    """End with a message if a command has no page, or a public name is a package's, before anything is written."""
+    for name in " ".join(names_of_commands().values()).split():
+        if (PACKAGE.parent / name).is_dir() or (PACKAGE.parent / f"{name}.py").exists():
+            raise SystemExit(
+                f"turnwise.{name} is a module: call the function of the command otherwise, "
+                f'`function: ClassVar[str] = "..."`'
+            )
     for name in COMMANDS:
         path = DOCS / f"{PAGES.get(name, name)}.md"
         if not path.exists():
@@ -416,8 +423,8 @@ def check_pages() -> None:
 
 
 if __name__ == "__main__":
-    check_pages()
-    PACKAGE.write_text(package())
+    check()
+    write(PACKAGE, package())
     importlib.reload(turnwise)  # the page lists its names
     for path, text in pages().items():
-        path.write_text(text)
+        write(path, text)

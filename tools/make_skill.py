@@ -7,6 +7,8 @@ import posixpath
 import re
 from pathlib import Path
 
+from tools.written import write
+
 ROOT = Path(__file__).parents[1]
 SKILL = ROOT / "skills" / "turnwise" / "SKILL.md"
 SITE = "https://turnwise.github.io/turnwise/"
@@ -32,4 +34,4 @@ def _absolute(text: str) -> str:
 
 if __name__ == "__main__":
     SKILL.parent.mkdir(parents=True, exist_ok=True)
-    SKILL.write_text(skill(), encoding="utf-8")
+    write(SKILL, skill())

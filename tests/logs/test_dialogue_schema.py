@@ -31,7 +31,7 @@ def problems(record: Any) -> list[str]:
 
 def test_the_published_schema_is_that_of_the_types() -> None:
     jsonschema.Draft202012Validator.check_schema(json.loads(schema.published()))
-    assert schema.published() == schema.text(), "write it again: python -m turnwise.logs.schema"
+    assert schema.published() == schema.text(), "write it again: python -m tools.make_schemas"
 
 
 def test_validate_prints_the_schema_without_files(capsys: pytest.CaptureFixture[str]) -> None:

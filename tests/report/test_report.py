@@ -209,6 +209,6 @@ def test_every_document_that_a_report_shows_has_figures_and_claims_of_its_own():
     without = {
         name for name, kind in document_types().items() if "figures" not in vars(kind) and kind.question
     }
-    assert without == set()
+    assert without == set(), "a document with a `question` states its `figures`, too"
     silent = {name for name, kind in document_types().items() if "claims" not in vars(kind) and kind.question}
     assert silent == {"score", "play"}

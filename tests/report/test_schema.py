@@ -62,7 +62,7 @@ def validator():
 
 
 def test_the_published_schema_is_that_of_the_types():
-    assert schema.published() == schema.text(), "write it again: python -m turnwise.report.schema"
+    assert schema.published() == schema.text(), "write it again: python -m tools.make_schemas"
 
 
 def test_the_output_of_every_command_is_valid_by_the_schema(documents: dict[str, dict], validator):

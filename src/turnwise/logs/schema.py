@@ -4,11 +4,10 @@ Keys that are not named here are allowed at all levels except in a sampled reply
 absent. A schema cannot say everything: that a `turn` is the place of a message, that a value is on its scale, that the
 ends of a scale are in order, and that ids differ is checked by `turnwise validate` alone. Everything that the reader
 accepts, the schema accepts. The docstrings of the types are the descriptions in the schema.
-`python -m turnwise.logs.schema` writes `src/turnwise/data/dialogue.schema.json`.
+`python -m tools.make_schemas` writes `src/turnwise/data/dialogue.schema.json`.
 """
 
 from importlib.resources import files
-from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
 import msgspec
@@ -125,7 +124,3 @@ def published() -> str:
 def text() -> str:
     """The generated schema as the text of its file."""
     return msgspec.json.format(msgspec.json.encode(schema(), order="sorted"), indent=1).decode() + "\n"
-
-
-if __name__ == "__main__":
-    (Path(__file__).parents[1] / "data" / FILE).write_text(text())

@@ -1,6 +1,6 @@
 """The JSON Schema of results.json, generated from the types of results.
 
-The docstrings of the types are the descriptions in the schema. `python -m turnwise.report.schema` writes
+The docstrings of the types are the descriptions in the schema. `python -m tools.make_schemas` writes
 `src/turnwise/data/results.schema.json`.
 """
 
@@ -9,7 +9,6 @@ from functools import reduce
 from importlib import import_module
 from importlib.resources import files
 from operator import or_
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -62,7 +61,3 @@ def published() -> str:
 def text() -> str:
     """The generated schema as the text of its file."""
     return msgspec.json.format(msgspec.json.encode(schema(), order="sorted"), indent=1).decode() + "\n"
-
-
-if __name__ == "__main__":
-    (Path(__file__).parents[1] / "data" / FILE).write_text(text())

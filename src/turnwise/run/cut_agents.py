@@ -28,8 +28,9 @@ def cut_agents(spec: "Running", census: Census, among: Collection[str] = ()) -> 
         return []
     kept = _agents(spec, selection, census)
     there = list(census.agents)
-    if selection.where and len(kept) < len(there):
-        there = _agents(spec, replace(selection, limit=None), census)
+    unlimited = replace(selection, limit=None)
+    if unlimited.filters != Selection().filters and len(kept) < len(there):
+        there = _agents(spec, unlimited, census)
     cut = [agent for agent in there if agent not in kept and (not among or agent in among)]
     if not cut:
         return []

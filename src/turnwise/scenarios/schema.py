@@ -1,10 +1,9 @@
 """The JSON Schema of a file of scenarios, for editors.
 
-`python -m turnwise.scenarios.schema` writes `src/turnwise/data/scenarios.schema.json`.
+`python -m tools.make_schemas` writes `src/turnwise/data/scenarios.schema.json`.
 """
 
 from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -32,7 +31,3 @@ def published() -> str:
 def text() -> str:
     """The generated schema as the text of its file."""
     return msgspec.json.format(msgspec.json.encode(schema(), order="sorted"), indent=1).decode() + "\n"
-
-
-if __name__ == "__main__":
-    (Path(__file__).parents[1] / "data" / FILE).write_text(text())

@@ -51,6 +51,26 @@ def test_a_later_field_is_recorded_where_it_is_used(monkeypatch: pytest.MonkeyPa
     assert recorded(Selection(limit=3))["limit"] == 3
 
 
+EACH = {  # one use of each filter, beside what else it needs
+    "items": ({"items": "last"}, {}),
+    "role": ({"role": "user", "items": "all"}, {"items": "all"}),
+    "where": ({"where": {"agent": "good"}}, {}),
+    "limit": ({"limit": 3}, {}),
+}
+
+
+@pytest.mark.parametrize("name", OTHER.filters)
+def test_every_filter_changes_what_is_scored(name: str) -> None:
+    chosen, without = (
+        [
+            (one["agent"], one["n_items"], one["estimate"])
+            for one in tw.score(CORPUS, metrics="length", figures=False, **using)
+        ]
+        for using in EACH[name]
+    )
+    assert chosen != without
+
+
 def test_what_leaves_out_dialogues_or_turns_is_told_from_what_arranges_them() -> None:
     assert OTHER.filters == {
         "items": "all",
